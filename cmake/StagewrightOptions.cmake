@@ -56,7 +56,7 @@ function(stagewright_cold target)
 endfunction()
 
 # stagewright_library(<room> SOURCES … PUBLIC … PRIVATE … [PRECOMPILE headers…]): the static library stagewright::<room>.
-# Include paths start at the root, so that a line reads #include "schedules/op.h".
+# Include paths start at the root, so that a line reads #include "schedules/model/op.h".
 function(stagewright_library room)
     cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE;PRECOMPILE" ${ARGN})
     add_library(stagewright_${room} STATIC ${ARG_SOURCES})
@@ -69,12 +69,15 @@ function(stagewright_library room)
 endfunction()
 
 # stagewright_def_names(<variable> <file.def> <MACRO>): the names in lines such as MACRO(name), so that CMake and the
-# registry source read the same list.
+# registry source read the same list; of MACRO(name, folder) folder/name.
 function(stagewright_def_names variable file macro)
     file(STRINGS ${file} lines REGEX "^${macro}\\(")
     set(names "")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "^${macro}\\(([A-Za-z0-9_]+).*" "\\1" name "${line}")
+        if(line MATCHES ", *([a-z/]+)\\)")
+            string(PREPEND name ${CMAKE_MATCH_1}/)
+        endif()
         list(APPEND names ${name})
     endforeach()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

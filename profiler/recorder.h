@@ -10,33 +10,30 @@
 #include <memory>
 #include <vector>
 
-#include "profiler/rank_recorder.h"
-#include "profiler/step_record.h"
-#include "schedules/perturb.h"
+#include "profiler/record/rank_recorder.h"
+#include "profiler/record/step_record.h"
+#include "schedules/execute/perturb.h"
 
 namespace stagewright {
 
 struct GpuTrace;
 struct TraceFacts;
 
-struct RecorderOptions
-{
-    bool virtualClock = false; // false: wall
-    Links links;               // of the virtual clock; on the wall clock messages carry when they are available
+struct RecorderOptions {
+    bool virtualClock = false;    // false: wall
+    Links links;                  // of the virtual clock; on the wall clock messages carry when they are available
     RunPerturbation perturbation; // of the virtual clock; on the wall clock the ranks themselves take longer
-    bool threadCpu = true;     // the virtual clock needs it
+    bool threadCpu = true;        // the virtual clock needs it
 };
 
-struct RecordedStep
-{
+struct RecordedStep {
     int step = 0;
     Nanos stepTime = 0; // on the run's clock: first to last span
     double contention = 0;
     std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the start of step 0
 };
 
-class Recorder
-{
+class Recorder {
 public:
     Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options);
 

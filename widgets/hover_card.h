@@ -15,9 +15,9 @@ namespace stagewright {
 
 struct CardText {
     QString title;
-    QColor swatch;                                // invalid: none
+    QColor swatch;                                 // invalid: none
     std::vector<std::pair<QString, QString>> rows; // name left, value right
-    QString note;                                 // wrapped under the rows
+    QString note;                                  // wrapped under the rows
     bool empty() const { return title.isEmpty() && rows.empty() && note.isEmpty(); }
     QString plain() const; // one fact per line
 };

@@ -78,7 +78,9 @@ QString durationText(Nanos duration, const Units& units, int decimals)
     if (duration == 0 && !chosen) return QStringLiteral("0 ms");
     const Scale& scale = timeScaleOf(static_cast<double>(duration));
     const double value = static_cast<double>(duration) / scale.factor;
-    const int digits = chosen ? placesIn(value, scale.factor) : decimals >= 0 ? decimals : scale.factor == 1 ? 0 : places(value);
+    const int digits = chosen ? placesIn(value, scale.factor) : decimals >= 0   ? decimals
+                                                            : scale.factor == 1 ? 0
+                                                                                : places(value);
     return fixed(value, digits) + QString::fromUtf8(scale.suffix);
 }
 
@@ -109,7 +111,9 @@ QString bytesText(Bytes bytes, const Units& units)
     for (const Scale& scale : scales) {
         if (std::abs(value) >= 0.9995 * scale.factor) {
             const double scaled = value / scale.factor;
-            return fixed(scaled, std::abs(scaled) >= 99.95 ? 0 : std::abs(scaled) >= 9.995 ? 1 : 2) + QLatin1String(scale.suffix);
+            return fixed(scaled, std::abs(scaled) >= 99.95 ? 0 : std::abs(scaled) >= 9.995 ? 1
+                                                                                           : 2) +
+                   QLatin1String(scale.suffix);
         }
     }
     return fixed(value, 0) + QStringLiteral(" B");

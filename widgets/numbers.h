@@ -1,21 +1,25 @@
-// Numbers as the window prints them, on top of traces/analysis/quantity.h: true minus sign, a small set of units, unit-cost work with the
+// Numbers as the window prints them, on top of traces/run/quantity.h: true minus sign, a small set of units, unit-cost work with the
 // suffix "u", never elided.
 #pragma once
 
 #include <QString>
 
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 
 // The unit of durations and moments throughout the program; Automatic chooses by size. Unit-cost work keeps its "u".
-enum class TimeUnit { Automatic, Seconds, Milliseconds, Microseconds, Nanoseconds };
+enum class TimeUnit { Automatic,
+                      Seconds,
+                      Milliseconds,
+                      Microseconds,
+                      Nanoseconds };
 void setTimeUnit(TimeUnit unit); // GUI thread; existing texts keep theirs
 TimeUnit timeUnit();
 double fixedTimeScale(); // ns of the chosen unit; 0: Automatic
 
-QString withTrueMinus(QString text);          // "-" → U+2212
-QString fixed(double value, int decimals);    // "−1.50"
+QString withTrueMinus(QString text);             // "-" → U+2212
+QString fixed(double value, int decimals);       // "−1.50"
 QString signedFixed(double value, int decimals); // "+1.50", "−1.50", "0.00"
 
 // Duration with a unit that leaves one to three digits before the point: "32.2 ms", "1.20 s", "253.4 µs", "3.00 u".

@@ -19,14 +19,15 @@ class QWidget;
 namespace stagewright {
 
 struct TableText {
-    QString title;           // one line above a Markdown table; not in CSV
-    QStringList header;      // empty: none
+    QString title;             // one line above a Markdown table; not in CSV
+    QStringList header;        // empty: none
     QVector<QStringList> rows; // cells of a row; shorter rows are filled with empty cells
     bool isEmpty() const { return rows.isEmpty(); }
     int columns() const;
 };
 
-enum class TableFormat { Csv, Markdown };
+enum class TableFormat { Csv,
+                         Markdown };
 
 // CSV: RFC 4180 with "\n" at line ends, cells quoted where they must be, "−" as "-" so that spreadsheets read numbers, no
 // invisible break points. Markdown: a pipe table, columns of figures aligned right, "|" escaped, line breaks as <br>.

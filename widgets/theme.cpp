@@ -72,7 +72,7 @@ static Theme makeLight()
     Theme t;
     const QColor ink("#14171C"), white("#FFFFFF");
     t.fills = {Fill{QColor("#2F5D9C"), white, QColor("#254A7D")}, Fill{QColor("#EE8F2A"), ink, QColor("#C8741A")},
-               Fill{QColor("#45C794"), ink, QColor("#2FA177")},   Fill{QColor("#D19FCC"), ink, QColor("#B07BAA")},
+               Fill{QColor("#45C794"), ink, QColor("#2FA177")}, Fill{QColor("#D19FCC"), ink, QColor("#B07BAA")},
                Fill{QColor("#32343E"), white, QColor("#1F2128")}, Fill{QColor("#C4C9D2"), ink, QColor("#9BA2AE")}};
     t.bubbleFill = QColor("#F1F2F5");
     t.bubbleHatch = QColor("#C4C9D2");
@@ -105,9 +105,9 @@ static Theme makeDark()
     Theme t;
     t.dark = true;
     const QColor ink("#14171C"), white("#FFFFFF");
-    t.fills = {Fill{QColor("#4895EE"), ink, QColor("#3A79C4")},   Fill{QColor("#F7C033"), ink, QColor("#C89A24")},
-               Fill{QColor("#8AE2B8"), ink, QColor("#68B892")},   Fill{QColor("#A14492"), white, QColor("#7F3573")},
-               Fill{QColor("#C9D0E0"), ink, QColor("#9EA6B8")},   Fill{QColor("#3A414D"), white, QColor("#535C6B")}};
+    t.fills = {Fill{QColor("#4895EE"), ink, QColor("#3A79C4")}, Fill{QColor("#F7C033"), ink, QColor("#C89A24")},
+               Fill{QColor("#8AE2B8"), ink, QColor("#68B892")}, Fill{QColor("#A14492"), white, QColor("#7F3573")},
+               Fill{QColor("#C9D0E0"), ink, QColor("#9EA6B8")}, Fill{QColor("#3A414D"), white, QColor("#535C6B")}};
     t.bubbleFill = QColor("#1E222A");
     t.bubbleHatch = QColor("#3A414D");
     t.critical = QColor("#FF4D63");
@@ -205,7 +205,8 @@ const Theme& Theme::hatchedTwin() const
         return theme;
     };
     static const Theme twins[] = {make(light()), make(darkTheme()), make(highContrastTheme())};
-    return twins[highContrast ? 2 : dark ? 1 : 0];
+    return twins[highContrast ? 2 : dark ? 1
+                                         : 0];
 }
 
 const Theme& Theme::named(ThemeName name)

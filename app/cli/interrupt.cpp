@@ -33,7 +33,7 @@ extern "C" void onStopSignal(int number)
 
 void install(void (*handler)(int))
 {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = handler;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);

@@ -56,10 +56,12 @@ int runProgram(int count, char** words)
         verb->get_help_ptr()->description("Print this help and exit");
         if (command.json) verb->add_flag("--json", session.json, "Print one JSON object instead of text");
         verb->add_option("--log-level", level, "error, warning, info or debug [info]")
-            ->type_name("LEVEL")->check(oneOf({"error", "warning", "info", "debug"}));
+            ->type_name("LEVEL")
+            ->check(oneOf({"error", "warning", "info", "debug"}));
         if (command.longWork) {
             verb->add_option("--progress", session.progressMode, "auto (a bar on a terminal), jsonl or none [auto]")
-                ->type_name("MODE")->check(oneOf({"auto", "jsonl", "none"}));
+                ->type_name("MODE")
+                ->check(oneOf({"auto", "jsonl", "none"}));
             verb->add_flag("--stdin-control", session.stdinControl, "Cancel when standard input ends");
         }
     }

@@ -15,7 +15,9 @@ namespace stagewright {
 
 class ProgressLine {
 public:
-    enum class Mode { Silent, Bar, JsonLines };
+    enum class Mode { Silent,
+                      Bar,
+                      JsonLines };
     ProgressLine(Mode mode, std::string verb, bool colour);
     ~ProgressLine();
 

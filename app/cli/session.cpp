@@ -122,9 +122,9 @@ std::stop_token Session::stop()
 ProgressLine& Session::progress()
 {
     if (!m_progress) {
-        const auto mode = progressMode == "jsonl"                      ? ProgressLine::Mode::JsonLines
+        const auto mode = progressMode == "jsonl"                   ? ProgressLine::Mode::JsonLines
                           : progressMode == "auto" && m_terminalErr ? ProgressLine::Mode::Bar
-                                                                     : ProgressLine::Mode::Silent;
+                                                                    : ProgressLine::Mode::Silent;
         m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr);
     }
     return *m_progress;

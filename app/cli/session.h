@@ -13,7 +13,10 @@
 
 namespace stagewright {
 
-enum class LogLevel { Error, Warning, Info, Debug };
+enum class LogLevel { Error,
+                      Warning,
+                      Info,
+                      Debug };
 
 class Interrupt;
 class ProgressLine;
@@ -31,20 +34,20 @@ public:
     std::string verb;
 
     bool colourOut() const { return m_colourOut; } // a terminal, and NO_COLOR unset
-    int columns() const { return m_columns; } // of the terminal; 100 where stdout is none
+    int columns() const { return m_columns; }      // of the terminal; 100 where stdout is none
 
-    void out(std::string_view text); // stdout; nothing with --json
+    void out(std::string_view text);                   // stdout; nothing with --json
     void answer(const nlohmann::ordered_json& object); // the one object of --json
     bool answered() const { return m_answered; }
-    void note(std::string_view text);    // stderr, level info
-    void warn(std::string_view text);    // stderr, level warning
-    void unmet(std::string_view text);   // stderr at every level: "error: …"; the verb goes on and ends with code 1
-    void complain(const Error& error);   // stderr, or the object of --json; and an event of --progress jsonl
+    void note(std::string_view text);  // stderr, level info
+    void warn(std::string_view text);  // stderr, level warning
+    void unmet(std::string_view text); // stderr at every level: "error: …"; the verb goes on and ends with code 1
+    void complain(const Error& error); // stderr, or the object of --json; and an event of --progress jsonl
 
     // The stop token of SIGINT, SIGTERM and, with --stdin-control, of the end of stdin. A second signal kills. Signals
     // are caught from the first call on, so only verbs that listen ask for it.
     std::stop_token stop();
-    ProgressLine& progress(); // made on the first call
+    ProgressLine& progress();                 // made on the first call
     Progress reporter(std::string_view what); // stop token and progress line for a library's long work
 
     // Flushes stdout. A reader that went away is its own choice; a full disk is an error.

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "app/cli/figures.h"
+#include "app/cli/text/figures.h"
 
 namespace stagewright {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "app/costs/split_costs.h"
 #include "schedules/base/result.h"
-#include "traces/fit/split_costs.h"
 
 namespace stagewright {
 

@@ -9,17 +9,13 @@
 
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"
+#include "engine/layers/attention_sizes.h"
 #include "engine/layers/math.h"
 
 namespace stagewright::cpu {
 
-using layers::AttentionShape;
 using layers::KeyGradSegment;
 using layers::KeySegment;
-
-std::size_t probabilitiesPerHead(const AttentionShape& shape);
-std::size_t probabilityCount(const AttentionShape& shape);   // floats kept from forward to backward
-std::size_t attentionWorkspace(const AttentionShape& shape); // floats backward needs for itself
 
 // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
 // probabilities are overwritten.

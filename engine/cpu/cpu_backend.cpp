@@ -4,14 +4,14 @@
 
 #include <unistd.h>
 
-#include "engine/backend.h"
-#include "engine/backends.h"
-#include "engine/cpu/kernels.h"
 #include "engine/cpu/cpu_math.h"
+#include "engine/cpu/kernels.h"
 #include "engine/cpu/processor.h"
 #include "engine/cpu/products.h"
+#include "engine/device/backend.h"
+#include "engine/device/backends.h"
+#include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
-#include "engine/stage_memory.h"
 
 namespace stagewright {
 

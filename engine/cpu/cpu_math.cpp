@@ -147,7 +147,8 @@ public:
     void toElements(std::size_t, const float*, float*) override {} // the layers use the values themselves
 
 private:
-    template <typename Visit> static void eachRow(int batch, int tokens, int past, Visit&& visit)
+    template <typename Visit>
+    static void eachRow(int batch, int tokens, int past, Visit&& visit)
     {
         const auto length = static_cast<std::size_t>(tokens);
         for (std::size_t row = 0; row < static_cast<std::size_t>(batch) * length; ++row)

@@ -50,12 +50,14 @@ void layerNorm(int rows, int width, float* x, const float* bias, const float* ga
         float* hat = normal + static_cast<std::size_t>(row) * width;
         float* to = out + static_cast<std::size_t>(row) * width;
         float sum = 0;
-#pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ \
+                           : sum)
         for (int i = 0; i < width; ++i)
             sum += in[i];
         const float mean = sum * perWidth;
         float squares = 0;
-#pragma omp simd reduction(+ : squares)
+#pragma omp simd reduction(+ \
+                           : squares)
         for (int i = 0; i < width; ++i)
             squares += (in[i] - mean) * (in[i] - mean);
         const float scale = 1.0F / __builtin_sqrtf(squares * perWidth + normEpsilon);
@@ -115,7 +117,8 @@ void layerNormBackward(int rows, int width, const float* outGrad, const float* n
         float* to = inputGrad + static_cast<std::size_t>(row) * width;
         float meanGrad = 0;
         float meanProduct = 0;
-#pragma omp simd reduction(+ : meanGrad, meanProduct)
+#pragma omp simd reduction(+ \
+                           : meanGrad, meanProduct)
         for (int i = 0; i < width; ++i) {
             const float grad = from[i] * gamma[i];
             meanGrad += grad;
@@ -203,12 +206,14 @@ void geluBackward(int rows, int width, float* x, const float* bias, float* gradi
 inline float exponentials(int width, float* row, float& largest)
 {
     float most = row[0];
-#pragma omp simd reduction(max : most)
+#pragma omp simd reduction(max \
+                           : most)
     for (int i = 0; i < width; ++i)
         most = row[i] > most ? row[i] : most;
     largest = most;
     float sum = 0;
-#pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ \
+                           : sum)
     for (int i = 0; i < width; ++i) {
         const float value = exponential(row[i] - most);
         row[i] = value;
@@ -240,7 +245,8 @@ void causalSoftmaxBackward(int firstRow, int rows, int columns, const float* pro
         float* grad = gradient + static_cast<std::size_t>(row) * columns;
         const int kept = firstRow + row + 1;
         float inner = 0;
-#pragma omp simd reduction(+ : inner)
+#pragma omp simd reduction(+ \
+                           : inner)
         for (int i = 0; i < kept; ++i)
             inner += p[i] * grad[i];
 #pragma omp simd
@@ -281,7 +287,8 @@ void add(std::size_t count, const float* x, float* sum)
 double squareSum(std::size_t count, const float* x)
 {
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ \
+                           : sum)
     for (std::size_t i = 0; i < count; ++i)
         sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
     return sum;
@@ -377,9 +384,9 @@ void predict(std::size_t count, const float* value, const float* moment1, const 
 }
 
 constexpr Kernels table = {
-    STAGEWRIGHT_KERNEL_SET, layerNorm,     scaleShift,            layerNormBackward, fillRows, addColumnSums, gelu,
-    geluBackward,           causalSoftmax, causalSoftmaxBackward, crossEntropy,      add,      squareSum,     adamW,
-    sgd,                    undoAdamW,     undoSgd,               predict};
+    STAGEWRIGHT_KERNEL_SET, layerNorm, scaleShift, layerNormBackward, fillRows, addColumnSums, gelu,
+    geluBackward, causalSoftmax, causalSoftmaxBackward, crossEntropy, add, squareSum, adamW,
+    sgd, undoAdamW, undoSgd, predict};
 
 } // namespace
 } // namespace stagewright::cpu

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/model_config.h"
+#include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 
 namespace stagewright::cpu {

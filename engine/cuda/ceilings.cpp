@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "profiler/clock.h"
+#include "profiler/record/clock.h"
 
 namespace stagewright::cuda {
 
@@ -90,7 +90,8 @@ private:
     }
 
     // The shortest of several runs on the device's clock; the first warms up.
-    template <typename Work> Nanos best(Work&& work) const
+    template <typename Work>
+    Nanos best(Work&& work) const
     {
         Nanos shortest = std::numeric_limits<Nanos>::max();
         for (int round = 0; round <= rounds; ++round) {

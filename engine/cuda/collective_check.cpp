@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 namespace stagewright::cuda {
 
@@ -45,7 +45,8 @@ public:
     Ring& operator=(const Ring&) = delete;
 
     // The output of each end, `size` floats of it, after all of them got their input.
-    template <typename Work> std::vector<Values> results(const std::vector<Values>& given, std::size_t size, Work&& work)
+    template <typename Work>
+    std::vector<Values> results(const std::vector<Values>& given, std::size_t size, Work&& work)
     {
         for (std::size_t i = 0; i < m_ends.size(); ++i) {
             done(m_table.upload(m_ends[i].queue, m_ends[i].given, given[i].data(), given[i].size() * sizeof(float)));

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/check/kernel_check.h"
 #include "engine/cuda/module_abi.h"
-#include "engine/kernel_check.h"
 
 namespace stagewright::cuda {
 

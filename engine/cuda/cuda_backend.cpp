@@ -8,15 +8,15 @@
 
 #include <fmt/format.h>
 
-#include "engine/backends.h"
 #include "engine/cuda/ceilings.h"
 #include "engine/cuda/collective_check.h"
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
+#include "engine/device/backends.h"
 #include "engine/layers/math_source.h"
+#include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
-#include "engine/stage_memory.h"
 
 namespace stagewright {
 
@@ -169,8 +169,7 @@ public:
         if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory is not a CUDA device's", slice.stage));
         const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
         if (widest > std::numeric_limits<std::int32_t>::max()) {
-            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest,
-                                                      std::numeric_limits<std::int32_t>::max()),
+            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<std::int32_t>::max()),
                         "use a smaller microbatch or a shorter sequence");
         }
         try {
@@ -285,7 +284,7 @@ private:
     DeviceOptions m_options;
     mutable std::mutex m_mutex;
     mutable std::vector<Device> m_chosen;
-    int m_ranks = 1; // of the training whose memories were opened
+    int m_ranks = 1;                            // of the training whose memories were opened
     std::shared_ptr<cuda::DeviceLinks> m_links; // shared by its ranks; null: copies
 };
 

@@ -20,9 +20,9 @@ public:
 
     // End 0 is at the sender's queue, end 1 at the receiver's.
     StagewrightTeam* between(StagewrightQueue* from, StagewrightQueue* to);
-    void poll();                          // what went wrong on a device or between them
-    void close(StagewrightQueue* queue);  // its connections, before it is closed itself
-    void abort();                         // any thread: waits for another device end, and so does every later message
+    void poll();                         // what went wrong on a device or between them
+    void close(StagewrightQueue* queue); // its connections, before it is closed itself
+    void abort();                        // any thread: waits for another device end, and so does every later message
 
 private:
     const StagewrightCudaTable& m_table;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace layers;
 
-constexpr int flashWidth = 128;   // of a head, at most
+constexpr int flashWidth = 128; // of a head, at most
 constexpr std::size_t slotsPerBlock = 256;
 
 void product(int kind, int rows, int columns, int depth, StagewrightProduct& p)
@@ -369,12 +369,14 @@ private:
         constexpr std::size_t line = 16;
         return (words(static_cast<std::size_t>(blockOf(shape)) * static_cast<std::size_t>(shape.heads)) + line - 1) / line * line;
     }
-    template <typename Float> Float* ofSample(Float* base, int sample, int tokens, int stride) const
+    template <typename Float>
+    Float* ofSample(Float* base, int sample, int tokens, int stride) const
     {
         return at(base, static_cast<std::size_t>(sample) * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride));
     }
     // f(segment, its first key, whether it is the first)
-    template <typename Visit> static void eachSegment(std::span<const KeySegment> segments, Visit&& visit)
+    template <typename Visit>
+    static void eachSegment(std::span<const KeySegment> segments, Visit&& visit)
     {
         int first = 0;
         for (const KeySegment& segment : segments) {

@@ -147,7 +147,8 @@ Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const
 // Both ends begin when both can, so that neither holds multiprocessors while it waits for the other.
 Mark DeviceMemory::receiveFrom(StagewrightQueue* sender, void* to, const void* from, std::size_t bytes, const Mark& written)
 {
-    enum { Sender, Receiver };
+    enum { Sender,
+           Receiver };
     StagewrightTeam* team = m_links->between(sender, m_queue);
     const Mark before = markOn(STAGEWRIGHT_COMPUTE);
     for (const int end : {Sender, Receiver})

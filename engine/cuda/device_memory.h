@@ -9,9 +9,9 @@
 
 #include "engine/cuda/device_links.h"
 #include "engine/cuda/module_abi.h"
-#include "engine/interruptible.h"
-#include "engine/memory.h"
-#include "profiler/device_clock.h"
+#include "engine/device/interruptible.h"
+#include "engine/device/memory.h"
+#include "profiler/record/device_clock.h"
 
 namespace stagewright::cuda {
 

@@ -17,18 +17,25 @@ namespace stagewright::cuda {
 
 // Heads of up to Width numbers; narrower ones are filled up with zeros. Chosen for the registers (no spills) and for two blocks on a
 // multiprocessor with 164 KiB of shared memory.
-template <int Width> struct FlashShape;
-template <> struct FlashShape<64> {
+template <int Width>
+struct FlashShape;
+template <>
+struct FlashShape<64> {
     static constexpr int rowTiles = 2, streamed = 32, streamedBack = 64;
 };
-template <> struct FlashShape<128> {
+template <>
+struct FlashShape<128> {
     static constexpr int rowTiles = 1, streamed = 64, streamedBack = 32;
 };
-template <int Width> inline constexpr int flashRows = 16 * tileWarps * FlashShape<Width>::rowTiles; // of a block
+template <int Width>
+inline constexpr int flashRows = 16 * tileWarps* FlashShape<Width>::rowTiles; // of a block
 // Shared memory in bytes.
-template <int Width> inline constexpr std::uint32_t flashForwardBytes = tileBytes<Width>(flashRows<Width> + 4 * FlashShape<Width>::streamed);
-template <int Width> inline constexpr std::uint32_t flashQueryBytes = tileBytes<Width>(2 * flashRows<Width> + 4 * FlashShape<Width>::streamedBack);
-template <int Width> inline constexpr std::uint32_t flashKeyBytes = flashQueryBytes<Width> + 4 * FlashShape<Width>::streamedBack * 4;
+template <int Width>
+inline constexpr std::uint32_t flashForwardBytes = tileBytes<Width>(flashRows<Width> + 4 * FlashShape<Width>::streamed);
+template <int Width>
+inline constexpr std::uint32_t flashQueryBytes = tileBytes<Width>(2 * flashRows<Width> + 4 * FlashShape<Width>::streamedBack);
+template <int Width>
+inline constexpr std::uint32_t flashKeyBytes = flashQueryBytes<Width> + 4 * FlashShape<Width>::streamedBack * 4;
 
 // Of elements in bf16: whether these kernels compute it; copies are of 16 bytes.
 inline bool fitsTiles(const StagewrightFlash& f)
@@ -38,10 +45,13 @@ inline bool fitsTiles(const StagewrightFlash& f)
            aligned(f.out) && aligned(f.outGrad) && aligned(f.queryGrad) && aligned(f.keyGrad) && aligned(f.valueGrad);
 }
 // launch(integral constant) with the width that heads are filled up to.
-template <typename Launch> void withTileWidth(const StagewrightFlash& f, Launch&& launch)
+template <typename Launch>
+void withTileWidth(const StagewrightFlash& f, Launch&& launch)
 {
-    if (f.width <= 64) launch(std::integral_constant<int, 64>());
-    else launch(std::integral_constant<int, 128>());
+    if (f.width <= 64)
+        launch(std::integral_constant<int, 64>());
+    else
+        launch(std::integral_constant<int, 128>());
 }
 inline int flashBlocks(int tokens, int rows)
 {

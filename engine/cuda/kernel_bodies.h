@@ -52,16 +52,19 @@ struct OneLane {
     STAGEWRIGHT_BOTH double sum(double x) const { return x; }
 };
 
-template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* row(const void* base, std::size_t at)
+template <typename E>
+STAGEWRIGHT_BOTH const typename E::Stored* row(const void* base, std::size_t at)
 {
     return static_cast<const typename E::Stored*>(base) + at;
 }
-template <typename E> STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
+template <typename E>
+STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
 {
     return static_cast<typename E::Stored*>(base) + at;
 }
 
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
     auto* x = row<E>(n.x, first);
@@ -86,11 +89,11 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void normRow(const Lanes&
     }
 }
 
-template <typename E> STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
+template <typename E>
+STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
 {
     const std::size_t column = i % static_cast<std::size_t>(n.width);
-    E::store(row<E>(n.out, 0), i, E::load(row<E>(static_cast<const void*>(n.normal), 0), i) * E::load(row<E>(n.gamma, 0), column) +
-                                      E::load(row<E>(n.beta, 0), column));
+    E::store(row<E>(n.out, 0), i, E::load(row<E>(static_cast<const void*>(n.normal), 0), i) * E::load(row<E>(n.gamma, 0), column) + E::load(row<E>(n.beta, 0), column));
 }
 
 template <typename E, typename Lanes>
@@ -128,7 +131,8 @@ struct NormSums {
         input += other.input;
     }
 };
-template <typename E> STAGEWRIGHT_BOTH NormSums normColumn(const StagewrightNorm& n, int column, int first, int step)
+template <typename E>
+STAGEWRIGHT_BOTH NormSums normColumn(const StagewrightNorm& n, int column, int first, int step)
 {
     NormSums sums;
     for (int r = first; r < n.rows; r += step) {
@@ -148,7 +152,8 @@ STAGEWRIGHT_BOTH inline void putSums(const StagewrightNorm& n, int column, const
     if (n.residualSum) n.residualSum[column] = sums.residual;
     if (n.inputSum) n.inputSum[column] = sums.input;
 }
-template <typename E> STAGEWRIGHT_BOTH float columnSum(const void* x, int rows, int width, int column, int first, int step)
+template <typename E>
+STAGEWRIGHT_BOTH float columnSum(const void* x, int rows, int width, int column, int first, int step)
 {
     float sum = 0;
     for (int r = first; r < rows; r += step)
@@ -225,7 +230,8 @@ STAGEWRIGHT_BOTH void crossEntropyRow(const Lanes& lanes, int vocabulary, void* 
         E::store(line, i, expf(E::load(line, i) - most) * scale - (i == target ? 1.0F : 0.0F));
 }
 
-template <typename Lanes> STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int rows, const float* rowLoss, double* loss)
+template <typename Lanes>
+STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int rows, const float* rowLoss, double* loss)
 {
     double sum = 0;
     for (int r = lanes.index(); r < rows; r += lanes.count())
@@ -234,16 +240,17 @@ template <typename Lanes> STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int
     if (lanes.index() == 0) *loss = sum / rows;
 }
 
-template <typename E> STAGEWRIGHT_BOTH void embedAt(const StagewrightEmbedding& e, std::size_t i)
+template <typename E>
+STAGEWRIGHT_BOTH void embedAt(const StagewrightEmbedding& e, std::size_t i)
 {
     const auto width = static_cast<std::size_t>(e.width);
     const std::size_t r = i / width;
     const std::size_t position = static_cast<std::size_t>(e.past) + r % static_cast<std::size_t>(e.tokens);
-    E::store(row<E>(e.out, 0), i, E::load(row<E>(e.tokenTable, 0), e.bytes[r] * width + i % width) +
-                                      E::load(row<E>(e.positionTable, 0), position * width + i % width));
+    E::store(row<E>(e.out, 0), i, E::load(row<E>(e.tokenTable, 0), e.bytes[r] * width + i % width) + E::load(row<E>(e.positionTable, 0), position * width + i % width));
 }
 // A token's row of the table: every lane owns columns and adds the rows that have the token, in order.
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void tokenGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void tokenGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
 {
     float* to = e.tokenGrad + static_cast<std::size_t>(token) * e.width;
     for (int r = 0; r < e.batch * e.tokens; ++r) {
@@ -253,7 +260,8 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void tokenGrad(const Lane
             to[i] += E::load(from, i);
     }
 }
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void positionGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void positionGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
 {
     float* to = e.positionGrad + static_cast<std::size_t>(e.past + token) * e.width;
     for (int sample = 0; sample < e.batch; ++sample) {
@@ -263,7 +271,8 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void positionGrad(const L
     }
 }
 
-template <typename Lanes> STAGEWRIGHT_BOTH double squares(const Lanes& lanes, std::size_t count, const float* x)
+template <typename Lanes>
+STAGEWRIGHT_BOTH double squares(const Lanes& lanes, std::size_t count, const float* x)
 {
     double sum = 0;
     for (std::size_t i = lanes.index(); i < count; i += lanes.count())
@@ -272,7 +281,8 @@ template <typename Lanes> STAGEWRIGHT_BOTH double squares(const Lanes& lanes, st
 }
 
 // The optimizers as engine/cpu/kernels_body.h has them.
-template <typename E> STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, std::size_t i)
+template <typename E>
+STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, std::size_t i)
 {
     const float grad = s.gradient ? s.gradient[i] * s.gradientScale : 0.0F;
     const float value = s.value[i];
@@ -335,11 +345,13 @@ STAGEWRIGHT_BOTH inline HeadPlace headPlace(const StagewrightFlash& f, int sampl
     return {static_cast<std::size_t>(head) * f.width, static_cast<std::size_t>(sample) * f.tokens,
             (static_cast<std::size_t>(sample) * f.heads + head) * f.tokens};
 }
-template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* headRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+template <typename E>
+STAGEWRIGHT_BOTH const typename E::Stored* headRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
 {
     return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.stride) + at.head);
 }
-template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* denseRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+template <typename E>
+STAGEWRIGHT_BOTH const typename E::Stored* denseRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
 {
     return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.heads) * f.width + at.head);
 }
@@ -356,7 +368,8 @@ STAGEWRIGHT_BOTH inline float headScale(const StagewrightFlash& f)
     return 1.0F / sqrtf(static_cast<float>(f.width));
 }
 
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void flashRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
 {
     const HeadPlace at = headPlace(f, sample, head);
     const auto* query = headRow<E>(f, f.query, at, r);
@@ -380,7 +393,8 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashRow(const Lanes
     if (lanes.index() == 0) f.sums[at.sums + r] = most + logf(total);
 }
 
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashInnerRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void flashInnerRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
 {
     const HeadPlace at = headPlace(f, sample, head);
     const float inner = dot<E>(lanes, f.width, denseRow<E>(f, f.outGrad, at, r), denseRow<E>(f, f.out, at, r));
@@ -401,7 +415,8 @@ STAGEWRIGHT_BOTH FlashPair flashPair(const Lanes& lanes, const StagewrightFlash&
     return {probability, probability * (grad - f.inner[at.sums + r])};
 }
 
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashQueryRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void flashQueryRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
 {
     const HeadPlace at = headPlace(f, sample, head);
     float sums[Lanes::headPerLane] = {};
@@ -416,7 +431,8 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashQueryRow(const 
         E::store(to, i, sums[k] * headScale(f));
 }
 
-template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashKeyRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int j)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void flashKeyRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int j)
 {
     const HeadPlace at = headPlace(f, sample, head);
     float keys[Lanes::headPerLane] = {};

@@ -7,13 +7,15 @@
 namespace stagewright::cuda {
 
 // A warp. All its lanes call sum() and largest() together.
-template <typename Threads> struct WarpLanes {
+template <typename Threads>
+struct WarpLanes {
     static constexpr int headPerLane = 4; // heads of at most 128
     Threads threads;
 
     STAGEWRIGHT_BOTH int index() const { return threads.thread() % 32; }
     STAGEWRIGHT_BOTH int count() const { return 32; }
-    template <typename T> STAGEWRIGHT_BOTH T sum(T x) const
+    template <typename T>
+    STAGEWRIGHT_BOTH T sum(T x) const
     {
         for (int offset = 16; offset > 0; offset /= 2)
             x += threads.shuffleXor(x, offset);
@@ -28,13 +30,15 @@ template <typename Threads> struct WarpLanes {
 };
 
 // A block of Count threads, which call sum() and largest() together.
-template <typename Threads, int Count> struct BlockLanes {
+template <typename Threads, int Count>
+struct BlockLanes {
     static constexpr int warps = Count / 32;
     Threads threads;
 
     STAGEWRIGHT_BOTH int index() const { return threads.thread(); }
     STAGEWRIGHT_BOTH int count() const { return Count; }
-    template <typename T> STAGEWRIGHT_BOTH T sum(T x) const
+    template <typename T>
+    STAGEWRIGHT_BOTH T sum(T x) const
     {
         share(WarpLanes<Threads>{threads}.sum(x));
         T total = threads.template slot<T, warps>(0);
@@ -52,7 +56,8 @@ template <typename Threads, int Count> struct BlockLanes {
     }
 
 private:
-    template <typename T> STAGEWRIGHT_BOTH void share(T ofWarp) const
+    template <typename T>
+    STAGEWRIGHT_BOTH void share(T ofWarp) const
     {
         threads.barrier(); // what was shared before has been read
         if (index() % 32 == 0) threads.template putSlot<T, warps>(index() / 32, ofWarp);
@@ -66,7 +71,8 @@ inline constexpr int columnsPerBlock = 32;
 inline constexpr int rowsPerBlock = 16;
 inline constexpr int columnThreads = columnsPerBlock * rowsPerBlock;
 
-template <typename E, typename Threads> STAGEWRIGHT_BOTH void normSumsBlock(const Threads& threads, const StagewrightNorm& n, int block)
+template <typename E, typename Threads>
+STAGEWRIGHT_BOTH void normSumsBlock(const Threads& threads, const StagewrightNorm& n, int block)
 {
     const int column = block * columnsPerBlock + threads.thread() % columnsPerBlock;
     const int first = threads.thread() / columnsPerBlock;
@@ -95,7 +101,8 @@ STAGEWRIGHT_BOTH void columnSumsBlock(const Threads& threads, const void* x, int
 }
 
 // Part `part` of STAGEWRIGHT_PARTIALS of a sum of squares, by lanes that are a block.
-template <typename Lanes> STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, std::size_t count, const float* x, double* partial, int part)
+template <typename Lanes>
+STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, std::size_t count, const float* x, double* partial, int part)
 {
     const std::size_t each = (count + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
     const std::size_t first = static_cast<std::size_t>(part) * each;
@@ -103,7 +110,8 @@ template <typename Lanes> STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, 
     const double sum = squares(lanes, mine, x + first);
     if (lanes.index() == 0) partial[part] = sum;
 }
-template <typename Lanes> STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, double* sum)
+template <typename Lanes>
+STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, double* sum)
 {
     static_assert(STAGEWRIGHT_PARTIALS % 32 == 0);
     double own = 0;

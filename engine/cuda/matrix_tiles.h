@@ -40,12 +40,14 @@ struct Quad { // of a lane: registers of two bf16 each
 
 // A tile has rows of `Width` numbers, a multiple of 64. The 16-byte pieces of a row are exchanged by its number, so that eight rows'
 // pieces of one column lie in different banks.
-template <int Width> STAGEWRIGHT_TILE std::uint32_t pieceAt(std::uint32_t tile, int row, int piece)
+template <int Width>
+STAGEWRIGHT_TILE std::uint32_t pieceAt(std::uint32_t tile, int row, int piece)
 {
     static_assert(Width % 64 == 0);
     return tile + static_cast<std::uint32_t>(row * (Width / 8) + (piece ^ (row & 7))) * 16;
 }
-template <int Width> STAGEWRIGHT_BOTH constexpr std::uint32_t tileBytes(int rows)
+template <int Width>
+STAGEWRIGHT_BOTH constexpr std::uint32_t tileBytes(int rows)
 {
     return static_cast<std::uint32_t>(rows) * Width * 2;
 }
@@ -68,36 +70,42 @@ STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::
 }
 
 // A of 16×16 from rows row …, columns column … of a tile: its four registers are the quarters, downwards first.
-template <int Width, typename Threads> STAGEWRIGHT_TILE Quad leftOf(const Threads& t, std::uint32_t tile, int row, int column)
+template <int Width, typename Threads>
+STAGEWRIGHT_TILE Quad leftOf(const Threads& t, std::uint32_t tile, int row, int column)
 {
     const int lane = t.thread() % 32;
     return t.loadMatrices(pieceAt<Width>(tile, row + lane % 16, column / 8 + lane / 16));
 }
 // B of 16×16 (two of 16×8: registers 0 and 1, 2 and 3) = transpose of rows row …, columns column … of a tile.
-template <int Width, typename Threads> STAGEWRIGHT_TILE Quad rightOfTransposed(const Threads& t, std::uint32_t tile, int row, int column)
+template <int Width, typename Threads>
+STAGEWRIGHT_TILE Quad rightOfTransposed(const Threads& t, std::uint32_t tile, int row, int column)
 {
     const int lane = t.thread() % 32;
     return t.loadMatrices(pieceAt<Width>(tile, row + lane % 8 + lane / 16 * 8, column / 8 + lane / 8 % 2));
 }
 // B of 16×16 in the same way = rows row …, columns column … of a tile.
-template <int Width, typename Threads> STAGEWRIGHT_TILE Quad rightOf(const Threads& t, std::uint32_t tile, int row, int column)
+template <int Width, typename Threads>
+STAGEWRIGHT_TILE Quad rightOf(const Threads& t, std::uint32_t tile, int row, int column)
 {
     const int lane = t.thread() % 32;
     return t.loadTransposed(pieceAt<Width>(tile, row + lane % 16, column / 8 + lane / 16));
 }
 
 // A of 16×16 from two neighbouring sums of 16×8: a lane has of both the very numbers that it must hold of A.
-template <typename Threads> STAGEWRIGHT_TILE Quad leftOfSums(const Threads& t, const float (&one)[4], const float (&next)[4])
+template <typename Threads>
+STAGEWRIGHT_TILE Quad leftOfSums(const Threads& t, const float (&one)[4], const float (&next)[4])
 {
     return {{t.pack(one[0], one[1]), t.pack(one[2], one[3]), t.pack(next[0], next[1]), t.pack(next[2], next[3])}};
 }
 
 // A warp's 16×8 sums: number i of a lane is of row sumRow + i/2·8, column sumColumn + i%2.
-template <typename Threads> STAGEWRIGHT_TILE int sumRow(const Threads& t)
+template <typename Threads>
+STAGEWRIGHT_TILE int sumRow(const Threads& t)
 {
     return t.thread() % 32 / 4;
 }
-template <typename Threads> STAGEWRIGHT_TILE int sumColumn(const Threads& t)
+template <typename Threads>
+STAGEWRIGHT_TILE int sumColumn(const Threads& t)
 {
     return t.thread() % 4 * 2;
 }

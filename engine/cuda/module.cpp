@@ -10,8 +10,8 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 #include <fmt/format.h>
+#include <link.h>
 
 namespace stagewright::cuda {
 
@@ -103,22 +103,19 @@ Result<Module> loadModule(const std::string& path)
     }
     void* symbol = ::dlsym(library, STAGEWRIGHT_CUDA_MODULE_FUNCTION);
     if (!symbol) {
-        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUDA module: it has no function {}", file,
-                                                        STAGEWRIGHT_CUDA_MODULE_FUNCTION),
+        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUDA module: it has no function {}", file, STAGEWRIGHT_CUDA_MODULE_FUNCTION),
                     "set STAGEWRIGHT_CUDA_MODULE to the module's file, or leave it unset");
     }
     const auto function = reinterpret_cast<StagewrightCudaModuleFunction>(symbol);
     const StagewrightCudaTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (!table || table->abi != STAGEWRIGHT_CUDA_ABI) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} uses version {} of the interface, the program {}", file,
-                                                        table ? table->abi : 0, STAGEWRIGHT_CUDA_ABI),
+        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} uses version {} of the interface, the program {}", file, table ? table->abi : 0, STAGEWRIGHT_CUDA_ABI),
                     remedy);
     }
     if (table->tableBytes != sizeof(StagewrightCudaTable) || table->factsBytes != sizeof(StagewrightCudaFacts) ||
         table->deviceBytes != sizeof(StagewrightCudaDevice)) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} is from another build: its table has {} bytes, the program's {}", file,
-                                                        table->tableBytes, sizeof(StagewrightCudaTable)),
+        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} is from another build: its table has {} bytes, the program's {}", file, table->tableBytes, sizeof(StagewrightCudaTable)),
                     remedy);
     }
     return Module{table, file};

@@ -25,9 +25,9 @@ enum {
 };
 
 typedef struct StagewrightCudaFacts {
-    int32_t runtimeVersion;  /* 13000: CUDA 13.0 */
-    int32_t driverVersion;   /* the newest runtime that the driver supports; 0: no driver */
-    uint64_t matrixVersion;  /* of cuBLASLt */
+    int32_t runtimeVersion;    /* 13000: CUDA 13.0 */
+    int32_t driverVersion;     /* the newest runtime that the driver supports; 0: no driver */
+    uint64_t matrixVersion;    /* of cuBLASLt */
     int32_t collectiveVersion; /* of NCCL; 0: not found */
     int32_t reserved;
     char moduleVersion[STAGEWRIGHT_CUDA_TEXT]; /* of the program it was built with */
@@ -38,7 +38,7 @@ typedef struct StagewrightCudaFacts {
 typedef struct StagewrightCudaDevice {
     char name[STAGEWRIGHT_CUDA_TEXT];
     char reason[STAGEWRIGHT_CUDA_TEXT]; /* why it is not usable; empty: it is */
-    int32_t major; /* compute capability */
+    int32_t major;                      /* compute capability */
     int32_t minor;
     int32_t multiprocessors;
     int32_t greenContexts; /* 1: the driver can partition it */
@@ -50,7 +50,8 @@ typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
 typedef struct StagewrightTeam StagewrightTeam; /* queues of several devices that NCCL connects, one a device: its ends */
 
-enum { STAGEWRIGHT_COMPUTE = 0, STAGEWRIGHT_TRANSFER = 1 }; /* lanes */
+enum { STAGEWRIGHT_COMPUTE = 0,
+       STAGEWRIGHT_TRANSFER = 1 }; /* lanes */
 
 typedef struct StagewrightQueueWish {
     int32_t device;
@@ -61,12 +62,14 @@ typedef struct StagewrightQueueWish {
 } StagewrightQueueWish;
 
 /* C = alpha · op(A) · op(B) + beta · C over `depth`, `batches` times. */
-enum { STAGEWRIGHT_A_BT = 0, STAGEWRIGHT_A_B = 1, STAGEWRIGHT_AT_B = 2 };
+enum { STAGEWRIGHT_A_BT = 0,
+       STAGEWRIGHT_A_B = 1,
+       STAGEWRIGHT_AT_B = 2 };
 enum {
     STAGEWRIGHT_PLAIN = 0,
-    STAGEWRIGHT_BIAS = 1,       /* C += bias (columns) */
-    STAGEWRIGHT_GELU = 2,       /* aux = A·Bᵀ + bias; C = gelu(aux) */
-    STAGEWRIGHT_GELU_GRAD = 3   /* C = (A·B) · gelu'(aux) */
+    STAGEWRIGHT_BIAS = 1,     /* C += bias (columns) */
+    STAGEWRIGHT_GELU = 2,     /* aux = A·Bᵀ + bias; C = gelu(aux) */
+    STAGEWRIGHT_GELU_GRAD = 3 /* C = (A·B) · gelu'(aux) */
 };
 typedef struct StagewrightProduct {
     int32_t kind;
@@ -78,7 +81,7 @@ typedef struct StagewrightProduct {
     const void* b;
     void* c;
     const void* bias;
-    void* aux; /* elements, (rows, columns) dense */
+    void* aux;                         /* elements, (rows, columns) dense */
     int64_t aStride, bStride, cStride; /* elements from one row to the next */
     int64_t aBatch, bBatch, cBatch;    /* elements from one batch to the next */
     int32_t batches;
@@ -87,14 +90,14 @@ typedef struct StagewrightProduct {
 
 typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNorm (engine/layers/math.h) */
     int32_t rows, width;
-    void* x;             /* forward */
-    const void* bias;    /* may be null */
+    void* x;          /* forward */
+    const void* bias; /* may be null */
     const void* gamma;
     const void* beta;
     void* normal;
     float* deviation;
     void* out;
-    const void* outGrad; /* backward */
+    const void* outGrad;  /* backward */
     const void* residual; /* may be null */
     void* inputGrad;
     float *gammaSum, *betaSum, *residualSum, *inputSum; /* may be null */
@@ -102,16 +105,16 @@ typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNor
 
 typedef struct StagewrightSoftmax { /* of rows · blocks rows: row r of a block keeps columns ≤ past + r */
     int32_t blocks, rows, columns, past;
-    int64_t blockStride;       /* elements; rows lie `columns` apart */
-    void* scores;              /* forward: become probabilities; backward: the probabilities */
-    void* gradient;            /* backward: of the probabilities, becomes that of the scores */
+    int64_t blockStride; /* elements; rows lie `columns` apart */
+    void* scores;        /* forward: become probabilities; backward: the probabilities */
+    void* gradient;      /* backward: of the probabilities, becomes that of the scores */
 } StagewrightSoftmax;
 
-typedef struct StagewrightFlash { /* attention of whole sequences, tile by tile; log-sum-exp (batch, heads, tokens) kept */
+typedef struct StagewrightFlash {        /* attention of whole sequences, tile by tile; log-sum-exp (batch, heads, tokens) kept */
     int32_t batch, heads, tokens, width; /* width of a head, at most 128 */
-    int32_t addKeys; /* backward: 1: gradients of keys and values are added to */
+    int32_t addKeys;                     /* backward: 1: gradients of keys and values are added to */
     int32_t reserved;
-    int64_t stride;                      /* of query, key, value and their gradients */
+    int64_t stride; /* of query, key, value and their gradients */
     const void *query, *key, *value;
     void* out; /* (batch · tokens, heads · width) */
     float* sums;
@@ -137,7 +140,11 @@ typedef struct StagewrightStep { /* of an optimizer, on one tensor */
     void* used;               /* elements, may be null */
     float learningRate, beta1, beta2, correction1, correction2, epsilon, weightDecay, gradientScale, momentum, reach;
 } StagewrightStep;
-enum { STAGEWRIGHT_ADAMW = 0, STAGEWRIGHT_SGD = 1, STAGEWRIGHT_UNDO_ADAMW = 2, STAGEWRIGHT_UNDO_SGD = 3, STAGEWRIGHT_PREDICT = 4 };
+enum { STAGEWRIGHT_ADAMW = 0,
+       STAGEWRIGHT_SGD = 1,
+       STAGEWRIGHT_UNDO_ADAMW = 2,
+       STAGEWRIGHT_UNDO_SGD = 3,
+       STAGEWRIGHT_PREDICT = 4 };
 
 typedef struct StagewrightCudaTable {
     uint32_t abi;        /* STAGEWRIGHT_CUDA_ABI of the module */
@@ -154,8 +161,8 @@ typedef struct StagewrightCudaTable {
     int (*give)(int32_t device, void* block);
 
     int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
-    void (*closeQueue)(StagewrightQueue* queue); /* waits */
-    int (*finish)(StagewrightQueue* queue);      /* waits for both lanes */
+    void (*closeQueue)(StagewrightQueue* queue);            /* waits */
+    int (*finish)(StagewrightQueue* queue);                 /* waits for both lanes */
     int (*finished)(StagewrightQueue* queue, int32_t* out); /* 1: there is nothing to wait for */
     /* A mark is passed when all that its lane was asked for before has been done. */
     int (*mark)(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
@@ -166,7 +173,7 @@ typedef struct StagewrightCudaTable {
     int (*copyRows)(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
                     size_t bytes, size_t rows);
     int (*clear)(StagewrightQueue* queue, void* to, size_t bytes);
-    int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);  /* host may change at return */
+    int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);     /* host may change at return */
     int (*download)(StagewrightQueue* queue, void* host, const void* from, size_t bytes); /* waits */
 
     int (*multiply)(StagewrightQueue* queue, const StagewrightProduct* product);
@@ -203,7 +210,9 @@ typedef struct StagewrightCudaTable {
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };
-enum { STAGEWRIGHT_ALL_REDUCE = 0, STAGEWRIGHT_REDUCE_SCATTER = 1, STAGEWRIGHT_ALL_GATHER = 2 };
+enum { STAGEWRIGHT_ALL_REDUCE = 0,
+       STAGEWRIGHT_REDUCE_SCATTER = 1,
+       STAGEWRIGHT_ALL_GATHER = 2 };
 
 /* The module's table, always valid. The module may be of any version: the caller looks at the first two members. */
 typedef const StagewrightCudaTable* (*StagewrightCudaModuleFunction)(void);

@@ -11,7 +11,10 @@ namespace stagewright::layers {
 class FlushDenormals {
 public:
 #if defined(__SSE2__)
-    FlushDenormals() : m_before(_mm_getcsr()) { _mm_setcsr(m_before | 0x8040U); } // flush to zero, denormals are zero
+    FlushDenormals() : m_before(_mm_getcsr())
+    {
+        _mm_setcsr(m_before | 0x8040U);
+    } // flush to zero, denormals are zero
     ~FlushDenormals() { _mm_setcsr(m_before); }
 #else
     FlushDenormals() = default;

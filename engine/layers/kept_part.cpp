@@ -30,8 +30,8 @@ Buffer cutBytes(Buffer& bytes, const PartShape& half, const StageContext& contex
 }
 
 constexpr Buffer Block::Saved::*blockRowBuffers[] = {
-    &Block::Saved::normal1,    &Block::Saved::deviation1, &Block::Saved::qkv,        &Block::Saved::probabilities,
-    &Block::Saved::attention,  &Block::Saved::normal2,    &Block::Saved::deviation2, &Block::Saved::hidden,
+    &Block::Saved::normal1, &Block::Saved::deviation1, &Block::Saved::qkv, &Block::Saved::probabilities,
+    &Block::Saved::attention, &Block::Saved::normal2, &Block::Saved::deviation2, &Block::Saved::hidden,
     &Block::Saved::outputGrad, &Block::Saved::hiddenGrad, &Block::Saved::middleGrad, &Block::Saved::qkvGrad};
 
 } // namespace

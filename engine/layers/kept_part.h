@@ -16,7 +16,9 @@ struct DroppedLayers {
 };
 
 struct KeptPart {
-    enum class Awaits { Recompute, InputGrad, WeightGrad };
+    enum class Awaits { Recompute,
+                        InputGrad,
+                        WeightGrad };
     Awaits awaits = Awaits::InputGrad;
     PartShape shape;
     DroppedLayers dropped;

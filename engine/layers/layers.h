@@ -20,7 +20,7 @@
 #include <span>
 #include <string>
 
-#include "engine/backend.h"
+#include "engine/device/backend.h"
 #include "engine/layers/math.h"
 #include "engine/layers/parameters.h"
 
@@ -85,7 +85,8 @@ struct NormParameters { // (hidden) each
 };
 
 // A layer's state of a part, for the weight gradient over several parts: (shape, saved).
-template <typename Saved> struct Pending {
+template <typename Saved>
+struct Pending {
     PartShape shape;
     Saved* saved;
 };

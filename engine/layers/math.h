@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
+#include "engine/device/memory.h"
 #include "engine/layers/kernel_arguments.h"
-#include "engine/memory.h"
 
 namespace stagewright::layers {
 
@@ -134,7 +134,7 @@ public:
     virtual void add(std::size_t count, const float* x, float* sum) = 0;
     virtual double squareSum(std::span<const std::span<const float>> tensors) = 0;
 
-    // Optimizers (engine/backend.h), forwards and back; predict: out (elements) = value − reach · d.
+    // Optimizers (engine/device/backend.h), forwards and back; predict: out (elements) = value − reach · d.
     virtual void adamW(const TensorStep& tensor, const AdamWStep& step) = 0;
     virtual void sgd(const TensorStep& tensor, const SgdStep& step) = 0;
     virtual void undoAdamW(const TensorStep& tensor, const AdamWStep& step) = 0;

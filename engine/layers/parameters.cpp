@@ -147,14 +147,16 @@ void ParameterSet::eachTensor(const OptimizerConfig& config, int step, float gra
 
 void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
 {
-    eachTensor(config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.adamW(tensor, adam); },
-               [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.sgd(tensor, sgd); });
+    eachTensor(
+        config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.adamW(tensor, adam); },
+        [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.sgd(tensor, sgd); });
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
 {
-    eachTensor(config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.undoAdamW(tensor, adam); },
-               [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.undoSgd(tensor, sgd); });
+    eachTensor(
+        config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.undoAdamW(tensor, adam); },
+        [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.undoSgd(tensor, sgd); });
     if (step > 1) return;
     // Before the first step there was nothing: no trace of rounding is left.
     for (Parameter& p : m_parameters)

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backend.h"
+#include "engine/device/backend.h"
 #include "engine/layers/math.h"
 
 namespace stagewright::layers {
@@ -19,9 +19,9 @@ struct Parameter {
     std::vector<int> shape;
     Buffer value;
     Buffer gradient;
-    Buffer moment1; // AdamW: mean of gradients; Sgd with momentum: velocity
-    Buffer moment2; // AdamW: mean of squares
-    Buffer elements; // the values as the layers compute with them, where that is not fp32
+    Buffer moment1;              // AdamW: mean of gradients; Sgd with momentum: velocity
+    Buffer moment2;              // AdamW: mean of squares
+    Buffer elements;             // the values as the layers compute with them, where that is not fp32
     const float* used = nullptr; // what the layers compute with: value, elements or a stored version
 };
 
@@ -66,7 +66,8 @@ private:
     void checkOptimizer(const OptimizerConfig& config) const;
     void start(Parameter& parameter, std::span<const float> values);
     const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
-    template <typename Adam, typename Sgd> void eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
+    template <typename Adam, typename Sgd>
+    void eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 

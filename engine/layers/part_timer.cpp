@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profiler/clock.h"
+#include "profiler/record/clock.h"
 
 namespace stagewright::layers {
 

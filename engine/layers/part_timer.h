@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/device_clock.h"
-#include "schedules/kinds.h"
+#include "profiler/record/device_clock.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright::layers {
 
-class PartTimer
-{
+class PartTimer {
 public:
     static constexpr std::size_t mostSamples = 64; // of a part and kind
 

@@ -9,7 +9,8 @@
 
 namespace stagewright::layers {
 
-template <typename Saved> class RowStacker {
+template <typename Saved>
+class RowStacker {
 public:
     RowStacker(const StageContext& context, std::span<const Pending<Saved>> parts) : m_context(context), m_parts(parts)
     {

@@ -122,19 +122,19 @@ std::vector<Pending<Block::Saved>> LayerStage::earlierSlices(const Part& part, s
 }
 
 Buffer LayerStage::forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                         std::span<const std::uint8_t> targets)
+                           std::span<const std::uint8_t> targets)
 {
     return run(part, std::move(input), tokens, targets, {});
 }
 
 Buffer LayerStage::forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                                     std::span<const std::uint8_t> targets)
+                                       std::span<const std::uint8_t> targets)
 {
     return run(part, std::move(input), tokens, targets, m_recomputed);
 }
 
 Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                     std::span<const std::uint8_t> targets, const DroppedLayers& dropped)
+                       std::span<const std::uint8_t> targets, const DroppedLayers& dropped)
 {
     const FlushDenormals flush;
     const int microbatch = part.microbatch;

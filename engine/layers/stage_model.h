@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backend.h"
+#include "engine/device/backend.h"
 #include "engine/layers/kept_part.h"
 #include "engine/layers/layers.h"
 #include "engine/layers/part_timer.h"
@@ -85,8 +85,8 @@ private:
     DroppedLayers m_recomputed; // what forwardForRecompute drops
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
-    PartTimer m_timer; // part 0: the embedding, there or not; 1 …: blocks; last: the head
-    std::map<Part, LossCell> m_losses; // a device's are fetched on request
+    PartTimer m_timer;                       // part 0: the embedding, there or not; 1 …: blocks; last: the head
+    std::map<Part, LossCell> m_losses;       // a device's are fetched on request
 };
 
 } // namespace stagewright::layers

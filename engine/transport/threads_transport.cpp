@@ -9,7 +9,7 @@
 #include <map>
 #include <mutex>
 
-#include "profiler/clock.h"
+#include "profiler/record/clock.h"
 
 namespace stagewright {
 
@@ -17,8 +17,7 @@ namespace {
 
 constexpr Nanos never = std::numeric_limits<Nanos>::max(); // its receive is not posted
 
-struct Slot
-{
+struct Slot {
     bool full = false;
     int fromRank = -1;
     Buffer buffer; // the sender's: the receiver copies it and sends it back
@@ -35,8 +34,7 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::nanoseconds(time)));
 }
 
-class ThreadsTransport final : public Transport
-{
+class ThreadsTransport final : public Transport {
 public:
     ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels, std::function<void()> interrupted)
         : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
@@ -212,13 +210,11 @@ public:
 
 private:
     // From one rank to another, where their number is limited.
-    struct Direction
-    {
-        std::vector<Nanos> free;  // when each is
+    struct Direction {
+        std::vector<Nanos> free; // when each is
         std::deque<Slot*> queue; // messages that have not begun, in the order of their sends
     };
-    struct Mailbox
-    {
+    struct Mailbox {
         mutable std::mutex mutex;
         std::condition_variable changed;
         std::vector<Slot> slots;
@@ -227,8 +223,7 @@ private:
         std::vector<Direction> channels; // limited ones: by sender
         bool interrupted = false;
     };
-    struct Outbox
-    { // buffers on their way back to the rank that sent them
+    struct Outbox { // buffers on their way back to the rank that sent them
         std::mutex mutex;
         std::vector<SentMessage> returned;
     };

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "engine/transport/transport.h"
-#include "schedules/channels.h"
-#include "schedules/placement.h"
+#include "schedules/messages/channels.h"
+#include "schedules/model/placement.h"
 
 namespace stagewright {
 

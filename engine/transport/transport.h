@@ -1,4 +1,4 @@
-// Transport: carries messages between ranks under the rules of schedules/channels.h. send() itself never blocks; under
+// Transport: carries messages between ranks under the rules of schedules/messages/channels.h. send() itself never blocks; under
 // rendezvous the sender then waits in waitSent() until its receive has been offered and the message gone over. A receiver
 // sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the
 // sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at
@@ -12,15 +12,15 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backend.h"
-#include "profiler/rank_recorder.h"
+#include "engine/device/backend.h"
+#include "profiler/record/rank_recorder.h"
 
 namespace stagewright {
 
-enum class TransportStatus { Ready, Interrupted };
+enum class TransportStatus { Ready,
+                             Interrupted };
 
-struct SentMessage
-{
+struct SentMessage {
     MessageKey key;
     Buffer buffer;
     bool control = false; // sent by post(): the key says nothing
@@ -30,17 +30,18 @@ struct SentMessage
 
 // What ranks exchange besides the schedule's messages: gradients of the copies of a stage, and square sums for the
 // global norm, up the ranks and down again. Never part of a rendezvous.
-struct ControlKey
-{
-    enum class Kind : std::uint8_t { WeightGradients, NormsUp, NormsDown, AtReduction };
+struct ControlKey {
+    enum class Kind : std::uint8_t { WeightGradients,
+                                     NormsUp,
+                                     NormsDown,
+                                     AtReduction };
     Kind kind = Kind::NormsUp;
     std::uint16_t stage = 0; // WeightGradients, AtReduction
     int fromRank = 0;
     auto operator<=>(const ControlKey&) const = default;
 };
 
-class Transport
-{
+class Transport {
 public:
     virtual ~Transport() = default;
     virtual std::string_view name() const = 0;

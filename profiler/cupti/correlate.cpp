@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "profiler/cupti/external_id.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -39,8 +39,8 @@ std::string_view synchronizationName(std::uint32_t type)
 
 // The ids that were on the stacks around one launch.
 struct Owners {
-    std::int32_t op = -1;      // number of the op over all ranks
-    std::int32_t send = -1;    // index into messages
+    std::int32_t op = -1;   // number of the op over all ranks
+    std::int32_t send = -1; // index into messages
     std::int32_t receive = -1;
     std::int32_t rank = -1; // of work that belongs to no op
     bool delivered = false; // work of it was seen
@@ -171,7 +171,7 @@ private:
     void findLaunches()
     {
         std::unordered_map<std::uint32_t, std::int64_t> inRuntime; // by thread: until when its last launch through the runtime lasts
-        for (const GpuRecord& record : m_records) { // by start
+        for (const GpuRecord& record : m_records) {                // by start
             if (!record.isApi() || record.start == 0 || !isNear(record.start)) continue;
             bool launches = (record.flags & GpuLaunches) != 0 && (record.flags & GpuFailed) == 0;
             if (record.kind == GpuRecordKind::RuntimeApi && launches) inRuntime[record.stream] = record.end;
@@ -388,10 +388,10 @@ private:
     Nanos m_last = 0; // end of the step, from origin
     DeviceStep m_device;
     std::vector<GpuRecord> m_records;
-    std::vector<std::int32_t> m_firstOp; // number of each rank's first op
-    std::vector<std::int32_t> m_rankOf;  // by number
-    std::vector<std::vector<DeviceInterval>> m_pieces; // by number
-    std::vector<bool> m_copied;                        // by message: by a copy, which is both ends at once
+    std::vector<std::int32_t> m_firstOp;                        // number of each rank's first op
+    std::vector<std::int32_t> m_rankOf;                         // by number
+    std::vector<std::vector<DeviceInterval>> m_pieces;          // by number
+    std::vector<bool> m_copied;                                 // by message: by a copy, which is both ends at once
     std::unordered_map<std::uint64_t, std::int32_t> m_ops;      // by id
     std::unordered_map<std::uint64_t, std::int32_t> m_messages; // by number
     std::unordered_map<std::uint32_t, Owners> m_owners;         // by correlation

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "profiler/cupti/gpu_record.h"
-#include "profiler/step_record.h"
+#include "profiler/record/step_record.h"
 
 namespace stagewright {
 
@@ -80,9 +80,9 @@ struct DeviceWork {
 };
 
 struct DeviceStep {
-    std::vector<std::vector<DeviceOp>> ops;  // as StepRecord::ops
-    std::vector<DeviceMessage> messages;     // as StepRecord::messages
-    std::vector<DeviceWork> work;            // sorted
+    std::vector<std::vector<DeviceOp>> ops; // as StepRecord::ops
+    std::vector<DeviceMessage> messages;    // as StepRecord::messages
+    std::vector<DeviceWork> work;           // sorted
     GpuTraceCounts counts;
     Nanos overhead = 0; // of CUPTI itself (buffers, instrumentation) within the step
     bool operator==(const DeviceStep&) const = default;

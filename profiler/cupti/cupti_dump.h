@@ -14,8 +14,8 @@
 namespace stagewright {
 
 struct CuptiDump {
-    std::uint32_t cuptiVersion = 0; // CUPTI_API_VERSION
-    std::string strings{'\0'};      // each ends with a zero byte; the first is ""
+    std::uint32_t cuptiVersion = 0;                 // CUPTI_API_VERSION
+    std::string strings{'\0'};                      // each ends with a zero byte; the first is ""
     std::vector<std::vector<std::uint8_t>> buffers; // multiples of 8 bytes
 
     bool operator==(const CuptiDump&) const = default;

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "profiler/message_key.h"
+#include "profiler/record/message_key.h"
 #include "schedules/base/result.h"
-#include "schedules/checked_schedule.h"
+#include "schedules/check/checked_schedule.h"
 
 namespace stagewright {
 
@@ -27,7 +27,7 @@ enum class ExternalRole : std::uint8_t {
     Optimizer, // after the list, by stage
     Send,
     Receive,
-    Other,     // work of a rank that belongs to no op: fetching losses, bringing copies' gradients together
+    Other, // work of a rank that belongs to no op: fetching losses, bringing copies' gradients together
 };
 
 struct ExternalId {

@@ -48,7 +48,7 @@ std::uint32_t GpuNames::intern(std::string_view name)
 {
     if (name.empty()) return 0;
     const std::size_t mask = m_slots.size() - 1;
-    std::size_t at = std::hash<std::string_view>{}(name) & mask;
+    std::size_t at = std::hash<std::string_view>{}(name)&mask;
     for (; m_slots[at] != 0; at = (at + 1) & mask) {
         if (m_names[m_slots[at]] == name) return m_slots[at];
     }

@@ -35,8 +35,8 @@ enum GpuRecordFlag : std::uint8_t {
 struct GpuRecord {
     std::int64_t start = 0; // ns on CLOCK_MONOTONIC (the timestamp callback); 0: not stamped
     std::int64_t end = 0;
-    std::uint64_t value = 0;     // bytes of a copy or memset; the external id; multiprocessors of a context; device time of an event
-    std::uint64_t graphNode = 0; // of the CUDA graph it was launched from; 0: none
+    std::uint64_t value = 0;       // bytes of a copy or memset; the external id; multiprocessors of a context; device time of an event
+    std::uint64_t graphNode = 0;   // of the CUDA graph it was launched from; 0: none
     std::uint32_t correlation = 0; // joins an API call, its external ids and the work it launched; wraps at 2^32
     std::uint32_t device = 0;
     std::uint32_t context = 0;
@@ -60,10 +60,10 @@ static_assert(sizeof(GpuRecord) == 88);
 struct GpuTrace {
     std::vector<GpuRecord> records;
     std::vector<std::string> names{std::string()}; // as the compiler made them; 0: none
-    std::int64_t dropped = 0;          // records CUPTI had no room for
-    std::int64_t damagedBuffers = 0;   // buffers that could not be read to their end
-    std::int64_t unknownRecords = 0;   // of kinds this program does not read
-    bool truncated = false;            // the cap on buffers was reached: nothing was recorded from then on
+    std::int64_t dropped = 0;                      // records CUPTI had no room for
+    std::int64_t damagedBuffers = 0;               // buffers that could not be read to their end
+    std::int64_t unknownRecords = 0;               // of kinds this program does not read
+    bool truncated = false;                        // the cap on buffers was reached: nothing was recorded from then on
 };
 
 // Names in O(1), each once.
@@ -81,7 +81,14 @@ private:
 // Appends other to trace; names are interned again.
 void append(GpuTrace& trace, const GpuTrace& other);
 
-enum class Collective : std::uint8_t { None, SendRecv, AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, Other };
+enum class Collective : std::uint8_t { None,
+                                       SendRecv,
+                                       AllReduce,
+                                       ReduceScatter,
+                                       AllGather,
+                                       Broadcast,
+                                       Reduce,
+                                       Other };
 // By the kernel's name, mangled or not: NCCL's device kernels are ncclDevKernel_SendRecv, ncclDevKernel_AllReduce_Sum_f32_RING_LL …
 Collective collectiveOf(std::string_view kernelName);
 std::string_view toText(Collective collective); // "send and receive", "all-reduce" …

@@ -58,13 +58,11 @@ Result<std::shared_ptr<GpuTracer>> GpuTracer::loadFile(const std::string& path)
     const StagewrightCuptiTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (table == nullptr || table->abi != STAGEWRIGHT_CUPTI_ABI)
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} uses version {} of the interface, the program {}", file,
-                                                        table != nullptr ? table->abi : 0, STAGEWRIGHT_CUPTI_ABI),
+        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} uses version {} of the interface, the program {}", file, table != nullptr ? table->abi : 0, STAGEWRIGHT_CUPTI_ABI),
                     remedy);
     if (table->tableBytes != sizeof(StagewrightCuptiTable) || table->recordBytes != sizeof(GpuRecord) ||
         table->batchBytes != sizeof(StagewrightCuptiBatch))
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} is from another build: its records have {} bytes, the program's {}",
-                                                        file, table->recordBytes, sizeof(GpuRecord)),
+        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} is from another build: its records have {} bytes, the program's {}", file, table->recordBytes, sizeof(GpuRecord)),
                     remedy);
     return std::shared_ptr<GpuTracer>(new GpuTracer(table));
 }

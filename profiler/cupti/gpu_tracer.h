@@ -17,7 +17,7 @@
 #include "profiler/cupti/gpu_record.h"
 #include "profiler/cupti/module_abi.h"
 #include "profiler/cupti/trace_facts.h"
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 
 namespace stagewright {
 
@@ -40,7 +40,7 @@ public:
     GpuTrace take();
     void stop(TraceFacts& facts); // says whether CUPTI is detached
     bool started() const { return m_started; }
-    Result<std::string> dump() const; // after stop(): the bytes of a CUPTI dump (docs/formats.md)
+    Result<std::string> dump() const;                          // after stop(): the bytes of a CUPTI dump (docs/formats.md)
     Result<GpuTrace> decodeDump(std::string_view bytes) const; // no GPU needed
 
     void push(const ExternalId& id) const { m_table->push(stackOf(id.role), pack(id)); }
@@ -79,7 +79,8 @@ private:
     static Result<std::shared_ptr<GpuTracer>> loadFile(const std::string& path);
     static std::int32_t stackOf(ExternalRole role)
     {
-        return role == ExternalRole::Send ? 1 : role == ExternalRole::Receive ? 2 : 0;
+        return role == ExternalRole::Send ? 1 : role == ExternalRole::Receive ? 2
+                                                                              : 0;
     }
 
     const StagewrightCuptiTable* m_table;

@@ -14,7 +14,9 @@ extern "C" {
 #define STAGEWRIGHT_CUPTI_ABI 1u
 #define STAGEWRIGHT_CUPTI_MODULE_FUNCTION "stagewright_cupti_module"
 
-enum { STAGEWRIGHT_CUPTI_STARTED = 0, STAGEWRIGHT_CUPTI_CONFLICT = 1, STAGEWRIGHT_CUPTI_FAILED = 2 };
+enum { STAGEWRIGHT_CUPTI_STARTED = 0,
+       STAGEWRIGHT_CUPTI_CONFLICT = 1,
+       STAGEWRIGHT_CUPTI_FAILED = 2 };
 
 typedef struct StagewrightCuptiOptions {
     uint64_t bufferBytes;  /* 0: 4 MiB */
@@ -42,16 +44,16 @@ typedef struct StagewrightCuptiTable {
     uint32_t recordBytes;
     uint32_t batchBytes;
 
-    uint32_t (*cuptiVersion)(void); /* of the library that was loaded */
-    const char* (*lastError)(void); /* of the last call that failed; valid until the next call of the same thread */
+    uint32_t (*cuptiVersion)(void);                       /* of the library that was loaded */
+    const char* (*lastError)(void);                       /* of the last call that failed; valid until the next call of the same thread */
     int (*start)(const StagewrightCuptiOptions* options); /* STAGEWRIGHT_CUPTI_STARTED … */
     void (*push)(int32_t stack, uint64_t id);             /* 0: op, 1: send, 2: receive; on the thread that launches */
     void (*pop)(int32_t stack);
-    int (*take)(StagewrightCuptiBatch* out); /* 0: done */
-    int (*stop)(void);                       /* 1: detached; 0: something stayed behind */
-    int (*dump)(const char** bytes, uint64_t* size); /* after stop(): the dump's file; valid until the next start() */
+    int (*take)(StagewrightCuptiBatch* out);                                         /* 0: done */
+    int (*stop)(void);                                                               /* 1: detached; 0: something stayed behind */
+    int (*dump)(const char** bytes, uint64_t* size);                                 /* after stop(): the dump's file; valid until the next start() */
     int (*decodeDump)(const char* bytes, uint64_t size, StagewrightCuptiBatch* out); /* 0: done */
-    void (*rangePush)(const char* name); /* NVTX; nothing where no tool listens */
+    void (*rangePush)(const char* name);                                             /* NVTX; nothing where no tool listens */
     void (*rangePop)(void);
 } StagewrightCuptiTable;
 

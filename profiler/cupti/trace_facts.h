@@ -21,8 +21,8 @@ enum class TraceState : std::uint8_t {
 
 struct TraceFacts {
     TraceState state = TraceState::Off;
-    std::string reason; // of Conflict and Failed, as CUPTI or the loader says
-    int cuptiVersion = 0; // CUPTI_API_VERSION of the library, 0: unknown
+    std::string reason;    // of Conflict and Failed, as CUPTI or the loader says
+    int cuptiVersion = 0;  // CUPTI_API_VERSION of the library, 0: unknown
     bool detached = false; // after the last step: every kind is off and no buffer is out
     std::int64_t steps = 0;
     GpuTraceCounts counts;

@@ -15,7 +15,7 @@ namespace stagewright {
 // Items [first, last) are not read again: the pages they fill go back to the system. The list keeps its size and its addresses.
 // For some hundred kilobytes at a time, as pages shared with neighbouring items stay.
 template <typename Item>
-    requires std::is_trivially_copyable_v<Item>
+requires std::is_trivially_copyable_v<Item>
 void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t last)
 {
 #if defined(__linux__)

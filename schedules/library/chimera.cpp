@@ -31,10 +31,11 @@ constexpr ScheduleParameter chimeraParameters[] = {
     {"sync", "end", "end|eager|eager-opt",
      "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots follow"}};
 
-enum class Join { Direct, Doubling, Halving };
+enum class Join { Direct,
+                  Doubling,
+                  Halving };
 
-struct Plan
-{
+struct Plan {
     int ranks;
     int microbatches;
     int pairs;
@@ -57,7 +58,8 @@ struct Plan
 Join joinOf(const Shape& shape)
 {
     const std::string& join = shape.parameter("join");
-    return join == "doubling" ? Join::Doubling : join == "halving" ? Join::Halving : Join::Direct;
+    return join == "doubling" ? Join::Doubling : join == "halving" ? Join::Halving
+                                                                   : Join::Direct;
 }
 
 Result<Plan> planOf(const Shape& shape)
@@ -99,8 +101,7 @@ Placement placementOf(const Plan& plan)
     return Placement::of(std::move(copies));
 }
 
-struct Slot
-{
+struct Slot {
     int slot;
     Op op;
 };
@@ -166,13 +167,11 @@ std::vector<int> directPeaks(const Plan& plan)
 // Every rank's ops where an item has two backwards: run slot by slot, the least slot first of what is ready and fits.
 std::vector<std::vector<Slot>> byReadiness(const Plan& plan)
 {
-    struct Done
-    {
+    struct Done {
         int forwards = 0;  // items
         int backwards = 0; // halves of items
     };
-    struct Pick
-    {
+    struct Pick {
         int preference = std::numeric_limits<int>::max();
         int pipeline = 0;
         int stage = 0;

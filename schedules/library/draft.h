@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 
 namespace stagewright::library {
 

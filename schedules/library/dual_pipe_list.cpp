@@ -9,8 +9,7 @@ namespace stagewright::library {
 
 namespace {
 
-struct Builder
-{
+struct Builder {
     std::array<DualPipePhase, 2> phases;
     DualPipeList list;
     std::array<int, 2> forwards{};

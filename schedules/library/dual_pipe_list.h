@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 
 namespace stagewright::library {
 
 // What a rank runs in one phase: a direction of DualPipe, a chunk of DualPipeV. Microbatches first … first + n − 1.
-struct DualPipePhase
-{
+struct DualPipePhase {
     int stage = 0;
     int firstMicrobatch = 0;
 };
 
-struct DualPipeList
-{
+struct DualPipeList {
     std::vector<Op> ops;
     std::vector<std::uint32_t> paired; // positions issued together with the next
 };

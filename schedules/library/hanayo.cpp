@@ -20,8 +20,7 @@ constexpr ScheduleParameter hanayoParameters[] = {
     {"waves", "1", "whole", "waves that a microbatch runs through the ranks: 2 × waves stages per rank"}};
 
 // The ranks in steps of one chunk forward. Microbatches pass a stage in order, so counts are the whole state.
-class Race
-{
+class Race {
 public:
     Race(int ranks, int stages, int microbatches, Schedule& out)
         : m_ranks(ranks), m_stages(stages), m_microbatches(microbatches), m_out(out),
@@ -49,15 +48,13 @@ public:
     }
 
 private:
-    struct Counts
-    {
+    struct Counts {
         int forwardsBegun = 0;
         int forwardsDone = 0;
         int backwardsBegun = 0;
         int backwardsDone = 0;
     };
-    struct Running
-    {
+    struct Running {
         int stage = 0;
         int left = 0;         // steps until it ends; 0: idle
         bool backward = true; // as if one came before the first forward
@@ -108,7 +105,7 @@ private:
     Schedule& m_out;
     std::vector<Counts> m_state; // by stage
     std::vector<Running> m_running;
-    std::vector<int> m_held; // activations of chunks, by rank
+    std::vector<int> m_held;                  // activations of chunks, by rank
     std::vector<std::vector<int>> m_stagesOf; // by rank, ascending
 };
 

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"
-#include "schedules/slicing.h"
+#include "schedules/model/slicing.h"
 
 namespace stagewright::library {
 

@@ -3,11 +3,11 @@
 // Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = 2i, F1 = 3p−2−i,
 // I1 = 3p+e+2i−1, I0 = 6p+e−2−i on rank i, e = 3 where p is even: forwards down the V take two slots a hop, up it one. The
 // paper's table has the spare slot at the first turn instead (turn=paper). W goes into the first idle slots
-// (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
+// (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
 #include <algorithm>
 
+#include "schedules/heuristic/building_block.h"
 #include "schedules/library/draft.h"
-#include "schedules/plan/building_block.h"
 
 namespace stagewright::library {
 
@@ -36,7 +36,8 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     if (shape.parameter("reorder") == "no") {
         if (forward == inputGrad && inputGrad == weightGrad && p > 1)
             form.makespan = (3.0 * shape.microbatches + 1.75 * p - (p % 2 == 0 ? 1 : 1.75) -
-                             (shape.parameter("turn") == "paper" ? 0.5 : 0)) * forward;
+                             (shape.parameter("turn") == "paper" ? 0.5 : 0)) *
+                            forward;
         return form;
     }
     if (isForUnitCosts(shape, forward, inputGrad, weightGrad))

@@ -2,11 +2,11 @@
 //
 // Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = i, F1 = 2p−1−i,
 // I1 = 2p+e+i, I0 = 4p+e−1−i on rank i, e = 2 where 3 divides p; every hop takes one slot. W goes into the first idle slots
-// (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-min --block`.
+// (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-min --block`.
 #include <algorithm>
 
+#include "schedules/heuristic/building_block.h"
 #include "schedules/library/draft.h"
-#include "schedules/plan/building_block.h"
 
 namespace stagewright::library {
 

@@ -2,13 +2,13 @@
 //
 // Forwards warm a rank up as long as memory allows and they are through before the first gradient comes; later ones alternate
 // with I; W runs where memory is full or the rank would wait. Each of the rules has variants, of which the one with the
-// shortest span is kept (schedules/plan/zero_bubble.h). At unit costs and limit p this is ZB-H1.
+// shortest span is kept (schedules/heuristic/zero_bubble.h). At unit costs and limit p this is ZB-H1.
 #include <cstdlib>
 
 #include <fmt/format.h>
 
-#include "schedules/plan/zero_bubble.h"
-#include "schedules/registry.h"
+#include "schedules/heuristic/zero_bubble.h"
+#include "schedules/library/registry.h"
 
 namespace stagewright::library {
 
@@ -45,8 +45,7 @@ Result<Schedule> make(const Shape& shape)
         planning::evenPipeline(shape.ranks, 1, shape.microbatches, own.costs, limit, Objective::Span);
     const planning::Found found = planning::zeroBubble(pipeline);
     if (!found.feasible())
-        return fail(ErrorCode::Usage, fmt::format("zb-auto: no order of {} ranks and {} microbatches keeps a limit of {}", shape.ranks,
-                                                  shape.microbatches, limit),
+        return fail(ErrorCode::Usage, fmt::format("zb-auto: no order of {} ranks and {} microbatches keeps a limit of {}", shape.ranks, shape.microbatches, limit),
                     "raise the limit");
     return planning::scheduleOf(pipeline, found.words, "zb-auto");
 }

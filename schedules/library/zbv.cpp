@@ -23,7 +23,8 @@ Result<Schedule> make(const Shape& shape)
         ops.reserve(6 * static_cast<std::size_t>(m));
         int next[3][2] = {}; // by kind F, I, W and by the rank's stage
         auto add = [&](OpKind kind, int chunk) {
-            const int row = kind == OpKind::Forward ? 0 : kind == OpKind::InputGrad ? 1 : 2;
+            const int row = kind == OpKind::Forward ? 0 : kind == OpKind::InputGrad ? 1
+                                                                                    : 2;
             const int microbatch = next[row][chunk]++;
             if (microbatch < m) ops.push_back(makeOp(kind, chunk == 0 ? r : 2 * p - 1 - r, microbatch));
         };

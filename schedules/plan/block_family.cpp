@@ -9,8 +9,7 @@ namespace {
 constexpr int interval = 6;
 
 // Slots from one device to the next: F0 and I1 on the way down, F1 and I0 on the way up.
-struct Hops
-{
+struct Hops {
     int down;
     int up;
 };
@@ -41,8 +40,7 @@ int peakOf(const Block& block)
 
 std::vector<Block> blockFamily(int devices, int mostChunks, std::size_t most)
 {
-    struct Member
-    {
+    struct Member {
         int peak;
         int length;
         Block block;

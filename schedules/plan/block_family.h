@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "schedules/plan/building_block.h"
+#include "schedules/heuristic/building_block.h"
 
 namespace stagewright::planning {
 

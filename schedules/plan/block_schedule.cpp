@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "schedules/plan/building_block.h"
+#include "schedules/heuristic/building_block.h"
 #include "schedules/plan/improve.h"
 
 namespace stagewright {
@@ -18,8 +18,7 @@ constexpr int tries = 4000;
 // The order of the repeated block on one device.
 Word repeated(const Block& block, const BlockDevice& device, int microbatches)
 {
-    struct Placed
-    {
+    struct Placed {
         int slot;
         Letter letter;
         bool operator<(const Placed& other) const { return slot != other.slot ? slot < other.slot : letter < other.letter; }

@@ -112,9 +112,9 @@ Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos be
     const Nanos grid = gridOf(pipeline);
     bound.value = (bound.value + grid - 1) / grid * grid; // ends lie on the grid, and so do origins
     if (!relaxation.usable() || bound.value >= best) return bound;
-    Nanos low = bound.value; // not yet refuted below
-    Nanos high = best;       // reached
-    std::optional<Windows> left; // by the relaxation at `high`: targets below leave no more
+    Nanos low = bound.value;                                             // not yet refuted below
+    Nanos high = best;                                                   // reached
+    std::optional<Windows> left;                                         // by the relaxation at `high`: targets below leave no more
     while (high - low > best / finest || (high == best && low < high)) { // branching does the rest
         if (stop && stop()) break;
         const Nanos middle = low + (high - low) / 2 / grid * grid;

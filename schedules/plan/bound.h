@@ -20,8 +20,7 @@
 
 namespace stagewright::planning {
 
-struct Bound
-{
+struct Bound {
     Nanos value = 0;
     std::string by; // "work of rank 3", "window of rank 0", "round trip of rank 0", "relaxation of single ranks", "branch and bound"
 };

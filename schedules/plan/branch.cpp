@@ -13,15 +13,13 @@ namespace {
 constexpr std::size_t mostWaiting = std::size_t{256} << 20;
 
 // The count-th of an event on a rank.
-struct Moment
-{
+struct Moment {
     int event = 0; // 2 · kind of event + chunk
     int count = 0;
 };
 
 // Two events of one rank and how much time is left over in either order.
-struct Pair
-{
+struct Pair {
     int rank = 0;
     Moment a;
     Moment b;
@@ -43,22 +41,19 @@ bool needs(int after, int before, int chunks)
 }
 
 // A state of a rank that a B may lead over.
-struct Choice
-{
+struct Choice {
     int rank = 0;
     int state = 0;
     bool overFirst = false;
 };
 
 // States that all paths of a rank have: before and after all that is open.
-struct Forks
-{
+struct Forks {
     int first = 0;
     int last = 0;
 };
 
-class Brancher
-{
+class Brancher {
 public:
     Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
         : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed),
@@ -92,15 +87,14 @@ private:
     std::uint64_t m_seed;
     Random m_random;
     Branching m_result;
-    struct Most
-    {
+    struct Most {
         std::int64_t node = -1;
         std::vector<int> a; // by b's count: the most of a that were while so many of b were
         std::vector<int> b;
     };
     Dispatcher m_dispatcher;
     std::vector<Pair> m_pairs;
-    std::vector<Most> m_most; // by rank, event and other event
+    std::vector<Most> m_most;  // by rank, event and other event
     std::size_t m_waiting = 0; // bytes of branches to come back to
 };
 

@@ -12,8 +12,7 @@
 
 namespace stagewright::planning {
 
-struct Branching
-{
+struct Branching {
     enum class Outcome : std::uint8_t {
         Refuted, // no order has an objective ≤ target
         Solved,  // words has one that does

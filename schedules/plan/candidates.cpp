@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "schedules/execute/simulate.h"
+#include "schedules/heuristic/building_block.h"
+#include "schedules/heuristic/zero_bubble.h"
+#include "schedules/library/registry.h"
 #include "schedules/plan/block_family.h"
-#include "schedules/plan/building_block.h"
 #include "schedules/plan/improve.h"
-#include "schedules/plan/zero_bubble.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
 
 namespace stagewright::planning {
 

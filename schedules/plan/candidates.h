@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "schedules/plan/greedy.h"
+#include "schedules/heuristic/greedy.h"
 #include "schedules/plan/plan.h"
 
 namespace stagewright::planning {
 
-struct Guess
-{
+struct Guess {
     Found found;
     const char* by;
 };
@@ -24,8 +23,7 @@ std::vector<Guess> firstOrders(const Pipeline& pipeline);
 Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop);
 
 // A schedule timed with the request's own costs.
-struct Candidate
-{
+struct Candidate {
     Schedule schedule;
     std::string by;
     Nanos objective = 0;

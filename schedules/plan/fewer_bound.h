@@ -14,8 +14,7 @@
 
 namespace stagewright::planning {
 
-class FewerBound
-{
+class FewerBound {
 public:
     // The pipeline must outlive it.
     explicit FewerBound(const Pipeline& pipeline);
@@ -29,8 +28,7 @@ public:
     std::int64_t nodes() const { return m_nodes; }
 
 private:
-    struct Part
-    {
+    struct Part {
         Part(const Pipeline& all, int microbatches);
         Pipeline pipeline;
         std::unique_ptr<RankRelaxation> relaxation; // made when needed

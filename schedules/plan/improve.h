@@ -5,16 +5,15 @@
 #include <cstdint>
 #include <functional>
 
-#include "schedules/plan/greedy.h"
+#include "schedules/heuristic/greedy.h"
 
 namespace stagewright::planning {
 
-struct ImproveLimits
-{
+struct ImproveLimits {
     std::int64_t tries = 10'000;
-    Nanos enough = 0;            // stops at this objective: a lower bound
+    Nanos enough = 0; // stops at this objective: a lower bound
     std::uint64_t seed = 1;
-    std::function<bool()> stop;  // asked every 64 tries; may be empty
+    std::function<bool()> stop; // asked every 64 tries; may be empty
 };
 
 // The best order met, never worse than start (which must be feasible). Accepts worse ones at a falling rate (annealing). The same

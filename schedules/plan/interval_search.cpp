@@ -39,7 +39,8 @@ bool IntervalSearch::follow(const Found& order)
             const Letter letter = order.words[rank][at];
             const PassKind kind = kindOf(letter);
             const auto chunk = static_cast<std::size_t>(chunkOf(letter));
-            const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent : gradientEvent;
+            const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent
+                                                                                                              : gradientEvent;
             const Nanos start = runner.starts()[rank][at];
             const Nanos end = start + m_pipeline.time(kind, m_pipeline.stageOf(r, chunkOf(letter)));
             m_passes.push_back({start, end, r, letter, static_cast<int>(at), done[2 * event + chunk]});

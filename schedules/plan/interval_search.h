@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <functional>
 
-#include "schedules/plan/greedy.h"
+#include "schedules/heuristic/greedy.h"
 #include "schedules/plan/random.h"
 #include "schedules/plan/relaxation.h"
 
 namespace stagewright::planning {
 
-struct IntervalLimits
-{
+struct IntervalLimits {
     std::int64_t work = 10'000'000; // as branch() counts it
     Nanos enough = 0;               // stops at this objective: a lower bound
     Nanos grid = 1;                 // objectives are multiples of it
@@ -20,8 +19,7 @@ struct IntervalLimits
 };
 
 // How long intervals are follows from what branching did with the last ones, and is kept between calls.
-class IntervalSearch
-{
+class IntervalSearch {
 public:
     // The pipeline must outlive it.
     IntervalSearch(const Pipeline& pipeline, std::uint64_t seed);
@@ -41,10 +39,9 @@ private:
 
     const Pipeline& m_pipeline;
     Random m_random;
-    double m_length = 0; // of an interval, in ns
+    double m_length = 0;                     // of an interval, in ns
     std::vector<std::vector<Counts>> m_path; // by rank: events done before each letter of the order, and after the last
-    struct Pass
-    {
+    struct Pass {
         Nanos start = 0;
         Nanos end = 0;
         int rank = 0;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/execute/simulate.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
@@ -13,7 +14,6 @@
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"
-#include "schedules/simulate.h"
 
 namespace stagewright {
 
@@ -25,19 +25,19 @@ using namespace planning;
 constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one target
 constexpr std::int64_t workOfSecondRound = 4'000'000; // then twice as much each round
 constexpr std::int64_t mostWork = 1'000'000'000'000;
-constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from the best down each: so many times the work of one target
-constexpr Nanos closeGap = 100;                    // where less than this part of the objective is open, proofs are what is left
-constexpr std::int64_t closeWork = 8;              // and get so many times the work
-constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
+constexpr std::int64_t branchingPerRound = 3;  // from the bound up and from the best down each: so many times the work of one target
+constexpr Nanos closeGap = 100;                // where less than this part of the objective is open, proofs are what is left
+constexpr std::int64_t closeWork = 8;          // and get so many times the work
+constexpr std::int64_t searchPerBranching = 2; // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
-constexpr std::int64_t intervalsPerSearch = 2;     // and intervals so many times as much
-constexpr std::size_t manyStates = 100'000;          // a bound for them takes long: orders first
+constexpr std::int64_t intervalsPerSearch = 2; // and intervals so many times as much
+constexpr std::size_t manyStates = 100'000;    // a bound for them takes long: orders first
 constexpr std::int64_t workAtTighterCap = 1'500'000;
 constexpr std::int64_t mostRules = 4096; // tried in one go, and orders by local search: small shapes need less
 constexpr std::int64_t mostMoves = 16384;
 constexpr std::int64_t mostRulesAtTighterCap = 128;
 constexpr std::int64_t mostMovesAtTighterCap = 1024;
-constexpr Nanos finestSteps = 2000;                  // targets are not set closer than this part of the best objective
+constexpr Nanos finestSteps = 2000; // targets are not set closer than this part of the best objective
 
 std::int64_t lettersOf(const Pipeline& pipeline)
 {
@@ -56,8 +56,7 @@ PlanRequest completed(const PlanRequest& request)
     return out;
 }
 
-class Search
-{
+class Search {
 public:
     Search(const PlanRequest& request, const Progress& progress)
         : m_request(completed(request)), m_progress(progress), m_begin(now())
@@ -98,7 +97,7 @@ private:
     const double m_begin;
     Pipeline m_pipeline;
     std::optional<Candidate> m_best;
-    Found m_start; // what the local search goes on from
+    Found m_start;   // what the local search goes on from
     Policy m_policy; // the best rules, likewise
     Nanos m_policyObjective = INT64_MAX;
     Bound m_bound;
@@ -108,8 +107,8 @@ private:
     Nanos m_grid = 1;
     std::uint64_t m_round = 0;
     std::vector<std::pair<int, Found>> m_fewer; // the best orders of fewer microbatches, by their number
-    std::string m_limit; // Plan::limit
-    double m_told = 0; // when, in seconds of the search
+    std::string m_limit;                        // Plan::limit
+    double m_told = 0;                          // when, in seconds of the search
 };
 
 // Called often: also reports every second.
@@ -276,7 +275,9 @@ std::vector<std::vector<Bytes>> Search::tighterCaps() const
 {
     std::vector<std::vector<Bytes>> out;
     const int most = 2 * m_pipeline.stages();
-    for (int count = 1; count <= most; count += count < 8 ? 1 : count < 16 ? 2 : count < 32 ? 4 : count / 4) {
+    for (int count = 1; count <= most; count += count < 8 ? 1 : count < 16 ? 2
+                                                            : count < 32   ? 4
+                                                                           : count / 4) {
         std::vector<Bytes> caps;
         bool possible = true;
         for (int r = 0; r < m_pipeline.ranks; ++r) {
@@ -309,7 +310,8 @@ void Search::orderAt(const std::vector<Bytes>& caps)
 // True: the target is refuted, or an order within it was found; the bound or the best have moved.
 bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed)
 {
-    const Branching result = branch(m_pipeline, relaxation, target, work, [this] { return over(); }, seed);
+    const Branching result = branch(
+        m_pipeline, relaxation, target, work, [this] { return over(); }, seed);
     m_nodes += result.nodes;
     m_work += result.work;
     if (result.outcome == Branching::Outcome::Refuted) {
@@ -401,8 +403,7 @@ Result<void> Search::prepare()
         const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
         const auto unit = static_cast<double>(m_request.costs.memoryUnit);
         if (cap < least)
-            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {:.6g} is below the {:.6g} that one microbatch needs", r,
-                                                        static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
+            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {:.6g} is below the {:.6g} that one microbatch needs", r, static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
                         fmt::format("the least cap that works is {:.6g}", static_cast<double>(least) / unit));
     }
     return {};
@@ -469,8 +470,7 @@ void take(const Plan& smaller, Plan& larger)
     larger = std::move(out);
 }
 
-class Curve
-{
+class Curve {
 public:
     Curve(PlanRequest request, int most, const Progress& progress) : m_request(std::move(request)), m_points(most), m_progress(progress)
     {

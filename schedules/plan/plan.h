@@ -15,29 +15,27 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
-#include "schedules/cost_model.h"
-#include "schedules/plan/objective.h"
-#include "schedules/schedule.h"
+#include "schedules/heuristic/objective.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 
-struct PlanRequest
-{
+struct PlanRequest {
     int ranks = 4;
     int microbatches = 8;
     int chunks = 1;          // 1: stage r on rank r; 2: V placement, stages r and 2·ranks−1−r on rank r
     CostModel costs;         // of ranks × chunks stages: F, I, W and B, links, activation and the part of it that I frees
     std::vector<Bytes> caps; // activations, by rank, in the cost model's bytes or shares; empty: none
     Objective objective = Objective::Makespan;
-    double seconds = 5;      // the search ends then with the best so far; ≤ 0: first guesses and their bound only
+    double seconds = 5; // the search ends then with the best so far; ≤ 0: first guesses and their bound only
     std::uint64_t seed = 1;
     std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
     std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
 };
 
-struct Plan
-{
+struct Plan {
     Schedule schedule; // named "plan"
     Nanos objective = 0;
     Nanos makespan = 0;
@@ -59,26 +57,23 @@ struct Plan
 Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
 
 // A library schedule at its defaults on the plane of largest activation peak and objective.
-struct LibraryPoint
-{
-    std::string name;        // "zb-h1", "v-half"
-    Bytes peak = 0;          // of the fullest rank
+struct LibraryPoint {
+    std::string name; // "zb-h1", "v-half"
+    Bytes peak = 0;   // of the fullest rank
     Nanos objective = 0;
-    bool planned = false;    // an order of F, I, W and B in the request's placement: no plan at its peak is longer
+    bool planned = false;      // an order of F, I, W and B in the request's placement: no plan at its peak is longer
     bool asynchronous = false; // stale weights, no end of the step to wait for
-    bool copies = false;     // ranks hold a second copy of stages: twice the weights
+    bool copies = false;       // ranks hold a second copy of stages: twice the weights
 };
 
-struct ParetoPoint
-{
+struct ParetoPoint {
     Bytes cap = 0; // on every rank
     Plan plan;
 };
 
-struct Pareto
-{
-    std::vector<ParetoPoint> curve;     // by rising cap; objectives never rise
-    std::vector<LibraryPoint> library;  // in the registry's order, caps or not
+struct Pareto {
+    std::vector<ParetoPoint> curve;                           // by rising cap; objectives never rise
+    std::vector<LibraryPoint> library;                        // in the registry's order, caps or not
     std::vector<std::pair<std::string, std::string>> leftOut; // library schedules without a point, and why
     bool interrupted = false;
 };

@@ -12,16 +12,14 @@ namespace {
 constexpr Nanos never = INT64_MAX / 4;
 
 // Buffers are kept between runs.
-class Follower
-{
+class Follower {
 public:
     explicit Follower(const Pipeline& pipeline)
         : m_pipeline(pipeline), m_ranks(static_cast<std::size_t>(pipeline.ranks)), m_words(static_cast<std::size_t>(pipeline.ranks))
     {
     }
     // The mean over ranks of their own ends, for comparing orders of one objective.
-    struct Outcome
-    {
+    struct Outcome {
         bool feasible = false;
         Nanos objective = never;
         Nanos makespan = never;
@@ -31,12 +29,11 @@ public:
     const Words& words() const { return m_words; }
 
 private:
-    struct State
-    {
+    struct State {
         Nanos clock = 0;
         Nanos wake = 0; // when it decides next; never: when a neighbour has begun something for it
         Bytes held = 0;
-        int done[6] = {}; // by chunk: forwards, gradients, microbatches released
+        int done[6] = {};                  // by chunk: forwards, gradients, microbatches released
         std::vector<std::uint8_t> waiting; // chunks whose W waits
         std::size_t head = 0;
         int left() const { return static_cast<int>(waiting.size() - head); }

@@ -7,8 +7,7 @@
 namespace stagewright::planning {
 
 // SplitMix64 (Steele, Lea, Flood 2014).
-class Random
-{
+class Random {
 public:
     explicit Random(std::uint64_t seed) : m_state(seed) {}
     std::uint64_t next()

@@ -254,15 +254,14 @@ void RankRelaxation::spreadDues(Windows& windows) const
 }
 
 // One pass of the rank at a state: how long, when it may start, when it must end.
-struct RankRelaxation::Step
-{
+struct RankRelaxation::Step {
     std::size_t letter = 0;
-    std::size_t events[2] = {}; // by state's place; the same twice where there is one
-    std::size_t base = 0;       // first cell of its stage
+    std::size_t events[2] = {};  // by state's place; the same twice where there is one
+    std::size_t base = 0;        // first cell of its stage
     const Nanos* head = nullptr; // of the first event, by its count
     const Nanos* due = nullptr;
     Nanos length = 0;
-    std::uint8_t way = 0;       // of Windows, 0: any
+    std::uint8_t way = 0; // of Windows, 0: any
 };
 
 std::vector<RankRelaxation::Step> RankRelaxation::stepsOf(int rank) const
@@ -279,7 +278,8 @@ std::vector<RankRelaxation::Step> RankRelaxation::stepsOf(int rank) const
         step.letter = l;
         step.base = cell(stage, 0);
         step.length = m_pipeline.time(kind, stage);
-        const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent : gradientEvent;
+        const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent
+                                                                                                          : gradientEvent;
         step.events[0] = 2 * event + c;
         step.events[1] = kind == PassKind::Backward ? 2 * releaseEvent + c : step.events[0];
         if (givesGradient(kind) && m_pipeline.usesFull(stage)) step.way = kind == PassKind::Backward ? Windows::atOnce : Windows::apart;
@@ -346,8 +346,7 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         return false;
     }
     // What an event can do on some path that is in time.
-    struct Reach
-    {
+    struct Reach {
         Nanos start = never;
         Nanos soon = never;
         Nanos late = longAgo;

@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "schedules/plan/pipeline.h"
+#include "schedules/heuristic/pipeline.h"
 
 namespace stagewright::planning {
 
@@ -26,8 +26,7 @@ inline constexpr std::size_t releaseEvent = 2;
 using Counts = std::array<std::uint16_t, eventCount>; // 2 · event + chunk
 
 // What is left of a target's orders: windows of the events, states of the ranks. A copy is a branch.
-struct Windows
-{
+struct Windows {
     static constexpr std::uint8_t apart = 1;
     static constexpr std::uint8_t atOnce = 2;
 
@@ -39,30 +38,29 @@ struct Windows
     std::vector<std::vector<int>> alive; // by rank: states on some path in time, rising
     std::vector<int> first;              // by rank: the state that all paths begin with
     std::vector<int> last;
-    std::vector<Nanos> begin;            // by rank: the first state is reached then at the earliest
-    std::vector<Nanos> end;              // and the last one at the latest
+    std::vector<Nanos> begin;                     // by rank: the first state is reached then at the earliest
+    std::vector<Nanos> end;                       // and the last one at the latest
     std::vector<std::vector<std::uint8_t>> stops; // by rank, then events done: paths have a state there, no B leads over it
-    std::vector<std::uint8_t> dirty;     // by rank: its windows or states moved since it was solved
+    std::vector<std::uint8_t> dirty;              // by rank: its windows or states moved since it was solved
 };
 
 // Buffers are kept between calls; one thread at a time.
-class RankRelaxation
-{
+class RankRelaxation {
 public:
     // Counts of passes done, as one state of a rank; states are numbered, 0 is empty, last is complete.
     explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates, const std::function<bool()>& stop = {});
     // Only from some counts to others, by rank; what is held at the first ones is what they say. States are numbered likewise.
     RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates);
     static constexpr std::size_t defaultMostStates = 3'000'000; // about 64 bytes each
-    bool usable() const { return m_usable; } // false: more than mostStates or 1,000 microbatches, or stop fired
-    std::size_t stateCount() const;          // of all ranks
+    bool usable() const { return m_usable; }                    // false: more than mostStates or 1,000 microbatches, or stop fired
+    std::size_t stateCount() const;                             // of all ranks
 
     // True: no order has an objective ≤ target. stop may be empty; where it fires the answer is false.
     bool refutes(Nanos target, const std::function<bool()>& stop = {});
 
-    Windows windowsFor(Nanos target) const;                                      // nothing dropped yet
-    void lower(Windows& windows, Nanos target) const; // to a smaller target
-    bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
+    Windows windowsFor(Nanos target) const;                                   // nothing dropped yet
+    void lower(Windows& windows, Nanos target) const;                         // to a smaller target
+    bool propagate(Windows& windows, const std::function<bool()>& stop = {}); // false: a rank has no path left
     std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
     // From the start of forward k of stage 0 on, rest[k] is needed at least. From now on it counts in windowsFor() and lower().
     void limitStarts(std::vector<Nanos> rest) { m_rest = std::move(rest); }
@@ -86,8 +84,7 @@ public:
     }
 
 private:
-    struct RankStates
-    {
+    struct RankStates {
         std::vector<int> next;              // by state × letter; −1: the cap or the order forbids it
         std::vector<std::uint16_t> ordinal; // by state × event: how many there were
         std::vector<Nanos> earliest;        // never: dropped

@@ -6,8 +6,7 @@ namespace stagewright::planning {
 
 namespace {
 
-struct Timed
-{
+struct Timed {
     Nanos at = 0;
     int order = 0; // of the letter in its word: for passes at the same time
     Letter letter = 0;

@@ -1,7 +1,7 @@
 // Orders of few microbatches made into orders of many: the rhythm in the middle is repeated. Internal to schedules/plan.
 #pragma once
 
-#include "schedules/plan/fill.h"
+#include "schedules/heuristic/fill.h"
 
 namespace stagewright::planning {
 
@@ -15,8 +15,7 @@ Pipeline withMicrobatches(const Pipeline& pipeline, int microbatches);
 Words stretched(const Pipeline& few, const Words& words, const std::vector<std::vector<Nanos>>& starts, int microbatches, int first, int period);
 
 // The best of many ways to stretch an order, its W's put in; empty where none keeps the caps.
-struct Stretched
-{
+struct Stretched {
     Words words;
     Nanos objective = 0;
     Nanos makespan = 0;

@@ -1,6 +1,6 @@
 #include "schedules/timeline/message_view.h"
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 

@@ -13,16 +13,25 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
-#include "schedules/schedule.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 
-enum class Provenance : std::uint8_t { Simulated, Measured, Composed, Imported };
+enum class Provenance : std::uint8_t { Simulated,
+                                       Measured,
+                                       Composed,
+                                       Imported };
 std::string_view toText(Provenance provenance);
 
 // What a row shows. Compute holds F, B, I, W, R, optimizer and fillers of a rank, never overlapping (overlapped pairs
 // apart); communication lanes may overlap (sublanes() splits them for drawing and export).
-enum class Lane : std::uint8_t { Compute, Send, Receive, Wait, Kernel, Copy, Other };
+enum class Lane : std::uint8_t { Compute,
+                                 Send,
+                                 Receive,
+                                 Wait,
+                                 Kernel,
+                                 Copy,
+                                 Other };
 inline constexpr std::size_t laneCount = 7;
 std::string_view toText(Lane lane);
 
@@ -36,8 +45,8 @@ enum SpanFlag : std::uint8_t {
 struct Span {
     Nanos start = 0;
     Nanos end = 0;
-    Op op;                   // what it executed; foreign work keeps a label instead
-    std::int32_t step = 0;   // 0-based
+    Op op;                        // what it executed; foreign work keeps a label instead
+    std::int32_t step = 0;        // 0-based
     std::uint32_t label : 24 = 0; // index into Timeline::labels(), 0: none, the op's text is its name
     std::uint32_t flags : 8 = 0;
 
@@ -53,7 +62,10 @@ struct Track {
     SpanId end = 0;
 };
 
-enum class EdgeKind : std::uint8_t { Data, Transfer, Order, Launch };
+enum class EdgeKind : std::uint8_t { Data,
+                                     Transfer,
+                                     Order,
+                                     Launch };
 struct Edge {
     SpanId from = noSpan;
     SpanId to = noSpan;
@@ -62,7 +74,12 @@ struct Edge {
     bool operator==(const Edge&) const = default;
 };
 
-enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
+enum class MemoryCategory : std::uint8_t { Weights,
+                                           Gradients,
+                                           Optimizer,
+                                           Activations,
+                                           Communication,
+                                           Workspace };
 inline constexpr std::size_t memoryCategoryCount = 6;
 std::string_view toText(MemoryCategory category);
 

@@ -28,8 +28,7 @@ constexpr std::size_t releasedAtOnce = 1 << 16;
 
 } // namespace
 
-struct TimelineBuilder::Pending
-{
+struct TimelineBuilder::Pending {
     Timeline timeline;
     std::map<std::tuple<int, Lane, std::string>, int> trackNumbers;
     std::vector<Track> tracks;

@@ -5,14 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "schedules/activation.h"
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
-#include "schedules/op_index.h"
-#include "schedules/placement_of.h"
-#include "schedules/wait_graph.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/message_delay.h"
+#include "schedules/messages/messages.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/activation.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
+#include "schedules/model/placement_of.h"
 
 namespace stagewright {
 
@@ -46,8 +47,7 @@ void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const C
 }
 
 // Messages of a lowered schedule: spans on communication lanes and the edges that tie them (message_view.h).
-struct LoweredMessages
-{
+struct LoweredMessages {
     const Schedule& schedule;
     const SimResult& result;
     const OpIndex& index;

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "schedules/cost_model.h"
-#include "schedules/schedule.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
@@ -15,7 +15,8 @@ namespace stagewright {
 // stage and microbatch). Of a lowered schedule its sends and receives, as timeline/message_view.h says. Provenance Simulated,
 // clock "model".
 // SpansOnly: only the compute spans, about five times as fast; enough for a picture that changes under the pointer.
-enum class TimelineParts { All, SpansOnly };
+enum class TimelineParts { All,
+                           SpansOnly };
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs,
                                                    TimelineParts parts = TimelineParts::All);
 

@@ -6,7 +6,7 @@
 
 Trains the same GPT layers twice at every length, with whole squares of probabilities and without (STAGEWRIGHT_CUDA_FLASH_FROM), as many
 tokens a microbatch each time, one op at a time on the whole GPU, untraced. Prints the medians of F and of B over the steps after
-warm-up, and the shortest length from which on F + B without probabilities is never slower: what engine/stage_memory.cpp should say.
+warm-up, and the shortest length from which on F + B without probabilities is never slower: what engine/layers/stage_memory.cpp should say.
 Squares that do not fit the device's memory count as slower. The default there, 512 for bf16, comes from bytes and operations alone.
 """
 import argparse

@@ -4,11 +4,11 @@
 
 #include <benchmark/benchmark.h>
 
-#include "schedules/edit_ops.h"
-#include "schedules/edit_timing.h"
-#include "schedules/registry.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/edit/edit_timing.h"
+#include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/text_sync.h"
 #include "widgets/timeline/frame_worker.h"

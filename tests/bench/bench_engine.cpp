@@ -10,8 +10,8 @@
 #include <iostream>
 #include <string>
 
-#include "engine/backend.h"
-#include "engine/corpus.h"
+#include "engine/device/backend.h"
+#include "engine/model/corpus.h"
 
 using namespace stagewright;
 

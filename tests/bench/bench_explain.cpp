@@ -2,9 +2,9 @@
 // The target is a what-if answer within one frame, 16 ms.
 #include <benchmark/benchmark.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/plan/what_if.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/what_if.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
 

@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "traces/formats/kineto_json.h"
 #include "traces/import/import.h"
+#include "traces/import/kineto/kineto_json.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "app/ui/main_window.h"
+#include "app/ui/shell/main_window.h"
 #include "recorded_runs.h"
 
 using namespace stagewright;
@@ -65,7 +65,8 @@ int main(int argc, char** argv)
         const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
         shape.steps = static_cast<int>(std::max<std::int64_t>(1, spans / perStep));
         made = samples::recordRun(path.toStdString(), shape).value();
-    }).join();
+    })
+        .join();
     std::printf("%lld spans, %d steps, file %.0f MB\n", static_cast<long long>(made), shape.steps, static_cast<double>(QFileInfo(path).size()) / 1e6);
 
     QApplication application(argc, argv);

@@ -3,8 +3,8 @@
 // with its durations looked up. The searched ones are in bench_plan, placing at 64 × 512 in bench_simulate.
 #include <benchmark/benchmark.h>
 
-#include "schedules/simulate.h"
-#include "schedules/variants.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/variants.h"
 
 using namespace stagewright;
 

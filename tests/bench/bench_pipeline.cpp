@@ -9,10 +9,10 @@
 
 #include <algorithm>
 
-#include "engine/machine.h"
-#include "engine/training.h"
-#include "schedules/kinds.h"
-#include "schedules/registry.h"
+#include "engine/device/machine.h"
+#include "engine/training/training.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
 
 using namespace stagewright;
 

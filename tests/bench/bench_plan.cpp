@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include "schedules/library/registry.h"
 #include "schedules/plan/plan.h"
-#include "schedules/registry.h"
 #include "tests/schedules/large_plans.h"
 
 using namespace stagewright;

@@ -3,10 +3,10 @@
 // counted.
 #include <benchmark/benchmark.h>
 
-#include "engine/training.h"
-#include "profiler/rank_recorder.h"
-#include "schedules/kinds.h"
-#include "schedules/registry.h"
+#include "engine/training/training.h"
+#include "profiler/record/rank_recorder.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
 
 using namespace stagewright;
 

@@ -2,12 +2,12 @@
 // 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
 #include <benchmark/benchmark.h>
 
-#include "schedules/deadlock.h"
-#include "schedules/lower.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 

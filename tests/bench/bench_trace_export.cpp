@@ -8,10 +8,10 @@
 
 #include <malloc.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/formats/chrome_json.h"
-#include "traces/formats/perfetto.h"
+#include "traces/export/chrome_json.h"
+#include "traces/export/perfetto.h"
 
 using namespace stagewright;
 

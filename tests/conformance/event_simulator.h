@@ -1,6 +1,6 @@
 // An independent simulator, to compare the product's with: events in the order of time, one running op on each rank. It takes the values
 // of Schedule and CostModel (orders, placement, pairs; durations of a kind on a stage and rank, links, memory) and none of their
-// methods that compute, and shares no code with schedules/simulate.h, place() or the tables of kinds.
+// methods that compute, and shares no code with schedules/execute/simulate.h, place() or the tables of kinds.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/cost_model.h"
-#include "schedules/schedule.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright::testing {
 
-class EventSimulator
-{
+class EventSimulator {
 public:
-    struct Times
-    {
+    struct Times {
         std::int64_t start = -1; // −1: never ran
         std::int64_t end = -1;
     };
@@ -53,24 +51,25 @@ public:
     }
 
 private:
-    enum What { ended, look }; // at one time what ended is seen by those who look
-    struct Event
-    {
+    enum What { ended,
+                look }; // at one time what ended is seen by those who look
+    struct Event {
         std::int64_t time;
         What what;
         std::size_t rank;
         bool operator<(const Event& other) const { return std::tie(time, what, rank) > std::tie(other.time, other.what, other.rank); }
     };
-    struct Rank
-    {
-        std::size_t next = 0;     // op
-        std::size_t running = 0;  // running ops from `next` − running on
+    struct Rank {
+        std::size_t next = 0;    // op
+        std::size_t running = 0; // running ops from `next` − running on
         bool busy = false;
         std::int64_t reachedReduction = -1; // when it came to the reduction that is its next op
         std::int64_t held = 0;
         std::int64_t peak = 0;
     };
-    enum Thing { activation, gradient, inputGradient };
+    enum Thing { activation,
+                 gradient,
+                 inputGradient };
     using Piece = std::tuple<int, int, int, int, int>; // thing, stage, microbatch, slice, half
 
     // The pieces of a thing that an op makes or needs at a stage.
@@ -267,7 +266,7 @@ private:
     std::map<std::pair<int, int>, bool> m_recomputed; // stage, microbatch
     std::vector<Rank> m_ranks;
     std::priority_queue<Event> m_events;
-    std::map<Piece, std::int64_t> m_made; // when
+    std::map<Piece, std::int64_t> m_made;                                       // when
     std::map<std::pair<int, std::size_t>, std::vector<std::int64_t>> m_reached; // reductions, by stage and rank: when it came to each
 };
 

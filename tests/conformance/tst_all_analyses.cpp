@@ -6,7 +6,7 @@
 
 #include "sample_runs.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/formats/format_registry.h"
+#include "traces/format/format_registry.h"
 #include "traces/report/tables.h"
 
 using namespace stagewright;
@@ -96,8 +96,10 @@ private slots:
                     QFile file(name);
                     if (file.open(QIODevice::ReadOnly)) all += file.readAll();
                 }
-                if (info->folder) QDir(path).removeRecursively();
-                else QFile::remove(path);
+                if (info->folder)
+                    QDir(path).removeRecursively();
+                else
+                    QFile::remove(path);
                 return all;
             };
             const QByteArray first = bytes();

@@ -6,15 +6,15 @@
 #include <map>
 #include <numeric>
 
-#include "schedules/buffering.h"
-#include "schedules/csv.h"
-#include "schedules/deadlock.h"
-#include "schedules/messages.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/buffering.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
+#include "schedules/messages/messages.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
-#include "schedules/variants.h"
 #include "traces/analysis/bubbles.h"
 
 using namespace stagewright;
@@ -80,8 +80,7 @@ Nanos apartOf(const BubbleReport& report)
 
 } // namespace
 
-class TestAllLowerings : public QObject
-{
+class TestAllLowerings : public QObject {
     Q_OBJECT
     Nanos peerWait = 0; // over all of them
     Nanos headOfLine = 0;

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "schedules/csv.h"
-#include "schedules/diff.h"
-#include "schedules/draw_text.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
+#include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 
@@ -123,8 +123,7 @@ QStringList namesOf(const std::set<std::string>& names)
 
 } // namespace
 
-class TestAllSchedules : public QObject
-{
+class TestAllSchedules : public QObject {
     Q_OBJECT
     // The paper gives no makespan.
     const QStringList withoutMakespan{"merak"};
@@ -282,8 +281,10 @@ private slots:
                             }
                         } else if (given.hasMatch()) {
                             const auto with = QRegularExpression("with (\\d+) microbatches").match(remedy);
-                            if (name.find("terapipe") == std::string::npos) accepts(suggested, {p, with.hasMatch() ? with.captured(1).toInt() : m, v});
-                            else accepts("terapipe:slices=2", {p, 1, v});
+                            if (name.find("terapipe") == std::string::npos)
+                                accepts(suggested, {p, with.hasMatch() ? with.captured(1).toInt() : m, v});
+                            else
+                                accepts("terapipe:slices=2", {p, 1, v});
                         } else if (remedy.startsWith("use 2 chunks")) {
                             accepts(name, {p, m, 2});
                         }

@@ -3,9 +3,9 @@
 // one.
 #include <QTest>
 
-#include "engine/training.h"
-#include "schedules/csv.h"
-#include "schedules/variants.h"
+#include "engine/training/training.h"
+#include "schedules/library/variants.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -32,8 +32,7 @@ void check(const Schedule& schedule, ClockMode clock)
 
 } // namespace
 
-class TestAllTrainings : public QObject
-{
+class TestAllTrainings : public QObject {
     Q_OBJECT
 
 private slots:

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "event_simulator.h"
-#include "schedules/recompute.h"
-#include "schedules/simulate.h"
-#include "schedules/variants.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/variants.h"
+#include "schedules/model/recompute.h"
 
 using namespace stagewright;
 using stagewright::testing::EventSimulator;
@@ -23,8 +23,7 @@ CostModel costsFor(const Schedule& schedule, std::uint32_t seed)
     auto between = [&](int least, int most) { return least + static_cast<int>(engine() % static_cast<std::uint32_t>(most - least + 1)); };
     CostModel costs(schedule.stages, CostSource::Fitted);
     for (int s = 0; s < schedule.stages; ++s) {
-        for (const auto& [kind, least] : {std::pair{OpKind::Forward, 800}, {OpKind::InputGrad, 900}, {OpKind::WeightGrad, 600},
-                                          {OpKind::Backward, 1700}, {OpKind::Recompute, 750}, {OpKind::Optimizer, 90}, {OpKind::ReduceGrad, 120}}) {
+        for (const auto& [kind, least] : {std::pair{OpKind::Forward, 800}, {OpKind::InputGrad, 900}, {OpKind::WeightGrad, 600}, {OpKind::Backward, 1700}, {OpKind::Recompute, 750}, {OpKind::Optimizer, 90}, {OpKind::ReduceGrad, 120}}) {
             costs.setDuration(kind, s, between(least, 2 * least));
             for (int r = 0; r < schedule.ranks; ++r)
                 if (between(0, 2) == 0) costs.setDuration(kind, s, r, between(least / 2, 2 * least));
@@ -72,8 +71,7 @@ std::string difference(const Schedule& schedule, const CostModel& costs)
 
 } // namespace
 
-class TestEventSimulator : public QObject
-{
+class TestEventSimulator : public QObject {
     Q_OBJECT
 private slots:
     void everyScheduleAndVariant_data()

@@ -2,12 +2,12 @@
 // and the same gradients as the one-rank replay.
 #include <QTest>
 
-#include "engine/training.h"
-#include "schedules/csv.h"
-#include "schedules/simulate.h"
-#include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
 #include "../schedules/random_schedules.h"
+#include "engine/training/training.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/text/csv.h"
+#include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
 
@@ -32,8 +32,7 @@ Schedule scheduleFor(unsigned seed, const Form& form)
 
 } // namespace
 
-class TestRandomTrainings : public QObject
-{
+class TestRandomTrainings : public QObject {
     Q_OBJECT
 
 private slots:

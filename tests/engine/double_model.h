@@ -10,8 +10,7 @@
 
 namespace stagewright::test {
 
-class DoubleModel
-{
+class DoubleModel {
 public:
     using Values = std::vector<double>; // of a matrix row by row
     int layers = 1, hidden = 8, heads = 1, sequence = 4, vocabulary = 16, batch = 1;
@@ -58,8 +57,7 @@ public:
     }
 
 private:
-    struct Kept
-    {
+    struct Kept {
         Values before, normed1, qkv, attended, between, normed2, expanded, active;
     };
 

@@ -9,9 +9,9 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/backend.h"
-#include "engine/corpus.h"
-#include "engine/model_config.h"
+#include "engine/device/backend.h"
+#include "engine/model/corpus.h"
+#include "engine/model/model_config.h"
 
 namespace stagewright::test {
 

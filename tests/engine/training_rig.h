@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "engine/training_with_backend.h"
-#include "schedules/kinds.h"
-#include "schedules/registry.h"
+#include "engine/training/training_with_backend.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
 #include "support/fake_backend.h"
 
 namespace stagewright::test {

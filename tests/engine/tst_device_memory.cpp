@@ -1,14 +1,13 @@
 // What a stage takes on a CUDA device, predicted and counted: on the fake device, in every layout.
 #include <QTest>
 
-#include "engine/backend.h"
-#include "engine/corpus.h"
-#include "engine/stage_memory.h"
+#include "engine/device/backend.h"
+#include "engine/layers/stage_memory.h"
+#include "engine/model/corpus.h"
 
 using namespace stagewright;
 
-class TestDeviceMemory : public QObject
-{
+class TestDeviceMemory : public QObject {
     Q_OBJECT
 
 private slots:

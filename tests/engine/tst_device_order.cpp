@@ -13,8 +13,7 @@
 using namespace stagewright;
 using namespace stagewright::cuda;
 
-class TestDeviceOrder : public QObject
-{
+class TestDeviceOrder : public QObject {
     Q_OBJECT
 
     const StagewrightCudaTable* m_table = nullptr;

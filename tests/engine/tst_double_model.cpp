@@ -4,15 +4,14 @@
 #include <cmath>
 
 #include "double_model.h"
-#include "schedules/base/hashing.h"
 #include "engine_rig.h"
+#include "schedules/base/hashing.h"
 
 using namespace stagewright;
 using test::DoubleModel;
 using test::Rig;
 
-class TestDoubleModel : public QObject
-{
+class TestDoubleModel : public QObject {
     Q_OBJECT
 private slots:
     void lossAndGradients_data()

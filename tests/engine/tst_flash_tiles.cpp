@@ -21,8 +21,7 @@ double widened(std::uint16_t x)
 }
 
 // Bytes that begin at 16 of them.
-class Elements
-{
+class Elements {
 public:
     explicit Elements(std::size_t count) : m_pieces((count + 7) / 8), m_count(count) {}
     std::uint16_t* data() { return reinterpret_cast<std::uint16_t*>(m_pieces.data()); }
@@ -32,23 +31,20 @@ public:
     std::size_t size() const { return m_count; }
 
 private:
-    struct alignas(16) Piece
-    {
+    struct alignas(16) Piece {
         std::uint16_t numbers[8];
     };
     std::vector<Piece> m_pieces;
     std::size_t m_count;
 };
 
-struct Shape
-{
+struct Shape {
     int batch, heads, tokens, width, gap; // gap: numbers between value and the next row's query
     bool addKeys;
 };
 
 // Query, key and value side by side in one matrix, as the layers have them, and their gradients in another.
-struct Attention
-{
+struct Attention {
     Shape shape;
     std::size_t hidden, stride, rows;
     Elements inputs, gradients, out, outGrad, past;
@@ -100,8 +96,7 @@ struct Attention
 };
 
 // Largest distance from the reference, as a share of the reference's largest number; NaN counts as far.
-struct Distance
-{
+struct Distance {
     double error = 0, most = 0;
     void add(double is, double should)
     {
@@ -111,8 +106,7 @@ struct Distance
     double share() const { return error / most; }
 };
 
-struct Distances
-{
+struct Distances {
     Distance out, sums, query, key, value;
 };
 
@@ -194,8 +188,7 @@ QString faultOf(const std::function<void()>& run)
 
 } // namespace
 
-class TestFlashTiles : public QObject
-{
+class TestFlashTiles : public QObject {
     Q_OBJECT
 
 private slots:
@@ -401,8 +394,10 @@ private slots:
         });
         add("lanes of a warp apart", "thread 1: is at a shuffle, other lanes of its warp at a matrix product", [](const EmulatedThread& t, float*) {
             float sums[4] = {};
-            if (t.thread() % 2 == 0) t.multiplyAdd(sums, Quad{}, 0, 0);
-            else t.shuffleXor(1.0F, 1);
+            if (t.thread() % 2 == 0)
+                t.multiplyAdd(sums, Quad{}, 0, 0);
+            else
+                t.shuffleXor(1.0F, 1);
         });
         add("a matrix's row in the middle", "a matrix's row begins at byte 8 of shared memory, no multiple of 16", [=](const EmulatedThread& t, float*) {
             put(t, number(t) * 4);

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "schedules/base/hashing.h"
 #include "engine_rig.h"
+#include "schedules/base/hashing.h"
 
 using namespace stagewright;
 using test::Rig;
@@ -18,7 +18,8 @@ const ModelConfig small{.layers = 2, .hidden = 24, .heads = 3, .sequence = 9, .v
 void spread(Rig& rig)
 {
     for (ParameterView& view : rig.parameters()) {
-        const float scale = view.name.starts_with("embedding") ? 40.0F : view.name.ends_with("gamma") ? 1.0F : 8.0F;
+        const float scale = view.name.starts_with("embedding") ? 40.0F : view.name.ends_with("gamma") ? 1.0F
+                                                                                                      : 8.0F;
         for (std::size_t i = 0; i < view.value.size(); ++i)
             view.value[i] = view.value[i] * scale + 1e-4F * (static_cast<float>(mixBits(i) % 1000) - 500.0F);
     }

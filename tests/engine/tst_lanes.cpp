@@ -13,11 +13,15 @@ using namespace stagewright::fake;
 
 namespace {
 
-enum class Way { OneLane, Warp, Block, BlockBackwards };
+enum class Way { OneLane,
+                 Warp,
+                 Block,
+                 BlockBackwards };
 constexpr int blockThreads = 256;
 
 // The body on such lanes, as one row's kernel runs it.
-template <typename Body> void on(Way way, Body&& body)
+template <typename Body>
+void on(Way way, Body&& body)
 {
     if (way == Way::OneLane) {
         body(OneLane{});
@@ -25,13 +29,15 @@ template <typename Body> void on(Way way, Body&& body)
     }
     EmulatedKernel kernel({});
     kernel.newestFirst = way == Way::BlockBackwards;
-    if (way == Way::Warp) kernel.run(32, 0, [&](const EmulatedThread& t) { body(WarpLanes<EmulatedThread>{t}); });
-    else kernel.run(blockThreads, 0, [&](const EmulatedThread& t) { body(BlockLanes<EmulatedThread, blockThreads>{t}); });
+    if (way == Way::Warp)
+        kernel.run(32, 0, [&](const EmulatedThread& t) { body(WarpLanes<EmulatedThread>{t}); });
+    else
+        kernel.run(blockThreads, 0, [&](const EmulatedThread& t) { body(BlockLanes<EmulatedThread, blockThreads>{t}); });
 }
 
 // Numbers of a kernel, in elements; what it made of them.
-template <typename E> struct Numbers
-{
+template <typename E>
+struct Numbers {
     using Stored = typename E::Stored;
     std::vector<Stored> all;
 
@@ -44,15 +50,19 @@ template <typename E> struct Numbers
     Stored* data() { return all.data(); }
 };
 using Results = std::vector<double>;
-template <typename Stored> void keep(Results& results, const std::vector<Stored>& made)
+template <typename Stored>
+void keep(Results& results, const std::vector<Stored>& made)
 {
     for (std::size_t i = 0; i < made.size(); ++i) {
-        if constexpr (std::is_same_v<Stored, std::uint16_t>) results.push_back(static_cast<double>(Bf16::load(made.data(), i)));
-        else results.push_back(static_cast<double>(made[i]));
+        if constexpr (std::is_same_v<Stored, std::uint16_t>)
+            results.push_back(static_cast<double>(Bf16::load(made.data(), i)));
+        else
+            results.push_back(static_cast<double>(made[i]));
     }
 }
 
-template <typename E> Results norms(Way way, int width)
+template <typename E>
+Results norms(Way way, int width)
 {
     constexpr int rows = 3;
     const std::size_t count = rows * static_cast<std::size_t>(width);
@@ -85,7 +95,8 @@ template <typename E> Results norms(Way way, int width)
     return results;
 }
 
-template <typename E> Results softmaxes(Way way, int width)
+template <typename E>
+Results softmaxes(Way way, int width)
 {
     constexpr int blocks = 2, rows = 2;
     StagewrightSoftmax s{};
@@ -109,7 +120,8 @@ template <typename E> Results softmaxes(Way way, int width)
     return results;
 }
 
-template <typename E> Results losses(Way way, int width)
+template <typename E>
+Results losses(Way way, int width)
 {
     constexpr int rows = 3;
     Numbers<E> logits(rows * static_cast<std::size_t>(width), 1, -4, 4);
@@ -124,7 +136,8 @@ template <typename E> Results losses(Way way, int width)
     return results;
 }
 
-template <typename E> Results embeddings(Way way, int width)
+template <typename E>
+Results embeddings(Way way, int width)
 {
     constexpr int batch = 2, tokens = 3, vocabulary = 4;
     Numbers<E> outGrad(static_cast<std::size_t>(batch * tokens * width), 1);
@@ -163,7 +176,8 @@ Results squareSums(Way way, int width)
     return {sum};
 }
 
-template <typename E> Results streamed(Way way, int width)
+template <typename E>
+Results streamed(Way way, int width)
 {
     constexpr int tokens = 5;
     StagewrightFlash f{};
@@ -190,8 +204,10 @@ template <typename E> Results streamed(Way way, int width)
     const auto each = [&](auto&& row) {
         for (int head = 0; head < 2; ++head)
             for (int r = 0; r < tokens; ++r) {
-                if (way == Way::OneLane) row(OneLane{}, head, r);
-                else EmulatedKernel({}).run(32, 0, [&](const EmulatedThread& t) { row(WarpLanes<EmulatedThread>{t}, head, r); });
+                if (way == Way::OneLane)
+                    row(OneLane{}, head, r);
+                else
+                    EmulatedKernel({}).run(32, 0, [&](const EmulatedThread& t) { row(WarpLanes<EmulatedThread>{t}, head, r); });
             }
     };
     each([&](const auto& lanes, int head, int r) { flashRow<E>(lanes, f, 0, head, r); });
@@ -207,7 +223,8 @@ template <typename E> Results streamed(Way way, int width)
 }
 
 // Sums of columns by blocks against one after the other.
-template <typename E> Results columns(Way way, int width)
+template <typename E>
+Results columns(Way way, int width)
 {
     constexpr int rows = 37;
     const std::size_t count = rows * static_cast<std::size_t>(width);
@@ -248,8 +265,7 @@ using Kernel = Results (*)(Way, int);
 
 } // namespace
 
-class TestLanes : public QObject
-{
+class TestLanes : public QObject {
     Q_OBJECT
 
 private slots:

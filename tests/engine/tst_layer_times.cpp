@@ -3,10 +3,10 @@
 
 #include <numeric>
 
-#include "engine/stage_memory.h"
-#include "engine/training.h"
-#include "schedules/layer_costs.h"
-#include "schedules/registry.h"
+#include "engine/layers/stage_memory.h"
+#include "engine/training/training.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/layer_costs.h"
 
 using namespace stagewright;
 
@@ -24,8 +24,7 @@ Result<std::unique_ptr<Training>> trainingOf(const char* schedule)
 
 } // namespace
 
-class TestLayerTimes : public QObject
-{
+class TestLayerTimes : public QObject {
     Q_OBJECT
 
 private slots:

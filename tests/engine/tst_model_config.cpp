@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "engine/corpus.h"
-#include "engine/model_config.h"
+#include "engine/model/corpus.h"
+#include "engine/model/model_config.h"
 
 using namespace stagewright;
 
@@ -44,21 +44,36 @@ private slots:
     {
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("message");
-        QTest::newRow("unknown key") << "layer=4" << "model: unknown key 'layer'";
-        QTest::newRow("no equals") << "layers" << "model: 'layers' is not key=value";
-        QTest::newRow("empty item") << "layers=4,,heads=2" << "model: '' is not key=value";
-        QTest::newRow("trailing comma") << "layers=4," << "model 'layers=4,': nothing after the last comma";
-        QTest::newRow("word") << "layers=four" << "model: layers='four' is not a whole number";
-        QTest::newRow("rest") << "seq=12x" << "model: seq='12x' is not a whole number";
-        QTest::newRow("empty") << "seq=" << "model: seq='' is not a whole number";
-        QTest::newRow("too large to read") << "seq=99999999999" << "model: seq='99999999999' is not a whole number";
-        QTest::newRow("zero") << "layers=0" << "model: layers=0 is out of range";
-        QTest::newRow("vocabulary below the bytes") << "vocab=61" << "model: vocab=61, but tokens are bytes";
-        QTest::newRow("vocabulary too large") << "vocab=65537" << "model: vocab=65537 is out of range";
-        QTest::newRow("negative") << "seq=-3" << "model: seq=-3 is out of range";
-        QTest::newRow("large") << "hidden=65537,heads=1" << "model: hidden=65537 is out of range";
-        QTest::newRow("twice") << "seq=3,seq=4" << "model: 'seq' is given twice";
-        QTest::newRow("heads") << "hidden=100,heads=3" << "model: hidden=100 is not a multiple of heads=3";
+        QTest::newRow("unknown key") << "layer=4"
+                                     << "model: unknown key 'layer'";
+        QTest::newRow("no equals") << "layers"
+                                   << "model: 'layers' is not key=value";
+        QTest::newRow("empty item") << "layers=4,,heads=2"
+                                    << "model: '' is not key=value";
+        QTest::newRow("trailing comma") << "layers=4,"
+                                        << "model 'layers=4,': nothing after the last comma";
+        QTest::newRow("word") << "layers=four"
+                              << "model: layers='four' is not a whole number";
+        QTest::newRow("rest") << "seq=12x"
+                              << "model: seq='12x' is not a whole number";
+        QTest::newRow("empty") << "seq="
+                               << "model: seq='' is not a whole number";
+        QTest::newRow("too large to read") << "seq=99999999999"
+                                           << "model: seq='99999999999' is not a whole number";
+        QTest::newRow("zero") << "layers=0"
+                              << "model: layers=0 is out of range";
+        QTest::newRow("vocabulary below the bytes") << "vocab=61"
+                                                    << "model: vocab=61, but tokens are bytes";
+        QTest::newRow("vocabulary too large") << "vocab=65537"
+                                              << "model: vocab=65537 is out of range";
+        QTest::newRow("negative") << "seq=-3"
+                                  << "model: seq=-3 is out of range";
+        QTest::newRow("large") << "hidden=65537,heads=1"
+                               << "model: hidden=65537 is out of range";
+        QTest::newRow("twice") << "seq=3,seq=4"
+                               << "model: 'seq' is given twice";
+        QTest::newRow("heads") << "hidden=100,heads=3"
+                               << "model: hidden=100 is not a multiple of heads=3";
     }
     void errors()
     {

@@ -14,8 +14,7 @@
 using namespace stagewright::cuda::module;
 using namespace std::chrono_literals;
 
-struct ncclComm
-{
+struct ncclComm {
     int end = 0;
     bool gone = false;
 };
@@ -23,8 +22,7 @@ struct ncclComm
 namespace {
 
 // What NCCL would see.
-struct Library
-{
+struct Library {
     std::mutex mutex;
     std::vector<std::string> calls;
     std::array<ncclComm, 16> comms;
@@ -32,7 +30,7 @@ struct Library
     std::thread::id grouping; // the thread between groupStart and groupEnd
     bool interleaved = false;
     int device = -1;
-    std::atomic<int> inProgress = 0; // so many questions are answered so
+    std::atomic<int> inProgress = 0;  // so many questions are answered so
     ncclResult_t later = ncclSuccess; // the state then
     ncclResult_t onSend = ncclSuccess;
     ncclResult_t onReceive = ncclSuccess;
@@ -85,7 +83,8 @@ NcclFunctions functions()
         comm->gone = true;
         return ncclSuccess;
     };
-    f.errorString = [](ncclResult_t result) { return result == ncclRemoteError ? "remote error" : result == ncclSystemError ? "system error" : "error"; };
+    f.errorString = [](ncclResult_t result) { return result == ncclRemoteError ? "remote error" : result == ncclSystemError ? "system error"
+                                                                                                                            : "error"; };
     f.groupStart = [] {
         library->called("group");
         const std::lock_guard lock(library->mutex);
@@ -131,8 +130,7 @@ using Calls = std::vector<std::string>;
 
 } // namespace
 
-class TestNcclTeam : public QObject
-{
+class TestNcclTeam : public QObject {
     Q_OBJECT
 
     NcclFunctions m_functions = functions();

@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "engine/cpu/kernels.h"
-#include "schedules/base/hashing.h"
 #include "engine_rig.h"
+#include "schedules/base/hashing.h"
 
 using namespace stagewright;
 using test::Rig;
@@ -216,8 +216,7 @@ private slots:
             v = v * v;
         square[7] = 0; // where rounding may end below zero
 
-        cpu::AdamWStep step{.learningRate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.95F, .correction1 = 1.9F,
-                            .correction2 = 2.9F, .epsilon = 1e-8F, .weightDecay = 0.1F, .gradientScale = 0.25F};
+        cpu::AdamWStep step{.learningRate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.95F, .correction1 = 1.9F, .correction2 = 2.9F, .epsilon = 1e-8F, .weightDecay = 0.1F, .gradientScale = 0.25F};
         std::vector<float> w = value, m = mean, v = square, out(count);
         k->adamW(count, w.data(), gradient.data(), m.data(), v.data(), step);
         k->predict(count, w.data(), m.data(), v.data(), 0.01F, step, out.data());

@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "engine/backend.h"
 #include "engine/cpu/products.h"
+#include "engine/device/backend.h"
 
 using namespace stagewright;
 using namespace stagewright::cpu;
@@ -44,8 +44,7 @@ ModelConfig modelOf(int hidden)
 
 } // namespace
 
-class TestProducts : public QObject
-{
+class TestProducts : public QObject {
     Q_OBJECT
 private slots:
     void equalSumsInDouble()

@@ -160,11 +160,21 @@ private slots:
         QTest::addColumn<QString>("forward");
         QTest::addColumn<QString>("input");
         QTest::addColumn<QString>("weight");
-        QTest::newRow("F whole, I and W by half") << "whole" << "half" << "half";
-        QTest::newRow("all by half") << "half" << "half" << "half";
-        QTest::newRow("F and W whole") << "whole" << "half" << "whole";
-        QTest::newRow("W whole") << "half" << "half" << "whole";
-        QTest::newRow("W by half") << "whole" << "whole" << "half";
+        QTest::newRow("F whole, I and W by half") << "whole"
+                                                  << "half"
+                                                  << "half";
+        QTest::newRow("all by half") << "half"
+                                     << "half"
+                                     << "half";
+        QTest::newRow("F and W whole") << "whole"
+                                       << "half"
+                                       << "whole";
+        QTest::newRow("W whole") << "half"
+                                 << "half"
+                                 << "whole";
+        QTest::newRow("W by half") << "whole"
+                                   << "whole"
+                                   << "half";
     }
     void halvesAreExact()
     {

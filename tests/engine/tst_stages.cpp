@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "engine/stage_memory.h"
+#include "engine/layers/stage_memory.h"
 #include "engine_rig.h"
 
 using namespace stagewright;
@@ -133,7 +133,10 @@ private slots:
     {
         const Bytes block = 12 * 32 * 32 + 13 * 32;
         const Bytes embedding = (61 + 20) * 32, head = 2 * 32 + 61 * 32;
-        struct Case { OptimizerConfig config; Bytes states; };
+        struct Case {
+            OptimizerConfig config;
+            Bytes states;
+        };
         OptimizerConfig plain{.kind = OptimizerKind::Sgd}, heavy{.kind = OptimizerKind::Sgd, .momentum = 0.9};
         for (const Case& c : {Case{OptimizerConfig{}, 2}, Case{plain, 0}, Case{heavy, 1}}) {
             Rig rig(small, 3, 2, c.config);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "engine/stale_model.h"
-#include "engine/step_rules.h"
+#include "engine/check/stale_model.h"
+#include "engine/training/step_rules.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -34,14 +34,12 @@ Schedule pipeline(int ranks, int microbatches, WeightRule rule)
 }
 
 // What the probe saw: weights in units of updates (every update takes 1 away), by stage and op.
-struct Seen
-{
+struct Seen {
     std::map<std::pair<int, int>, double> forward, backward, newest; // (stage, running number of the microbatch)
 };
 
 // One weight per stage with a constant gradient of 1 under SGD with rate 1: a weight of −n has seen n updates.
-class ProbeStage final : public StageModel
-{
+class ProbeStage final : public StageModel {
 public:
     ProbeStage(const StageSlice& slice, Allocator& allocator, Seen& seen)
         : m_slice(slice), m_allocator(allocator), m_seen(seen)
@@ -104,8 +102,7 @@ private:
     int m_backwards = 0;
 };
 
-class ProbeBackend final : public Backend
-{
+class ProbeBackend final : public Backend {
 public:
     explicit ProbeBackend(std::vector<Seen>& seen) : m_seen(seen) {}
     std::string_view name() const override { return "probe"; }
@@ -146,8 +143,7 @@ std::vector<Seen> probe(WeightRule rule, int p = ranks)
 
 } // namespace
 
-class TestStaleTraining : public QObject
-{
+class TestStaleTraining : public QObject {
     Q_OBJECT
 
 private slots:
@@ -196,7 +192,7 @@ private slots:
                 const Seen& of = seen[static_cast<std::size_t>(stage)];
                 for (int n = 0; n < steps * microbatches; ++n) {
                     QCOMPARE(of.backward.at({stage, n}), static_cast<double>(-n)); // the newest
-                    const bool blind = n <= p - 1 - stage; // in flight before the first update
+                    const bool blind = n <= p - 1 - stage;                         // in flight before the first update
                     QCOMPARE(of.forward.at({stage, n}), blind ? 0.0 : of.backward.at({stage, n}));
                 }
             }

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "schedules/csv.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 #include "training_rig.h"
 
@@ -14,8 +14,7 @@ using namespace stagewright::test;
 
 namespace {
 
-struct Case
-{
+struct Case {
     const char* name;
     int ranks;
     int microbatches;
@@ -49,8 +48,7 @@ Bytes peakOf(const Timeline& timeline, int rank, MemoryCategory category)
 
 } // namespace
 
-class TestTraining : public QObject
-{
+class TestTraining : public QObject {
     Q_OBJECT
 
 private slots:

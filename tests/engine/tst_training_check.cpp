@@ -22,8 +22,7 @@ TrainingOptions smallModel(ClockMode clock = ClockMode::Virtual)
 
 } // namespace
 
-class TestTrainingCheck : public QObject
-{
+class TestTrainingCheck : public QObject {
     Q_OBJECT
 
 private slots:

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "schedules/edit.h"
+#include "schedules/edit/edit.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -23,8 +23,7 @@ FakeOptions unitCosts(Nanos unit)
 
 } // namespace
 
-class TestTrainingClocks : public QObject
-{
+class TestTrainingClocks : public QObject {
     Q_OBJECT
 
 private slots:

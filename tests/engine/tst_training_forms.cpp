@@ -2,8 +2,8 @@
 // optimizer: all train like their one-rank replay and like the undivided model.
 #include <QTest>
 
-#include "engine/execution_plan.h"
-#include "schedules/csv.h"
+#include "engine/training/execution_plan.h"
+#include "schedules/text/csv.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -27,8 +27,7 @@ TrainingOptions cpuOptions(ClockMode clock = ClockMode::Virtual)
     return options;
 }
 
-struct Form
-{
+struct Form {
     const char* name;
     const char* csv;
     const char* note; // of the check
@@ -56,13 +55,13 @@ constexpr Form forms[] = {
      "copies"},
     {"optimizer in the lists", "0F0,0F1,0B0,0B1,0OPT\n1F0,1B0,1F1,1B1,1OPT\n", "bit for bit"},
     {"optimizer before other stages' ops", "0F0,0F1,3F0,3B0,3F1,3B1,3OPT,0B0,0B1,0OPT\n"
-                                           "1F0,2F0,1F1,2F1,2B0,1B0,2B1,2OPT,1B1,1OPT\n", "bit for bit"},
+                                           "1F0,2F0,1F1,2F1,2B0,1B0,2B1,2OPT,1B1,1OPT\n",
+     "bit for bit"},
 };
 
 } // namespace
 
-class TestTrainingForms : public QObject
-{
+class TestTrainingForms : public QObject {
     Q_OBJECT
 
 private slots:
@@ -172,12 +171,18 @@ private slots:
     {
         QTest::addColumn<QString>("csv");
         QTest::addColumn<QString>("message");
-        QTest::newRow("F by half, B whole") << "0F0h0,0F0h1,0B0\n" << "its forward ran as 0F0h1";
-        QTest::newRow("I whole, W by half") << "0F0,0I0,0W0h0,0W0h1\n" << "0I0 before it is larger";
-        QTest::newRow("slices of halves") << "0F0.0,0F0.1,0B0.1,0B0.0\n1F0,1B0h0,1B0h1\n" << "can't be trained together";
-        QTest::newRow("copies and optimizer") << "0F0,1F1,1B1,0B0,0OPT,1OPT\n1F0,0F1,1B0,0B1,0OPT,1OPT\n" << "one barrier per step";
-        QTest::newRow("a stage without optimizer") << "0F0,0B0\n1F0,1B0,1OPT\n" << "stage 0: no optimizer op";
-        QTest::newRow("slices backwards in rising order") << "0F0.0,0F0.1,0B0.0,0B0.1\n" << "gradient of a slice before";
+        QTest::newRow("F by half, B whole") << "0F0h0,0F0h1,0B0\n"
+                                            << "its forward ran as 0F0h1";
+        QTest::newRow("I whole, W by half") << "0F0,0I0,0W0h0,0W0h1\n"
+                                            << "0I0 before it is larger";
+        QTest::newRow("slices of halves") << "0F0.0,0F0.1,0B0.1,0B0.0\n1F0,1B0h0,1B0h1\n"
+                                          << "can't be trained together";
+        QTest::newRow("copies and optimizer") << "0F0,1F1,1B1,0B0,0OPT,1OPT\n1F0,0F1,1B0,0B1,0OPT,1OPT\n"
+                                              << "one barrier per step";
+        QTest::newRow("a stage without optimizer") << "0F0,0B0\n1F0,1B0,1OPT\n"
+                                                   << "stage 0: no optimizer op";
+        QTest::newRow("slices backwards in rising order") << "0F0.0,0F0.1,0B0.0,0B0.1\n"
+                                                          << "gradient of a slice before";
     }
 
     void refuses()

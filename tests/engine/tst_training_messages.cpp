@@ -6,13 +6,13 @@
 #include <random>
 
 #include "../schedules/mutated_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
+#include "schedules/check/validate.h"
+#include "schedules/library/variants.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/message_view.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
-#include "schedules/variants.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -56,9 +56,8 @@ Schedule shuffled(Schedule schedule, std::mt19937& random, int changes)
     return schedule;
 }
 
-struct Outcome
-{
-    std::string refused; // could not be made
+struct Outcome {
+    std::string refused;        // could not be made
     std::optional<Error> error; // of the step
     std::optional<Deadlock> stall;
 };
@@ -110,8 +109,7 @@ QString differenceOf(const Deadlock& predicted, const Outcome& outcome, const Sc
 
 } // namespace
 
-class TestTrainingMessages : public QObject
-{
+class TestTrainingMessages : public QObject {
     Q_OBJECT
 private slots:
     void foretoldAndReal_data()
@@ -125,8 +123,7 @@ private slots:
     void foretoldAndReal()
     {
         QFETCH(QString, name);
-        struct Case
-        {
+        struct Case {
             QString what;
             Schedule schedule;
             TrainingOptions options;
@@ -169,8 +166,7 @@ private slots:
     // Random orders, lowered and with their ops out of place, under every semantics.
     void randomOrders()
     {
-        struct Case
-        {
+        struct Case {
             unsigned seed;
             Schedule schedule;
             TrainingOptions options;

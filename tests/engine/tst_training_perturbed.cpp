@@ -1,8 +1,8 @@
 // Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, delayed recomputations.
 #include <QTest>
 
-#include "schedules/jitter.h"
-#include "schedules/recompute.h"
+#include "schedules/execute/jitter.h"
+#include "schedules/model/recompute.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/fit/fit_costs.h"
 #include "training_rig.h"
@@ -61,8 +61,7 @@ const Gap* largest(const BubbleReport& report, IdleCause cause)
 
 } // namespace
 
-class TestTrainingPerturbed : public QObject
-{
+class TestTrainingPerturbed : public QObject {
     Q_OBJECT
 
 private slots:

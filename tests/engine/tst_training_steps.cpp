@@ -22,8 +22,7 @@ Schedule withSteps(Schedule schedule)
     return schedule;
 }
 
-struct Trained
-{
+struct Trained {
     std::vector<float> weights;
     std::vector<double> losses;
     int rollbacks = 0;
@@ -65,8 +64,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b)
 }
 
 // The real layers; the `step`th sum of weight gradients of microbatch 2 on one stage gets a NaN.
-class PoisonedStage final : public StageModel
-{
+class PoisonedStage final : public StageModel {
 public:
     PoisonedStage(std::unique_ptr<StageModel> model, int step) : m_model(std::move(model)), m_step(step) {}
 
@@ -112,8 +110,7 @@ private:
     int m_seen = 0;
 };
 
-class PoisonedBackend final : public Backend
-{
+class PoisonedBackend final : public Backend {
 public:
     PoisonedBackend(int stage, int step) : m_backend(std::move(*makeBackend("cpu"))), m_stage(stage), m_step(step) {}
 
@@ -165,8 +162,7 @@ TrainingOptions cpuOptions(OptimizerKind optimizer, double momentum, ClockMode c
 
 } // namespace
 
-class TestTrainingSteps : public QObject
-{
+class TestTrainingSteps : public QObject {
     Q_OBJECT
 
 private slots:

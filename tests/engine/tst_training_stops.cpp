@@ -21,8 +21,7 @@ bool contains(const Error& error, const char* text)
 
 } // namespace
 
-class TestTrainingStops : public QObject
-{
+class TestTrainingStops : public QObject {
     Q_OBJECT
 
 private slots:

@@ -4,10 +4,10 @@
 
 #include <numeric>
 
-#include "schedules/kinds.h"
-#include "schedules/op_index.h"
-#include "schedules/simulate.h"
-#include "schedules/variants.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/variants.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
 #include "traces/fit/fit_costs.h"
@@ -28,8 +28,7 @@ std::vector<std::string> everyVariant()
 
 } // namespace
 
-class TestTrainingTruth : public QObject
-{
+class TestTrainingTruth : public QObject {
     Q_OBJECT
 
 private slots:

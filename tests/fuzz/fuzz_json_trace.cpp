@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/formats/kineto_json.h"
 #include "traces/import/assemble.h"
+#include "traces/import/kineto/kineto_json.h"
 
 using namespace stagewright;
 
@@ -52,8 +52,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const Run& run = imported.run;
         require(run.timeline && !run.timeline->empty());
         require(run.timeline->steps() > 0);
-        if (run.schedule) require(validate(*run.schedule).valid());
-        else require(!imported.notRebuilt.empty());
+        if (run.schedule)
+            require(validate(*run.schedule).valid());
+        else
+            require(!imported.notRebuilt.empty());
         for (int step = 0; step < std::min(run.timeline->steps(), 4); ++step) (void)analyseBubbles(*run.timeline, step);
     }
     return 0;

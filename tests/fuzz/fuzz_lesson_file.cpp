@@ -40,8 +40,10 @@ public:
 void evaluate(const Expression& expression)
 {
     const auto value = expression.evaluate(Anything());
-    if (!value) require(!value.error().message.empty());
-    else (void)toText(*value);
+    if (!value)
+        require(!value.error().message.empty());
+    else
+        (void)toText(*value);
     for (const Expression& part : expression.conjuncts()) {
         const auto comparison = part.comparison();
         (void)comparison.left.evaluate(Anything());
@@ -61,8 +63,10 @@ void evaluate(const Text& text)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    if (const auto expression = Expression::parse(text.substr(0, 400))) evaluate(*expression);
-    else require(!expression.error().message.empty());
+    if (const auto expression = Expression::parse(text.substr(0, 400)))
+        evaluate(*expression);
+    else
+        require(!expression.error().message.empty());
     (void)readGlossary(text);
     Settings small;
     small.ranks = 2;

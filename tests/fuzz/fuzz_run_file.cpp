@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
@@ -42,19 +42,45 @@ struct Target {
     bool text;
 };
 constexpr std::array<Target, 40> targets{{
-    {"run", "id", false},            {"run", "ranks", false},          {"run", "stages", false},
-    {"run", "steps", false},         {"run", "span_count", false},     {"run", "begin_ns", false},
-    {"run", "end_ns", false},        {"run", "time_unit", false},      {"run", "memory_unit", false},
-    {"run", "warmup_steps", false},  {"run", "state", true},           {"run", "provenance", true},
-    {"run", "schedule", true},       {"run", "realised", true},        {"run", "costs", true},
-    {"run", "name", true},           {"track", "track", false},        {"track", "rank", false},
-    {"track", "lane", true},         {"track", "name", true},          {"label", "label", false},
-    {"segment", "segment", false},   {"segment", "spans", false},      {"segment", "first_span", false},
-    {"span_block", "track", false},  {"span_block", "first", false},   {"span_block", "step", false},
-    {"span_block", "count", false},  {"pyramid", "level", false},      {"pyramid", "count", false},
-    {"pyramid", "ordinal", false},   {"memory_block", "rank", false},  {"memory_block", "count", false},
-    {"edge_block", "count", false},  {"edge_block", "segment", false}, {"counter", "rank", false},
-    {"counter_block", "counter", false}, {"metric_value", "step", false}, {"metric_value", "value", true},
+    {"run", "id", false},
+    {"run", "ranks", false},
+    {"run", "stages", false},
+    {"run", "steps", false},
+    {"run", "span_count", false},
+    {"run", "begin_ns", false},
+    {"run", "end_ns", false},
+    {"run", "time_unit", false},
+    {"run", "memory_unit", false},
+    {"run", "warmup_steps", false},
+    {"run", "state", true},
+    {"run", "provenance", true},
+    {"run", "schedule", true},
+    {"run", "realised", true},
+    {"run", "costs", true},
+    {"run", "name", true},
+    {"track", "track", false},
+    {"track", "rank", false},
+    {"track", "lane", true},
+    {"track", "name", true},
+    {"label", "label", false},
+    {"segment", "segment", false},
+    {"segment", "spans", false},
+    {"segment", "first_span", false},
+    {"span_block", "track", false},
+    {"span_block", "first", false},
+    {"span_block", "step", false},
+    {"span_block", "count", false},
+    {"pyramid", "level", false},
+    {"pyramid", "count", false},
+    {"pyramid", "ordinal", false},
+    {"memory_block", "rank", false},
+    {"memory_block", "count", false},
+    {"edge_block", "count", false},
+    {"edge_block", "segment", false},
+    {"counter", "rank", false},
+    {"counter_block", "counter", false},
+    {"metric_value", "step", false},
+    {"metric_value", "value", true},
     {"span_block", "segment", false},
 }};
 

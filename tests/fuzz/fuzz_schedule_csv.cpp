@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "schedules/csv.h"
-#include "schedules/deadlock.h"
-#include "schedules/diff.h"
-#include "schedules/draw_text.h"
-#include "schedules/lower.h"
-#include "schedules/op.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/op.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
+#include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 

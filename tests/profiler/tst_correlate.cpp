@@ -9,8 +9,8 @@
 #include "profiler/cupti/external_id.h"
 #include "profiler/cupti/trace_facts.h"
 #include "profiler/recorder.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 using namespace stagewright;
 
@@ -180,7 +180,7 @@ private slots:
             QVERIFY(unpackExternalId(pack(id))->step == id.step - ExternalId::steps);
         }
         QVERIFY(!unpackExternalId(0));
-        QVERIFY(!unpackExternalId(12345)); // another tool's
+        QVERIFY(!unpackExternalId(12345));             // another tool's
         QVERIFY(!unpackExternalId(~std::uint64_t{0})); // no such role
     }
 

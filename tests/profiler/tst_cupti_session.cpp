@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "cupti_buffer.h"
-#include "profiler/clock.h"
 #include "profiler/cupti/gpu_tracer.h"
 #include "profiler/cupti/module/cupti_session.h"
+#include "profiler/record/clock.h"
 
 using namespace stagewright;
 using namespace stagewright::cupti;
@@ -44,8 +44,10 @@ struct Driver {
 
     CUptiResult record(std::vector<CUpti_CallbackId>& of, CUpti_CallbackId call, std::uint8_t on)
     {
-        if (on != 0) of.push_back(call);
-        else std::erase(of, call);
+        if (on != 0)
+            of.push_back(call);
+        else
+            std::erase(of, call);
         return CUPTI_SUCCESS;
     }
     void deliver(CuptiBuffer& content)

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "profiler/recorder.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
@@ -92,8 +92,7 @@ const Span& spanOf(const Timeline& timeline, int rank, Lane lane, std::size_t i)
 
 } // namespace
 
-class TestRecorder : public QObject
-{
+class TestRecorder : public QObject {
     Q_OBJECT
 
 private slots:
@@ -156,8 +155,7 @@ private slots:
         const Timeline& timeline = *step->timeline;
         const Span& forward = spanOf(timeline, 0, Lane::Compute, 0);
         const Span& backward = spanOf(timeline, 0, Lane::Compute, 1);
-        struct Expected
-        {
+        struct Expected {
             Nanos time;
             MemoryCategory category;
             Bytes delta;

@@ -2,9 +2,9 @@
 // barriers.
 #include <QTest>
 
-#include "profiler/step_record.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "profiler/record/step_record.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 using namespace stagewright;
 
@@ -58,8 +58,7 @@ StepRecord serialStep(const Schedule& schedule)
 
 } // namespace
 
-class TestVirtualClock : public QObject
-{
+class TestVirtualClock : public QObject {
     Q_OBJECT
 
 private slots:

@@ -11,8 +11,7 @@
 namespace stagewright::testing {
 
 // One stage's costs. gives: the part of an activation that I frees; W frees the rest, B everything.
-struct BestOrderStage
-{
+struct BestOrderStage {
     std::int64_t forward = 1;
     std::int64_t inputGrad = 1;
     std::int64_t weightGrad = 1;
@@ -24,8 +23,7 @@ struct BestOrderStage
     int rank = 0;
 };
 
-struct BestOrderProblem
-{
+struct BestOrderProblem {
     std::vector<BestOrderStage> stages;
     std::vector<std::int64_t> caps; // by rank; empty: none
     int ranks = 1;
@@ -33,8 +31,7 @@ struct BestOrderProblem
     bool span = false; // the longest time of a rank from its own first start; else the end of the last op
 };
 
-class BestOrder
-{
+class BestOrder {
 public:
     explicit BestOrder(const BestOrderProblem& problem) : m_problem(problem), m_stages(problem.stages.size()) {}
 
@@ -73,10 +70,12 @@ public:
     }
 
 private:
-    enum { forward, inputGrad, weightGrad, backward };
+    enum { forward,
+           inputGrad,
+           weightGrad,
+           backward };
     using Counts = std::vector<std::uint8_t>; // by stage: forwards, gradients, microbatches released
-    struct State
-    {
+    struct State {
         Counts done;
         std::vector<std::int64_t> clock;                  // by rank
         std::vector<std::vector<std::int64_t>> ends;      // by stage: when the activations that the next stage has not used are there

@@ -7,18 +7,17 @@
 
 namespace stagewright::testing {
 
-struct LargePlan
-{
+struct LargePlan {
     int ranks;
     int microbatches;
     int chunks;
-    double cap;           // in MiB, of every rank: microbatches whose activations fit, about
-    double inputGrad;     // F is 1 on average
+    double cap;       // in MiB, of every rank: microbatches whose activations fit, about
+    double inputGrad; // F is 1 on average
     double weightGrad;
-    double backward;      // 0: I + W
-    double freed;         // share that I frees
+    double backward; // 0: I + W
+    double freed;    // share that I frees
     double latency;
-    int spread;           // per cent by which stages differ in time and memory
+    int spread; // per cent by which stages differ in time and memory
     bool span;
 };
 

@@ -7,11 +7,25 @@
 #include <random>
 
 #include "random_schedules.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright::test {
 
-enum class Damage { Swap, Remove, Double, OtherRank, Stage, Microbatch, Kind, Slice, Half, Count, Pair, Insert, Lengths, Weights, Row };
+enum class Damage { Swap,
+                    Remove,
+                    Double,
+                    OtherRank,
+                    Stage,
+                    Microbatch,
+                    Kind,
+                    Slice,
+                    Half,
+                    Count,
+                    Pair,
+                    Insert,
+                    Lengths,
+                    Weights,
+                    Row };
 inline constexpr int damageKinds = 15;
 
 // One change. False: nothing there to change.

@@ -2,11 +2,11 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/message_view.h"
 #include "schedules/timeline/timeline_of.h"
 
@@ -52,8 +52,7 @@ const char* twoMessages = "0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n
 
 } // namespace
 
-class TestChannels : public QObject
-{
+class TestChannels : public QObject {
     Q_OBJECT
 private slots:
     // Buffered sends without limits change no time: whatever the rule, ops run when they do in the compute-only form.

@@ -2,10 +2,10 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -37,8 +37,7 @@ QStringList cells(const std::string& text)
 
 } // namespace
 
-class TestCsv : public QObject
-{
+class TestCsv : public QObject {
     Q_OBJECT
 private slots:
     void newDialect()
@@ -236,8 +235,10 @@ private slots:
                 const QString file = QString("%1_p%2_m%3_v%4.csv").arg(kind).arg(p).arg(m).arg(chunks);
                 QTest::newRow(qPrintable(file + " " + name)) << file << name << p << m << chunks;
             }
-        QTest::newRow("DualPipeV") << "upstream/pytorch_dualpipev_4rank_10mb.csv" << "dualpipev" << 4 << 10 << 2;
-        QTest::newRow("ZB1P, v=2") << "upstream/pytorch_zb1p_2rank_2stagep_compute.csv" << "interleaved-zb" << 2 << 8 << 2;
+        QTest::newRow("DualPipeV") << "upstream/pytorch_dualpipev_4rank_10mb.csv"
+                                   << "dualpipev" << 4 << 10 << 2;
+        QTest::newRow("ZB1P, v=2") << "upstream/pytorch_zb1p_2rank_2stagep_compute.csv"
+                                   << "interleaved-zb" << 2 << 8 << 2;
     }
     // Each of the folder's files is in the table above (lowered ones: tst_lower).
     void everyTorchFileIsCompared()

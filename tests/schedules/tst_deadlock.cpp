@@ -2,14 +2,14 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/deadlock.h"
-#include "schedules/edit.h"
-#include "schedules/flight_record.h"
-#include "schedules/lower.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/execute/flight_record.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -61,8 +61,7 @@ FlightEntry entry(const char* op, int peer, unsigned sequence, bool done, Bytes 
 
 } // namespace
 
-class TestDeadlock : public QObject
-{
+class TestDeadlock : public QObject {
     Q_OBJECT
 private slots:
     void computeOrder()
@@ -174,8 +173,7 @@ private slots:
     // A rank without a record, and one that waits for nobody.
     void stallOfOthers()
     {
-        const std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 1, false)}, 7}, {1, false, {}, 0},
-                                              {2, true, {entry("2RECV_F0", 1, 0, false)}, 0}};
+        const std::vector<RankRecord> records{{0, true, {entry("0SEND_F1", 1, 1, false)}, 7}, {1, false, {}, 0}, {2, true, {entry("2RECV_F0", 1, 0, false)}, 0}};
         const Deadlock missing = explainStall(records);
         QCOMPARE(missing.missing, (std::vector<int>{1}));
         QVERIFY(missing.cycle.empty());

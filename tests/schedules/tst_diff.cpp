@@ -2,15 +2,14 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/diff.h"
-#include "schedules/lower.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
 
 using namespace stagewright;
 
-class TestDiff : public QObject
-{
+class TestDiff : public QObject {
     Q_OBJECT
 private slots:
     void oneMove()

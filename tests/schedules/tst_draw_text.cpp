@@ -2,8 +2,8 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/draw_text.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
@@ -23,8 +23,7 @@ QStringList linesOf(const std::string& text)
 
 } // namespace
 
-class TestDrawText : public QObject
-{
+class TestDrawText : public QObject {
     Q_OBJECT
 private slots:
     void smallPicture()

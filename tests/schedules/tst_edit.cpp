@@ -2,10 +2,10 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/edit.h"
-#include "schedules/edit_ops.h"
-#include "schedules/registry.h"
+#include "schedules/edit/edit.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -34,8 +34,7 @@ EditResult swapped(const Schedule& schedule, int rank, int a, int b)
 
 } // namespace
 
-class TestEdit : public QObject
-{
+class TestEdit : public QObject {
     Q_OBJECT
 private slots:
     void moves()

@@ -1,13 +1,13 @@
 // Changes of several ops, patterns, gaps, refusals and deltas: each by what it must leave as it is.
 #include <QtTest>
 
-#include "schedules/csv.h"
-#include "schedules/edit_ops.h"
-#include "schedules/edit_pattern.h"
-#include "schedules/edit_timing.h"
-#include "schedules/registry.h"
-#include "schedules/schedule_delta.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/edit/edit_pattern.h"
+#include "schedules/edit/edit_timing.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/schedule_delta.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 

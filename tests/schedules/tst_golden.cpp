@@ -4,15 +4,14 @@
 #include <array>
 #include <cmath>
 
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 using namespace stagewright;
 
 namespace {
 
-struct Outcome
-{
+struct Outcome {
     double makespan;
     double span;
     SimFigures figures;
@@ -43,8 +42,7 @@ CostModel::UnitCosts withLatency(double latency)
 
 } // namespace
 
-class TestGolden : public QObject
-{
+class TestGolden : public QObject {
     Q_OBJECT
 private slots:
     // The orders spelled out for p = 2, m = 4. u: the copy of a stage on the other rank (the up direction), where the file lists
@@ -139,8 +137,7 @@ private slots:
     // Reference simulator, p = 4, m = 8, F = I = W = 1: makespan (and span where it differs) at c per cross-rank edge.
     void latencyTable()
     {
-        struct Row
-        {
+        struct Row {
             const char* name;
             std::array<double, 5> makespans; // at c = 0, 0.25, 0.5, 1, 2
             std::array<double, 5> spans;     // 0: not given

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 using namespace stagewright;
 
 namespace {
 
-enum class Pairs { whole, serial }; // an overlapped pair as one interval, or F then B
+enum class Pairs { whole,
+                   serial }; // an overlapped pair as one interval, or F then B
 
-struct Row
-{
+struct Row {
     const char* name;
     Pairs pairs;
     int v, p, m;
@@ -207,8 +207,7 @@ void compareWith(const Row& row)
 
 } // namespace
 
-class TestGoldenRows : public QObject
-{
+class TestGoldenRows : public QObject {
     Q_OBJECT
 private slots:
     void reference_data()

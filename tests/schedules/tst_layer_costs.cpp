@@ -3,9 +3,10 @@
 
 #include <random>
 
-#include "schedules/layer_costs.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/layer_costs.h"
+#include "schedules/text/cost_json.h"
 
 using namespace stagewright;
 
@@ -102,8 +103,10 @@ private slots:
             const CostModel expected = measuredOn(other, parts, there, split);
             for (int stage = 0; stage < other.stages; ++stage) {
                 for (const OpKind kind : {OpKind::Forward, OpKind::Optimizer}) QCOMPARE(predicted.duration(kind, stage, 0), expected.duration(kind, stage, 0));
-                if (split) QCOMPARE(predicted.duration(OpKind::InputGrad, stage, 0), expected.duration(OpKind::InputGrad, stage, 0));
-                else QCOMPARE(predicted.duration(OpKind::Backward, stage, 0), expected.duration(OpKind::Backward, stage, 0));
+                if (split)
+                    QCOMPARE(predicted.duration(OpKind::InputGrad, stage, 0), expected.duration(OpKind::InputGrad, stage, 0));
+                else
+                    QCOMPARE(predicted.duration(OpKind::Backward, stage, 0), expected.duration(OpKind::Backward, stage, 0));
                 QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].activation, expected.memory[static_cast<std::size_t>(stage)].activation);
                 QCOMPARE(predicted.memory[static_cast<std::size_t>(stage)].freedAtInput, expected.memory[static_cast<std::size_t>(stage)].freedAtInput);
             }

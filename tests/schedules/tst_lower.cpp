@@ -2,12 +2,12 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -49,13 +49,12 @@ Schedule eager(int p, int m)
     return s;
 }
 
-const std::array<const char*, 7> everyRule{"just-in-time", "pytorch",     "eager-post", "eager-post:1",
+const std::array<const char*, 7> everyRule{"just-in-time", "pytorch", "eager-post", "eager-post:1",
                                            "eager-post:3", "rank-parity", "grouped"};
 
 } // namespace
 
-class TestLower : public QObject
-{
+class TestLower : public QObject {
     Q_OBJECT
 private slots:
     void rules_data()
@@ -154,15 +153,24 @@ private slots:
         QTest::addColumn<QString>("schedule");
         QTest::addColumn<QString>("rule");
         QTest::addColumn<bool>("ends");
-        QTest::newRow("a") << "gpipe" << "just-in-time" << true;
-        QTest::newRow("b") << "1f1b" << "just-in-time" << false;
-        QTest::newRow("c") << "eager" << "just-in-time" << false;
-        QTest::newRow("d") << "gpipe" << "rank-parity" << false;
-        QTest::newRow("e") << "1f1b" << "rank-parity" << true;
-        QTest::newRow("f") << "eager" << "rank-parity" << false;
-        QTest::newRow("g") << "gpipe" << "grouped" << true;
-        QTest::newRow("h") << "1f1b" << "grouped" << true;
-        QTest::newRow("i") << "eager" << "grouped" << true;
+        QTest::newRow("a") << "gpipe"
+                           << "just-in-time" << true;
+        QTest::newRow("b") << "1f1b"
+                           << "just-in-time" << false;
+        QTest::newRow("c") << "eager"
+                           << "just-in-time" << false;
+        QTest::newRow("d") << "gpipe"
+                           << "rank-parity" << false;
+        QTest::newRow("e") << "1f1b"
+                           << "rank-parity" << true;
+        QTest::newRow("f") << "eager"
+                           << "rank-parity" << false;
+        QTest::newRow("g") << "gpipe"
+                           << "grouped" << true;
+        QTest::newRow("h") << "1f1b"
+                           << "grouped" << true;
+        QTest::newRow("i") << "eager"
+                           << "grouped" << true;
     }
     void rendezvous()
     {

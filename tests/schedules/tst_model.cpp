@@ -2,8 +2,9 @@
 #include <QtTest>
 
 #include "random_schedules.h"
-#include "schedules/cost_model.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/text/cost_json.h"
 
 using namespace stagewright;
 
@@ -19,8 +20,7 @@ std::vector<int> ranksOf(const Placement& placement)
 
 } // namespace
 
-class TestModel : public QObject
-{
+class TestModel : public QObject {
     Q_OBJECT
 private slots:
     void placements()

@@ -3,17 +3,17 @@
 #include <QtTest>
 
 #include "mutated_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/deadlock.h"
-#include "schedules/diff.h"
-#include "schedules/draw_text.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
+#include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/variants.h"
-#include "schedules/wait_graph.h"
 
 using namespace stagewright;
 
@@ -52,8 +52,7 @@ Channels channelsOf(unsigned n)
 
 } // namespace
 
-class TestMutations : public QObject
-{
+class TestMutations : public QObject {
     Q_OBJECT
 
     // All reports about a damaged schedule are consistent. Returns whether it is valid.

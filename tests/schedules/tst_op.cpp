@@ -5,13 +5,12 @@
 #include <set>
 #include <unordered_set>
 
-#include "schedules/kinds.h"
-#include "schedules/op.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op.h"
 
 using namespace stagewright;
 
-class TestOp : public QObject
-{
+class TestOp : public QObject {
     Q_OBJECT
 private slots:
     void textForms_data()

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <tuple>
 
-#include "schedules/recompute.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/recompute.h"
 
 using namespace stagewright;
 
@@ -34,8 +34,7 @@ CostModel costsOf(const Schedule& s, double forward, double inputGrad, double we
     return costs;
 }
 
-struct Outcome
-{
+struct Outcome {
     double makespan; // in rank shares
     double span;
     std::vector<double> peaks;
@@ -72,15 +71,13 @@ bool fourDigits(double got, double printed)
 
 } // namespace
 
-class TestPapers : public QObject
-{
+class TestPapers : public QObject {
     Q_OBJECT
 private slots:
     // Zero Bubble, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5. Rate: 1 − m·T / longest span.
     void zeroBubbleRates()
     {
-        struct Row
-        {
+        struct Row {
             int m, v;
             double f, b, w, c, f1b, interleaved, zbh1, zbh2;
         };
@@ -165,16 +162,18 @@ private slots:
     // The three ways to join units at B = 2F, f = 1: makespans and peaks to meet, from list scheduling of both directions.
     void chimeraJoins()
     {
-        struct Row
-        {
+        struct Row {
             int d, n;
             double direct, doubling;
             std::vector<double> peaks; // doubling
         };
         const Row rows[] = {
-            {4, 8, 30, 28, {6, 8, 8, 6}},           {4, 16, 58, 52, {6, 8, 8, 6}},
-            {4, 32, 114, 100, {6, 8, 8, 6}},        {6, 12, 48, 44, {8, 10, 12, 12, 10, 8}},
-            {6, 24, 92, 80, {8, 10, 12, 12, 10, 8}}, {6, 48, 180, 152, {8, 10, 12, 12, 10, 8}},
+            {4, 8, 30, 28, {6, 8, 8, 6}},
+            {4, 16, 58, 52, {6, 8, 8, 6}},
+            {4, 32, 114, 100, {6, 8, 8, 6}},
+            {6, 12, 48, 44, {8, 10, 12, 12, 10, 8}},
+            {6, 24, 92, 80, {8, 10, 12, 12, 10, 8}},
+            {6, 48, 180, 152, {8, 10, 12, 12, 10, 8}},
         };
         for (const Row& row : rows) {
             QCOMPARE(outcome("chimera", {row.d, row.n}).makespan, row.direct);

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <map>
 
-#include "schedules/csv.h"
-#include "schedules/jitter.h"
-#include "schedules/perturb.h"
-#include "schedules/recompute.h"
-#include "schedules/validate.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/jitter.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/recompute.h"
+#include "schedules/text/cost_json.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
@@ -160,7 +161,8 @@ private slots:
         std::size_t id = 0;
         for (const auto& ops : schedule.order)
             for (const Op& op : ops) {
-                const Nanos expected = op == *parseOp("3F5") ? 3 * rankShare : op.kind == OpKind::Forward ? rankShare : 2 * rankShare;
+                const Nanos expected = op == *parseOp("3F5") ? 3 * rankShare : op.kind == OpKind::Forward ? rankShare
+                                                                                                          : 2 * rankShare;
                 QCOMPARE(result.end[id] - result.start[id], expected);
                 ++id;
             }

@@ -6,18 +6,18 @@
 
 #include "large_plans.h"
 
-#include "schedules/kinds.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/heuristic/building_block.h"
+#include "schedules/heuristic/zero_bubble.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
 #include "schedules/plan/block_family.h"
 #include "schedules/plan/bound.h"
-#include "schedules/plan/building_block.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/fewer_bound.h"
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/plan.h"
-#include "schedules/plan/zero_bubble.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 
@@ -89,8 +89,7 @@ void checkPlan(const PlanRequest& request, const Plan& found)
 
 } // namespace
 
-class TestPlan : public QObject
-{
+class TestPlan : public QObject {
     Q_OBJECT
 private slots:
     // Whatever the rules give is a whole order that keeps the caps, with the times that the simulator finds.
@@ -135,19 +134,34 @@ private slots:
     // Below p, and two chunks: the gap; "proven" where it is 0 on every machine.
     void tightMemory()
     {
-        struct Row
-        {
+        struct Row {
             int p, m, chunks;
             double cap, time;
             bool proven;
         };
         const Row rows[] = {
-            {4, 8, 1, 1, 72, true},   {4, 8, 1, 3, 31, true},     {4, 4, 1, 2, 21, true},     {4, 4, 1, 3, 18, true},
-            {4, 8, 2, 1, 50.5, true}, {4, 8, 2, 2, 29.5, true},   {4, 8, 2, 2.5, 28, true},   {4, 8, 2, 3, 26.5, true},
-            {4, 8, 2, 4, 25.5, true}, {4, 4, 2, 2.5, 16, true},   {2, 8, 2, 1, 32.5, true},   {2, 8, 2, 1.5, 25.5, true},
-            {4, 8, 1, 2, 41, true},   {3, 8, 1, 2, 33, true},     {3, 6, 2, 1.5, 26, true},   {3, 8, 2, 1.5, 34, true},
-            {8, 8, 2, 2, 50, true},   {8, 12, 2, 3, 52.5, true},  {8, 12, 2, 6, 41.5, true},  {8, 16, 1, 2, 145, true},
-            {8, 16, 2, 4, 59.5, true}, {4, 8, 2, 1.5, 43, true},
+            {4, 8, 1, 1, 72, true},
+            {4, 8, 1, 3, 31, true},
+            {4, 4, 1, 2, 21, true},
+            {4, 4, 1, 3, 18, true},
+            {4, 8, 2, 1, 50.5, true},
+            {4, 8, 2, 2, 29.5, true},
+            {4, 8, 2, 2.5, 28, true},
+            {4, 8, 2, 3, 26.5, true},
+            {4, 8, 2, 4, 25.5, true},
+            {4, 4, 2, 2.5, 16, true},
+            {2, 8, 2, 1, 32.5, true},
+            {2, 8, 2, 1.5, 25.5, true},
+            {4, 8, 1, 2, 41, true},
+            {3, 8, 1, 2, 33, true},
+            {3, 6, 2, 1.5, 26, true},
+            {3, 8, 2, 1.5, 34, true},
+            {8, 8, 2, 2, 50, true},
+            {8, 12, 2, 3, 52.5, true},
+            {8, 12, 2, 6, 41.5, true},
+            {8, 16, 1, 2, 145, true},
+            {8, 16, 2, 4, 59.5, true},
+            {4, 8, 2, 1.5, 43, true},
         };
         for (const Row& row : rows) {
             PlanRequest request = requestOf(row.p, row.m, row.chunks, row.cap);

@@ -6,13 +6,13 @@
 #include <random>
 
 #include "best_order.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/heuristic/fill.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/fewer_bound.h"
-#include "schedules/plan/fill.h"
 #include "schedules/plan/plan.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 using stagewright::testing::BestOrder;
@@ -47,8 +47,7 @@ void setCosts(PlanRequest& request, int stage, Nanos forward, Nanos inputGrad, N
 }
 
 // The engine's own numbers are the same on every machine; distributions of the library are not.
-class Dice
-{
+class Dice {
 public:
     explicit Dice(std::uint32_t seed) : m_engine(seed) {}
     int between(int least, int most) { return least + static_cast<int>(m_engine() % static_cast<std::uint32_t>(most - least + 1)); }
@@ -170,8 +169,7 @@ void compare(const PlanRequest& request, const QByteArray& label, int& proven, i
 
 } // namespace
 
-class TestPlanBruteForce : public QObject
-{
+class TestPlanBruteForce : public QObject {
     Q_OBJECT
 private slots:
     // I adds a stash of 300 B where a full backward adds nothing: 14 µs, and at 1,000 B forwards and backwards by turns.

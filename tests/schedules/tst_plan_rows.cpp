@@ -4,21 +4,20 @@
 
 #include <cmath>
 
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
 #include "schedules/plan/plan.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
 
 using namespace stagewright;
 
 namespace {
 
-struct Row
-{
+struct Row {
     const char* name;
     int p, m, chunks;
-    double makespan, span;      // reference
+    double makespan, span;       // reference
     double ownMakespan, ownSpan; // the plan's, at the reference's peaks
-    std::vector<double> peaks;  // by rank; one value: of all
+    std::vector<double> peaks;   // by rank; one value: of all
 };
 
 double planned(const Row& row, Objective objective, bool& optimal)
@@ -171,8 +170,7 @@ const Row referenceRows[] = {
 
 } // namespace
 
-class TestPlanRows : public QObject
-{
+class TestPlanRows : public QObject {
     Q_OBJECT
 private slots:
     void neverLonger_data()

@@ -3,16 +3,15 @@
 
 #include <cmath>
 
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 using namespace stagewright;
 
 namespace {
 
-struct Outcome
-{
+struct Outcome {
     double makespan;
     double span;
     double peak;
@@ -54,25 +53,40 @@ GeneratorCosts costsOf(double f, double i, double w, double latency = 0, double 
 
 } // namespace
 
-class TestPlanZeroBubble : public QObject
-{
+class TestPlanZeroBubble : public QObject {
     Q_OBJECT
 private slots:
     // Unit costs: makespan and span of the authors' heuristic, executed; its optima by integer program are the same.
     void referenceRows()
     {
-        struct Row
-        {
+        struct Row {
             const char* limit;
             int p, m;
             double makespan, span;
         };
         const Row rows[] = {
-            {"1", 2, 2, 7, 7},     {"1", 2, 4, 13, 13},   {"1", 2, 8, 25, 25},   {"1", 4, 4, 15, 15},   {"1", 4, 8, 27, 27},
-            {"1", 4, 16, 51, 51},  {"1.5", 2, 2, 7, 7},   {"1.5", 2, 4, 13, 12}, {"1.5", 2, 8, 25, 24}, {"1.5", 4, 4, 15, 15},
-            {"1.5", 4, 8, 27, 25}, {"1.5", 4, 16, 51, 49}, {"2", 2, 2, 7, 7},    {"2", 2, 4, 13, 12},   {"2", 2, 8, 25, 24},
-            {"2", 4, 4, 15, 15},   {"2", 4, 8, 27, 24},   {"2", 4, 16, 51, 48},  {"1", 3, 6, 20, 20},   {"2", 3, 6, 20, 18},
-            {"1.5", 8, 16, 55, 51}, {"1.5", 8, 32, 103, 99},
+            {"1", 2, 2, 7, 7},
+            {"1", 2, 4, 13, 13},
+            {"1", 2, 8, 25, 25},
+            {"1", 4, 4, 15, 15},
+            {"1", 4, 8, 27, 27},
+            {"1", 4, 16, 51, 51},
+            {"1.5", 2, 2, 7, 7},
+            {"1.5", 2, 4, 13, 12},
+            {"1.5", 2, 8, 25, 24},
+            {"1.5", 4, 4, 15, 15},
+            {"1.5", 4, 8, 27, 25},
+            {"1.5", 4, 16, 51, 49},
+            {"2", 2, 2, 7, 7},
+            {"2", 2, 4, 13, 12},
+            {"2", 2, 8, 25, 24},
+            {"2", 4, 4, 15, 15},
+            {"2", 4, 8, 27, 24},
+            {"2", 4, 16, 51, 48},
+            {"1", 3, 6, 20, 20},
+            {"2", 3, 6, 20, 18},
+            {"1.5", 8, 16, 55, 51},
+            {"1.5", 8, 32, 103, 99},
         };
         for (const Row& row : rows) {
             const Outcome got = outcome(std::string("zb-auto:limit=") + row.limit, row.p, row.m);
@@ -98,15 +112,17 @@ private slots:
     // ZB-2p. At 2p the authors' memory model counts: I frees more than half of a transformer layer's activation; half is used here.
     void paperRates()
     {
-        struct Row
-        {
+        struct Row {
             int m;
             double f, i, w, c, zb1p, zb2p;
         };
         const Row rows[] = {
-            {24, 18.522, 18.086, 9.337, 0.601, .1585, .0433},  {32, 18.513, 18.086, 9.331, 0.626, .1242, .0039},
-            {64, 18.546, 18.097, 9.321, 0.762, .0674, .0026},  {24, 29.718, 29.444, 19.927, 0.527, .1323, .0029},
-            {32, 29.802, 29.428, 19.530, 0.577, .1045, .0022}, {64, 29.935, 29.621, 19.388, 0.535, .0554, .0010},
+            {24, 18.522, 18.086, 9.337, 0.601, .1585, .0433},
+            {32, 18.513, 18.086, 9.331, 0.626, .1242, .0039},
+            {64, 18.546, 18.097, 9.321, 0.762, .0674, .0026},
+            {24, 29.718, 29.444, 19.927, 0.527, .1323, .0029},
+            {32, 29.802, 29.428, 19.530, 0.577, .1045, .0022},
+            {64, 29.935, 29.621, 19.388, 0.535, .0554, .0010},
         };
         for (const Row& row : rows) {
             const double ideal = row.m * (row.f + row.i + row.w);

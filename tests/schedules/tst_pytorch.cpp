@@ -1,12 +1,12 @@
 // What PyTorch can run: both CSV forms of its own files and of the library, reasons if it can't, the nearest that it can run.
 #include <QtTest/QtTest>
 
-#include "schedules/csv.h"
-#include "schedules/lower.h"
-#include "schedules/messages.h"
-#include "schedules/pytorch.h"
-#include "schedules/registry.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/pytorch.h"
 
 using namespace stagewright;
 
@@ -93,12 +93,18 @@ private slots:
     {
         QTest::addColumn<QString>("csv");
         QTest::addColumn<QString>("reason");
-        QTest::newRow("copies") << "0F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n" << "stage 0 has copies on ranks 0 and 1";
-        QTest::newRow("recompute") << "0F0,0R0,0B0\n1F0,1B0\n" << "rank 0, op 1 (0R0): recompute";
-        QTest::newRow("delay") << "0F0,0FILLER500,0B0\n1F0,1B0\n" << "delay is not an op";
-        QTest::newRow("slice") << "0F0.0,0F0.1,0B0.1,0B0.0\n" << "a sequence slice is unknown to PyTorch";
-        QTest::newRow("several microbatches") << "0F0,0F1,0I0,0I1,0W0-1\n" << "one op over several microbatches";
-        QTest::newRow("weights") << "# weights=stashed\n0F0,0B0,0OPT\n" << "optimizer";
+        QTest::newRow("copies") << "0F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n"
+                                << "stage 0 has copies on ranks 0 and 1";
+        QTest::newRow("recompute") << "0F0,0R0,0B0\n1F0,1B0\n"
+                                   << "rank 0, op 1 (0R0): recompute";
+        QTest::newRow("delay") << "0F0,0FILLER500,0B0\n1F0,1B0\n"
+                               << "delay is not an op";
+        QTest::newRow("slice") << "0F0.0,0F0.1,0B0.1,0B0.0\n"
+                               << "a sequence slice is unknown to PyTorch";
+        QTest::newRow("several microbatches") << "0F0,0F1,0I0,0I1,0W0-1\n"
+                                              << "one op over several microbatches";
+        QTest::newRow("weights") << "# weights=stashed\n0F0,0B0,0OPT\n"
+                                 << "optimizer";
     }
 
     void reasonsNameWhatIsInTheWay()

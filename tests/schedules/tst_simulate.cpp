@@ -3,10 +3,10 @@
 
 #include "mutated_schedules.h"
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/variants.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -27,8 +27,7 @@ SimResult timed(const Schedule& schedule, const CostModel& costs)
 }
 
 // A second, plain implementation: sweeps over all ranks until nothing moves. Slow and obviously right.
-struct Reference
-{
+struct Reference {
     std::vector<std::vector<Nanos>> start, end;
     bool finished = false;
 };
@@ -109,8 +108,7 @@ CostModel randomCosts(const Schedule& s, unsigned seed)
 
 } // namespace
 
-class TestSimulate : public QObject
-{
+class TestSimulate : public QObject {
     Q_OBJECT
 private slots:
     // Delays before a rank's first work and after its last are not part of its span.

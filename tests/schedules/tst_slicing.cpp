@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
-#include "schedules/registry.h"
-#include "schedules/slicing.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/slicing.h"
 
 using namespace stagewright;
 
@@ -53,15 +53,13 @@ double exhaustive(int tokens, int stages, const std::function<double(int, int)>&
 
 } // namespace
 
-class TestSlicing : public QObject
-{
+class TestSlicing : public QObject {
     Q_OBJECT
 private slots:
     // Reference program at granularity 1; the best split into equal slices next to it.
     void golden()
     {
-        struct Row
-        {
+        struct Row {
             int tokens, stages;
             double time;
             std::vector<int> lengths;

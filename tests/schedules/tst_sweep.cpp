@@ -3,10 +3,10 @@
 
 #include <QtTest/QtTest>
 
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/sweep.h"
-#include "schedules/variants.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
+#include "schedules/plan/sweep.h"
 
 using namespace stagewright;
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/kinds.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
@@ -39,8 +39,7 @@ CostModel randomCosts(const Schedule& s, unsigned seed, bool zeros)
 
 } // namespace
 
-class TestTimeline : public QObject
-{
+class TestTimeline : public QObject {
     Q_OBJECT
 private slots:
     void sortsWhatComesInAnyOrder()

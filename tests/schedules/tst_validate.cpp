@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "random_schedules.h"
-#include "schedules/csv.h"
-#include "schedules/edit.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 
 using namespace stagewright;
 
@@ -23,8 +23,7 @@ Schedule fromCsv(const char* text)
 
 } // namespace
 
-class TestValidate : public QObject
-{
+class TestValidate : public QObject {
     Q_OBJECT
 private slots:
     // A weight gradient belongs where its stage is, as every other op does.

@@ -1,10 +1,10 @@
 // What-if questions against simulations of the changed thing, and costs derived from a model and a device.
 #include <QtTest/QtTest>
 
-#include "schedules/analytic_costs.h"
-#include "schedules/perturb.h"
-#include "schedules/registry.h"
-#include "schedules/what_if.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/analytic_costs.h"
+#include "schedules/plan/what_if.h"
 
 using namespace stagewright;
 

@@ -15,7 +15,7 @@ using cuda::Quad;
 namespace {
 
 constexpr int lanes = 32;
-constexpr int several = -2; // readers
+constexpr int several = -2;                   // readers
 constexpr std::uint32_t slotBytes = 16 << 10; // in addition to the dynamic shared memory
 
 std::string text(auto number)
@@ -28,7 +28,12 @@ float widened(std::uint32_t pair, int which)
     return Bf16::load(&half, 0);
 }
 
-enum class Meeting { None, Barrier, Shuffle, LoadMatrices, LoadTransposed, MultiplyAdd };
+enum class Meeting { None,
+                     Barrier,
+                     Shuffle,
+                     LoadMatrices,
+                     LoadTransposed,
+                     MultiplyAdd };
 const char* nameOf(Meeting meeting)
 {
     constexpr const char* names[] = {"nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load", "a matrix product"};
@@ -36,8 +41,7 @@ const char* nameOf(Meeting meeting)
 }
 
 // What is known of four bytes of shared memory in a block.
-struct Word
-{
+struct Word {
     std::uint32_t writeEpoch = 0; // 0: nothing was written
     std::uint32_t readEpoch = 0;
     int writer = -1;
@@ -45,15 +49,13 @@ struct Word
     bool copying = false;
 };
 
-struct Copy
-{
+struct Copy {
     std::uint32_t to;
     std::uint32_t bytes;
     const void* from; // null: zeros
 };
 
-struct Range
-{
+struct Range {
     const std::byte* from;
     std::size_t bytes;
     bool writes;
@@ -70,15 +72,13 @@ struct Request // of a lane to its warp
     Quad loaded{};
 };
 
-struct Warp
-{
+struct Warp {
     Meeting meeting = Meeting::None;
     int arrived = 0;
     std::array<Request, lanes> requests;
 };
 
-struct Thread
-{
+struct Thread {
     Meeting waits = Meeting::None;
     bool ended = false;
     int barriers = 0;
@@ -91,8 +91,7 @@ thread_local std::map<int, std::unique_ptr<Fibers>> theFibers; // by how many th
 
 } // namespace
 
-struct EmulatedKernel::State
-{
+struct EmulatedKernel::State {
     EmulatedKernel& kernel;
     std::vector<Range> ranges;
     int blocks = 0; // that have begun
@@ -279,8 +278,10 @@ struct EmulatedKernel::State
             } else {
                 if (word.writeEpoch == 0) fail(thread, "reads byte " + text(at) + " of shared memory, which nothing was written to");
                 if (word.writeEpoch == epoch && word.writer != reader) clash("reads", word.writer, "wrote");
-                if (word.readEpoch != epoch) word.reader = reader;
-                else if (word.reader != reader) word.reader = several;
+                if (word.readEpoch != epoch)
+                    word.reader = reader;
+                else if (word.reader != reader)
+                    word.reader = several;
                 word.readEpoch = epoch;
             }
         }
@@ -300,8 +301,10 @@ struct EmulatedKernel::State
         if (mine.waitsForCopies++ == kernel.ignoredWait) return;
         for (std::size_t i = 0; i < mine.committed; ++i) {
             const Copy& copy = mine.copies[i];
-            if (copy.from) std::memcpy(shared.data() + copy.to, copy.from, copy.bytes);
-            else std::memset(shared.data() + copy.to, 0, copy.bytes);
+            if (copy.from)
+                std::memcpy(shared.data() + copy.to, copy.from, copy.bytes);
+            else
+                std::memset(shared.data() + copy.to, 0, copy.bytes);
             for (std::uint32_t w = copy.to / 4; w < (copy.to + copy.bytes) / 4; ++w) {
                 words[w].copying = false;
                 words[w].writeEpoch = epoch;

@@ -22,8 +22,7 @@
 
 namespace stagewright::fake {
 
-struct KernelFault : std::runtime_error
-{
+struct KernelFault : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
@@ -37,8 +36,7 @@ struct KernelRange // of the device's memory; null: none
 class EmulatedThread;
 
 // One launch: blocks one after the other. Not for several threads of the host at once.
-class EmulatedKernel
-{
+class EmulatedKernel {
 public:
     explicit EmulatedKernel(std::vector<KernelRange> ranges);
     ~EmulatedKernel();
@@ -65,12 +63,12 @@ private:
 };
 
 // `Threads` of a body.
-class EmulatedThread
-{
+class EmulatedThread {
 public:
     int thread() const { return m_thread; }
     void barrier() const;
-    template <typename T> T shuffleXor(T x, int mask) const
+    template <typename T>
+    T shuffleXor(T x, int mask) const
     {
         static_assert(sizeof(T) <= sizeof(std::uint64_t));
         std::uint64_t bits = 0;
@@ -87,8 +85,13 @@ public:
     void commitCopies() const;
     void waitCopies() const;
     float sharedFloat(std::uint32_t at) const;
-    template <typename T, int Slots> void putSlot(int number, T value) const { slotAccess(number, Slots, &value, sizeof value, true); }
-    template <typename T, int Slots> T slot(int number) const
+    template <typename T, int Slots>
+    void putSlot(int number, T value) const
+    {
+        slotAccess(number, Slots, &value, sizeof value, true);
+    }
+    template <typename T, int Slots>
+    T slot(int number) const
     {
         T value;
         slotAccess(number, Slots, &value, sizeof value, false);

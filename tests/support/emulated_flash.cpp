@@ -55,8 +55,7 @@ void emulateFlashBackward(const StagewrightFlash& f, const FlashWatch& watch)
             for (int r = 0; r < f.tokens; ++r)
                 flashInnerRow<Bf16>(OneLane{}, f, sample, head, r);
     const Sizes s(f);
-    const std::vector<KernelRange> read = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false},
-                                           {f.outGrad, s.dense, false}, {f.sums, s.rows, false},   {f.inner, s.rows, false}};
+    const std::vector<KernelRange> read = {{f.query, s.strided, false}, {f.key, s.strided, false}, {f.value, s.strided, false}, {f.outGrad, s.dense, false}, {f.sums, s.rows, false}, {f.inner, s.rows, false}};
     withTileWidth(f, [&](auto width) {
         constexpr int w = decltype(width)::value;
         std::vector<KernelRange> ranges = read;

@@ -9,8 +9,7 @@
 namespace stagewright::fake {
 
 // What tests change on a kernel before its blocks run, and look at after each.
-struct FlashWatch
-{
+struct FlashWatch {
     std::function<void(EmulatedKernel&)> before, after;
 };
 

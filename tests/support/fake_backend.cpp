@@ -10,8 +10,7 @@ namespace stagewright::test {
 
 namespace {
 
-class FakeStage final : public StageModel
-{
+class FakeStage final : public StageModel {
 public:
     FakeStage(const ModelConfig& model, const StageSlice& slice, std::uint64_t seed, const FakeOptions& options,
               Allocator& allocator)
@@ -148,8 +147,7 @@ public:
     void dropMicrobatches() override { m_kept.clear(); }
 
 private:
-    struct Kept
-    {
+    struct Kept {
         Buffer input, inputs, stash, outputGrad, products;
     };
 
@@ -235,8 +233,7 @@ private:
     int m_used = -1;
 };
 
-class FakeBackend final : public Backend
-{
+class FakeBackend final : public Backend {
 public:
     explicit FakeBackend(const FakeOptions& options) : m_options(options) {}
     std::string_view name() const override { return "fake"; }

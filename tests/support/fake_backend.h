@@ -10,17 +10,16 @@
 #include <functional>
 #include <mutex>
 
-#include "engine/backend.h"
-#include "profiler/clock.h"
-#include "schedules/op.h"
+#include "engine/device/backend.h"
+#include "profiler/record/clock.h"
+#include "schedules/model/op.h"
 
 namespace stagewright::test {
 
 // Called within every F, R, I, W (a B gives I, then W) and Optimizer on the rank's thread, before the arithmetic.
 using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
 
-struct FakeOptions
-{
+struct FakeOptions {
     OpHook hook;
     std::size_t keptAtForward = 100; // floats per layer kept from F on
     std::size_t keptForWeights = 40; // floats per layer kept from I to W (may be more than the above)
@@ -43,8 +42,7 @@ inline void burn(Nanos cpu)
 }
 
 // A door that hooks wait at; opened at the latest when it dies.
-class Door
-{
+class Door {
 public:
     ~Door() { open(); }
     void open()

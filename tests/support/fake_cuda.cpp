@@ -19,7 +19,8 @@ namespace {
 using namespace stagewright::cuda;
 using namespace stagewright::fake;
 
-template <typename Work> int withElements(const StagewrightQueue* queue, Work&& work)
+template <typename Work>
+int withElements(const StagewrightQueue* queue, Work&& work)
 {
     return queue->wish.narrow != 0 ? work(Bf16{}) : work(Fp32{});
 }
@@ -36,13 +37,15 @@ std::string gridFault(const char* what, std::size_t x, std::size_t y = 1, std::s
            " blocks, at least one and at most " + std::to_string(mostBlocksX) + " x " + std::to_string(mostBlocksYZ) + " x " +
            std::to_string(mostBlocksYZ) + " are possible";
 }
-template <typename... Sizes> std::size_t times(Sizes... sizes)
+template <typename... Sizes>
+std::size_t times(Sizes... sizes)
 {
     return (static_cast<std::size_t>(sizes) * ...);
 }
 std::size_t flatBlocks(std::size_t count) { return (count + 255) / 256; } // a thread a number
 
-template <typename E> void multiplyNow(const StagewrightProduct& p, bool fused)
+template <typename E>
+void multiplyNow(const StagewrightProduct& p, bool fused)
 {
     for (int batch = 0; batch < p.batches; ++batch) {
         const auto* a = row<E>(p.a, static_cast<std::size_t>(batch * p.aBatch));
@@ -111,8 +114,7 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
     const std::size_t one = times(n.width, width(queue));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "layer norm",
-                   {{n.x, all, n.bias != nullptr}, {n.bias, one, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.normal, all, true},
-                    {n.deviation, times(n.rows, 4), true}, {n.out, all, true}},
+                   {{n.x, all, n.bias != nullptr}, {n.bias, one, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.normal, all, true}, {n.deviation, times(n.rows, 4), true}, {n.out, all, true}},
                    [n] {
                        for (int r = 0; r < n.rows; ++r)
                            normRow<decltype(element)>(OneLane{}, n, static_cast<std::size_t>(r));
@@ -140,9 +142,7 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
     const std::size_t floats = times(n.width, 4);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "layer norm backward",
-                   {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false},
-                    {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true},
-                    {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}},
+                   {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false}, {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true}, {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}},
                    [n] {
                        using E = decltype(element);
                        for (int r = 0; r < n.rows; ++r)
@@ -164,7 +164,8 @@ int gelu(StagewrightQueue* queue, std::uint64_t count, const void* x, void* out)
         });
     });
 }
-template <bool Backward> int anySoftmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax)
+template <bool Backward>
+int anySoftmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax)
 {
     if (std::string fault = gridFault("softmax", times(softmax->rows), times(softmax->blocks)); !fault.empty()) return failed(std::move(fault));
     const StagewrightSoftmax s = *softmax;
@@ -174,12 +175,15 @@ template <bool Backward> int anySoftmax(StagewrightQueue* queue, const Stagewrig
             using E = decltype(element);
             for (int block = 0; block < s.blocks; ++block)
                 for (int r = 0; r < s.rows; ++r)
-                    if constexpr (Backward) softmaxBackwardRow<E>(OneLane{}, s, block, r);
-                    else softmaxRow<E>(OneLane{}, s, block, r);
+                    if constexpr (Backward)
+                        softmaxBackwardRow<E>(OneLane{}, s, block, r);
+                    else
+                        softmaxRow<E>(OneLane{}, s, block, r);
         });
     });
 }
-template <typename Row> void eachHeadRow(const StagewrightFlash& f, Row&& row)
+template <typename Row>
+void eachHeadRow(const StagewrightFlash& f, Row&& row)
 {
     for (int sample = 0; sample < f.batch; ++sample)
         for (int head = 0; head < f.heads; ++head)
@@ -187,7 +191,8 @@ template <typename Row> void eachHeadRow(const StagewrightFlash& f, Row&& row)
                 row(sample, head, r);
 }
 // What the module gives to the matrix units runs through the same bodies. Work has no caller to report a fault to.
-template <typename Run> void emulated(Run&& run)
+template <typename Run>
+void emulated(Run&& run)
 {
     try {
         run();
@@ -196,7 +201,8 @@ template <typename Run> void emulated(Run&& run)
         std::abort();
     }
 }
-template <bool Backward> int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
+template <bool Backward>
+int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
 {
     if (std::string fault = gridFault("attention", times(flash->tokens), times(flash->heads), times(flash->batch)); !fault.empty()) return failed(std::move(fault));
     const StagewrightFlash f = *flash;
@@ -209,8 +215,7 @@ template <bool Backward> int anyFlash(StagewrightQueue* queue, const Stagewright
         const bool tiles = std::is_same_v<E, Bf16> && fitsTiles(f);
         if constexpr (Backward) {
             return ask(queue, 0, "attention backward",
-                       {{f.query, in, false}, {f.key, in, false}, {f.value, in, false}, {f.out, out, false}, {f.sums, sums, false},
-                        {f.outGrad, out, false}, {f.inner, sums, true}, {f.queryGrad, in, true}, {f.keyGrad, in, true}, {f.valueGrad, in, true}},
+                       {{f.query, in, false}, {f.key, in, false}, {f.value, in, false}, {f.out, out, false}, {f.sums, sums, false}, {f.outGrad, out, false}, {f.inner, sums, true}, {f.queryGrad, in, true}, {f.keyGrad, in, true}, {f.valueGrad, in, true}},
                        [f, tiles] {
                            if (tiles) return emulated([&] { emulateFlashBackward(f); });
                            eachHeadRow(f, [&](int b, int h, int r) { flashInnerRow<E>(OneLane{}, f, b, h, r); });
@@ -244,8 +249,7 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
     const std::size_t rows = times(e.batch, e.tokens);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "embedding's gradient",
-                   {{e.bytes, rows, false}, {e.outGrad, times(rows, e.width, width(queue)), false},
-                    {e.tokenGrad, times(e.vocabulary, e.width, 4), true}, {e.positionGrad, times(e.past + e.tokens, e.width, 4), true}},
+                   {{e.bytes, rows, false}, {e.outGrad, times(rows, e.width, width(queue)), false}, {e.tokenGrad, times(e.vocabulary, e.width, 4), true}, {e.positionGrad, times(e.past + e.tokens, e.width, 4), true}},
                    [e] {
                        using E = decltype(element);
                        for (int token = 0; token < e.vocabulary; ++token)
@@ -300,8 +304,7 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given)
     const bool writes = kind != STAGEWRIGHT_PREDICT;
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "optimizer",
-                   {{s.value, floats, writes}, {s.gradient, floats, false}, {s.moment1, floats, writes}, {s.moment2, floats, writes},
-                    {s.used, s.count * width(queue), true}},
+                   {{s.value, floats, writes}, {s.gradient, floats, false}, {s.moment1, floats, writes}, {s.moment2, floats, writes}, {s.used, s.count * width(queue), true}},
                    [s, kind] {
                        for (std::size_t i = 0; i < s.count; ++i)
                            stepAt<decltype(element)>(kind, s, i);

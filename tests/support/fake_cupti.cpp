@@ -32,8 +32,7 @@ std::vector<GpuRecord> theBatch;
 std::string theBatchNames;
 std::string theReason;
 
-struct Thread
-{
+struct Thread {
     std::uint32_t number = 0;
     std::vector<std::uint64_t> ids[3];
 };
@@ -55,7 +54,8 @@ void demand(bool holds, const char* what)
 
 std::uint32_t nameOf(std::string what) // as functions are named
 {
-    std::replace_if(what.begin(), what.end(), [](char c) { return c == ' ' || c == '\''; }, '_');
+    std::replace_if(
+        what.begin(), what.end(), [](char c) { return c == ' ' || c == '\''; }, '_');
     const auto found = std::find(theNames.begin(), theNames.end(), what);
     if (found != theNames.end()) return static_cast<std::uint32_t>(found - theNames.begin());
     theNames.push_back(std::move(what));
@@ -91,8 +91,11 @@ Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t q
     GpuRecord& work = launch.record;
     const std::string_view name = what;
     const bool copy = name == "copy" || name == "upload" || name == "download";
-    work.kind = copy ? GpuRecordKind::Copy : name == "clear" ? GpuRecordKind::Memset : GpuRecordKind::Kernel;
-    work.detail = name == "upload" ? 1 : name == "download" ? 2 : copy ? 8 : 0;
+    work.kind = copy ? GpuRecordKind::Copy : name == "clear" ? GpuRecordKind::Memset
+                                                             : GpuRecordKind::Kernel;
+    work.detail = name == "upload" ? 1 : name == "download" ? 2
+                                     : copy                 ? 8
+                                                            : 0;
     work.value = work.kind == GpuRecordKind::Kernel ? 0 : bytes;
     work.name = work.kind == GpuRecordKind::Kernel ? nameOf(what) : 0;
     work.correlation = call.correlation;
@@ -178,7 +181,11 @@ int stop()
 // A dump without buffers, if one was requested.
 int dump(const char** bytes, std::uint64_t* size)
 {
-    static const char empty[] = "SWCUPTI1" "\xd1\xfb\x01\0" "\0\0\0\0" "\1\0\0\0\0\0\0\0" "\0";
+    static const char empty[] = "SWCUPTI1"
+                                "\xd1\xfb\x01\0"
+                                "\0\0\0\0"
+                                "\1\0\0\0\0\0\0\0"
+                                "\0";
     demand(!theStart, "a dump is taken while something is traced");
     if (!theDump) {
         theReason = "no buffers were kept";

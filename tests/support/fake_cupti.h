@@ -13,8 +13,7 @@
 namespace stagewright::fake {
 
 // A piece of work between its launch and its end.
-struct Launch
-{
+struct Launch {
     bool traced = false;
     GpuRecord record;
 };

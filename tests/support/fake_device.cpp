@@ -22,8 +22,7 @@ std::int64_t now()
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct Access
-{
+struct Access {
     const LaneState* lane = nullptr;
     std::uint64_t number = 0;
     const char* what = "";

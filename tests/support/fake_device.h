@@ -19,8 +19,7 @@ struct LaneState;
 
 using Clock = std::map<const LaneState*, std::uint64_t>; // how much of each lane has been done before
 
-struct Item
-{
+struct Item {
     std::function<void()> work; // or
     StagewrightMark* passes = nullptr;
     std::shared_ptr<StagewrightMark> waits;
@@ -29,16 +28,14 @@ struct Item
     Launch launch; // for the tracer
 };
 
-struct LaneState
-{
+struct LaneState {
     std::deque<Item> items;
     std::uint64_t asked = 0;
     Clock seen;
     std::int64_t time = 0;
 };
 
-struct Touched
-{
+struct Touched {
     const void* from;
     std::size_t bytes;
     bool writes;
@@ -84,8 +81,7 @@ void abortTeam(StagewrightTeam* team);
 
 } // namespace stagewright::fake
 
-struct StagewrightMark
-{
+struct StagewrightMark {
     stagewright::fake::LaneState* lane = nullptr;
     bool passed = false;
     std::int64_t time = 0;
@@ -93,8 +89,7 @@ struct StagewrightMark
     std::shared_ptr<StagewrightMark> self;
 };
 
-struct StagewrightQueue
-{
+struct StagewrightQueue {
     StagewrightQueueWish wish{};
     stagewright::fake::LaneState lanes[2];
     std::uint32_t number = 0; // of all that were ever opened

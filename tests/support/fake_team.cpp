@@ -8,8 +8,7 @@
 
 #include "tests/support/fake_device.h"
 
-struct StagewrightTeam
-{
+struct StagewrightTeam {
     std::vector<StagewrightQueue*> queues;
     std::vector<std::unique_ptr<stagewright::fake::LaneState>> lanes;
     int number = 0;
@@ -128,9 +127,10 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
             for (std::size_t i = 0; i < ends; ++i)
                 std::memcpy(made[i], whole.data() + (kind == STAGEWRIGHT_REDUCE_SCATTER ? i * count : 0), out * sizeof(float));
         };
-        if (int bad = askOn(team->queues[end], *team->lanes[end], laneNumber(*team), "ncclDevKernel_AllReduce",
-                            {{given[end], in * sizeof(float), false}, {made[end], out * sizeof(float), true}},
-                            end == 0 ? std::function<void()>(work) : [] {}))
+        if (int bad = askOn(
+                team->queues[end], *team->lanes[end], laneNumber(*team), "ncclDevKernel_AllReduce",
+                {{given[end], in * sizeof(float), false}, {made[end], out * sizeof(float), true}},
+                end == 0 ? std::function<void()>(work) : [] {}))
             return bad;
     }
     return meet(*team, all);

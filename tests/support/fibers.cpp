@@ -33,8 +33,7 @@ constexpr std::size_t stackBytes = std::size_t{256} << 10;
     getcontext(&context);
 }
 
-struct Place
-{
+struct Place {
     ucontext_t context{};
     const void* bottom = nullptr; // of its stack
     std::size_t bytes = 0;
@@ -44,8 +43,7 @@ struct Place
 
 } // namespace
 
-struct Fibers::Impl
-{
+struct Fibers::Impl {
     void (*body)(void*, int) = nullptr;
     void* context = nullptr;
     std::vector<Place> places; // of the fibers; then the caller's

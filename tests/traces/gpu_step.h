@@ -5,7 +5,7 @@
 //   messages: F copied 100 … 120 with the sender posted at 100; B by NCCL, posted by rank 1 at 290, by rank 0 at 280, until 300
 #pragma once
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright::samples {
 

@@ -11,8 +11,8 @@
 #include <QString>
 #include <QTemporaryDir>
 
-#include "traces/formats/kineto_json.h"
 #include "traces/import/import.h"
+#include "traces/import/kineto/kineto_json.h"
 
 namespace stagewright::import_rig {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "schedules/simulate.h"
 #include "sample_runs.h"
+#include "schedules/execute/simulate.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright::samples {

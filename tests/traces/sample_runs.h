@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <random>
 
-#include "schedules/cost_model.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/cost_model.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright::samples {
 

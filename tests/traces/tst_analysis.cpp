@@ -6,7 +6,7 @@
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 using namespace stagewright;
 

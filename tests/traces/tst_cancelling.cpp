@@ -8,13 +8,13 @@
 
 #include <zlib.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "tests/traces/folder_content.h"
-#include "traces/formats/chrome_json.h"
-#include "traces/formats/kineto_writer.h"
-#include "traces/formats/perfetto.h"
+#include "traces/export/chrome_json.h"
+#include "traces/export/kineto_writer.h"
+#include "traces/export/perfetto.h"
 #include "traces/import/import.h"
-#include "traces/simulated_run.h"
+#include "traces/run/simulated_run.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
 
@@ -124,7 +124,7 @@ private slots:
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
         QVERIFY2(result.error().message.find("cancelled") != std::string::npos, result.error().message.c_str());
         QVERIFY2(stops.reportsAfter <= 4, qPrintable(QString::number(stops.reportsAfter))); // two readers, each at its file's end
-        QCOMPARE(threadsOfThisProcess(), before); // readers are joined
+        QCOMPARE(threadsOfThisProcess(), before);                                           // readers are joined
     }
 
     // The same traces are a run where nobody stops: kernels on both streams under their ops.
@@ -229,13 +229,20 @@ private slots:
         QTest::addColumn<QString>("format");
         QTest::addColumn<QString>("words");
         QTest::addColumn<int>("times");
-        QTest::newRow("perfetto, spans") << "perfetto" << "writing spans" << 1;
-        QTest::newRow("perfetto, bubbles") << "perfetto" << "writing bubbles" << 1;
-        QTest::newRow("perfetto, the last rank's spans") << "perfetto" << "writing spans" << 4;
-        QTest::newRow("chrome, spans") << "chrome" << "writing spans" << 3;
-        QTest::newRow("chrome, bubbles") << "chrome" << "writing bubbles" << 1;
-        QTest::newRow("kineto, the first rank") << "kineto" << "writing spans" << 1;
-        QTest::newRow("kineto, further") << "kineto" << "writing spans" << 4;
+        QTest::newRow("perfetto, spans") << "perfetto"
+                                         << "writing spans" << 1;
+        QTest::newRow("perfetto, bubbles") << "perfetto"
+                                           << "writing bubbles" << 1;
+        QTest::newRow("perfetto, the last rank's spans") << "perfetto"
+                                                         << "writing spans" << 4;
+        QTest::newRow("chrome, spans") << "chrome"
+                                       << "writing spans" << 3;
+        QTest::newRow("chrome, bubbles") << "chrome"
+                                         << "writing bubbles" << 1;
+        QTest::newRow("kineto, the first rank") << "kineto"
+                                                << "writing spans" << 1;
+        QTest::newRow("kineto, further") << "kineto"
+                                         << "writing spans" << 4;
     }
     void exporting()
     {

@@ -4,12 +4,12 @@
 #include <random>
 
 #include "sample_runs.h"
-#include "schedules/edit_ops.h"
-#include "schedules/validate.h"
-#include "schedules/lower.h"
-#include "schedules/perturb.h"
-#include "schedules/recompute.h"
-#include "schedules/variants.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/library/variants.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/recompute.h"
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
@@ -467,8 +467,7 @@ private slots:
                     if (!promised) continue;
                     const Nanos begin = costs.launch.empty() ? 0 : run.report.windowBegin; // a late first op begins the window late
                     QVERIFY2(experiment && experiment->after == *promised - begin,
-                             qPrintable(QString("%1 round %2: %3, simulated %4").arg(name).arg(round)
-                                            .arg(explainer.explain(gap).sentence.c_str()).arg(*promised - begin)));
+                             qPrintable(QString("%1 round %2: %3, simulated %4").arg(name).arg(round).arg(explainer.explain(gap).sentence.c_str()).arg(*promised - begin)));
                     ++tried[static_cast<std::size_t>(gap.cause)];
                 }
             }

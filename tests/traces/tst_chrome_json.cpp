@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_runs.h"
-#include "traces/formats/atomic_file.h"
-#include "traces/formats/chrome_json.h"
+#include "traces/export/chrome_json.h"
+#include "traces/format/atomic_file.h"
 
 using namespace stagewright;
 using nlohmann::json;
@@ -194,7 +194,8 @@ private slots:
         stop.request_stop();
         Progress progress;
         progress.stop = stop.get_token();
-        const auto cancelled = writeChromeJson(run, [](std::string_view) { return true; }, progress);
+        const auto cancelled = writeChromeJson(
+            run, [](std::string_view) { return true; }, progress);
         QCOMPARE(cancelled.error().code, ErrorCode::Cancelled);
     }
 };

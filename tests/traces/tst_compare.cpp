@@ -4,11 +4,11 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
-#include "schedules/edit_ops.h"
-#include "schedules/validate.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
-#include "schedules/variants.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/library/variants.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
 #include "traces/compare/compare.h"
 #include "traces/fit/fit_costs.h"
 

@@ -3,12 +3,12 @@
 #include <QXmlStreamReader>
 #include <QtTest>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/analysis/quantity.h"
-#include "traces/formats/html_report.h"
-#include "traces/formats/timeline_svg.h"
-#include "traces/simulated_run.h"
+#include "traces/export/html_report.h"
+#include "traces/export/timeline_svg.h"
+#include "traces/run/quantity.h"
+#include "traces/run/simulated_run.h"
 
 using namespace stagewright;
 

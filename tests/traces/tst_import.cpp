@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "schedules/csv.h"
+#include "schedules/text/csv.h"
 #include "tests/traces/import_rig.h"
 #include "traces/import/clock_alignment.h"
 
@@ -20,19 +20,32 @@ private slots:
     {
         QTest::addColumn<QString>("name");
         QTest::addColumn<QString>("ops");
-        QTest::newRow("forward") << "PP:2F13" << "2F13";
-        QTest::newRow("send") << "PP:0SEND_F1" << "0SEND_F1";
-        QTest::newRow("unshard") << "PP:1UNSHARD" << "1UNSHARD";
-        QTest::newRow("pair") << "PP:(0F3;7B1)OVERLAP_F_B" << "0F3 7B1";
-        QTest::newRow("nvtx") << "PP:3I1, op_id = 17" << "3I1";
-        QTest::newRow("old") << "PP:1BW4" << "1B4";
-        QTest::newRow("pass") << "Forward 3" << "0F3";
-        QTest::newRow("letters") << "W4.1.0" << "0W4.0";
-        QTest::newRow("full") << "BW4.1.0" << "0B4.0";
-        QTest::newRow("megatron") << "backward_step" << "0B0";
-        QTest::newRow("trailing") << "PP:2F13x" << "";
-        QTest::newRow("nothing") << "aten::mm" << "";
-        QTest::newRow("huge") << "Forward 99999999999" << "";
+        QTest::newRow("forward") << "PP:2F13"
+                                 << "2F13";
+        QTest::newRow("send") << "PP:0SEND_F1"
+                              << "0SEND_F1";
+        QTest::newRow("unshard") << "PP:1UNSHARD"
+                                 << "1UNSHARD";
+        QTest::newRow("pair") << "PP:(0F3;7B1)OVERLAP_F_B"
+                              << "0F3 7B1";
+        QTest::newRow("nvtx") << "PP:3I1, op_id = 17"
+                              << "3I1";
+        QTest::newRow("old") << "PP:1BW4"
+                             << "1B4";
+        QTest::newRow("pass") << "Forward 3"
+                              << "0F3";
+        QTest::newRow("letters") << "W4.1.0"
+                                 << "0W4.0";
+        QTest::newRow("full") << "BW4.1.0"
+                              << "0B4.0";
+        QTest::newRow("megatron") << "backward_step"
+                                  << "0B0";
+        QTest::newRow("trailing") << "PP:2F13x"
+                                  << "";
+        QTest::newRow("nothing") << "aten::mm"
+                                 << "";
+        QTest::newRow("huge") << "Forward 99999999999"
+                              << "";
     }
     void namesMeanOps()
     {

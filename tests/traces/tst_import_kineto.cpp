@@ -8,14 +8,14 @@
 
 #include <zlib.h>
 
-#include "schedules/csv.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/fit/residuals.h"
-#include "traces/formats/kineto_event.h"
+#include "traces/import/kineto/kineto_event.h"
 #include "traces/store/run_file.h"
 
 using namespace stagewright;
@@ -160,31 +160,31 @@ private slots:
     {
         // AMD: hip calls, RCCL, copies by other names
         const ImportResult rocm = importedText(quoted("{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'AMD Instinct MI300X'}],'traceEvents':["
-            "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
-            "{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90},"
-            "{'ph':'X','cat':'hip_runtime','name':'hipLaunchKernel','pid':1,'tid':1,'ts':110,'dur':2,'args':{'correlation':1}},"
-            "{'ph':'X','cat':'cuda_runtime','name':'hipModuleLaunchKernel','pid':1,'tid':1,'ts':310,'dur':2,'args':{'correlation':2}},"
-            "{'ph':'X','cat':'cuda_runtime','name':'hipMemcpyAsync','pid':1,'tid':1,'ts':320,'dur':2,'args':{'correlation':3}},"
-            "{'ph':'X','cat':'kernel','name':'Cijk_Alik_Bljk','pid':2,'tid':0,'ts':400,'dur':20,'args':{'correlation':1}},"
-            "{'ph':'X','cat':'kernel','name':'ncclDevKernel_Generic(x)','pid':2,'tid':0,'ts':430,'dur':20,'args':{'correlation':2}},"
-            "{'ph':'X','cat':'gpu_memcpy','name':'CopyHostToDevice','pid':2,'tid':0,'ts':460,'dur':5,'args':{'correlation':3}}]}"));
+                                                      "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
+                                                      "{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90},"
+                                                      "{'ph':'X','cat':'hip_runtime','name':'hipLaunchKernel','pid':1,'tid':1,'ts':110,'dur':2,'args':{'correlation':1}},"
+                                                      "{'ph':'X','cat':'cuda_runtime','name':'hipModuleLaunchKernel','pid':1,'tid':1,'ts':310,'dur':2,'args':{'correlation':2}},"
+                                                      "{'ph':'X','cat':'cuda_runtime','name':'hipMemcpyAsync','pid':1,'tid':1,'ts':320,'dur':2,'args':{'correlation':3}},"
+                                                      "{'ph':'X','cat':'kernel','name':'Cijk_Alik_Bljk','pid':2,'tid':0,'ts':400,'dur':20,'args':{'correlation':1}},"
+                                                      "{'ph':'X','cat':'kernel','name':'ncclDevKernel_Generic(x)','pid':2,'tid':0,'ts':430,'dur':20,'args':{'correlation':2}},"
+                                                      "{'ph':'X','cat':'gpu_memcpy','name':'CopyHostToDevice','pid':2,'tid':0,'ts':460,'dur':5,'args':{'correlation':3}}]}"));
         QCOMPARE(rocm.runs.size(), std::size_t{1});
         QCOMPARE(rocm.runs[0].kernels, std::int64_t{3});
         QCOMPARE(rocm.runs[0].kernelsUnderOps, std::int64_t{3});
         QVERIFY(rocm.runs[0].run.schedule);
         // no GPU: ops are where the host ran them
         const ImportResult cpu = importedText(quoted("{'schemaVersion':1,'traceEvents':[{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
-            "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':110,'dur':9},{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90}]}"));
+                                                     "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':110,'dur':9},{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90}]}"));
         QCOMPARE(cpu.runs[0].kernels, std::int64_t{0});
         QCOMPARE(cpu.runs[0].ops, std::int64_t{2});
         QCOMPARE(countLane(*cpu.runs[0].run.timeline, Lane::Kernel), std::size_t{0});
         QVERIFY(cpu.runs[0].run.schedule);
         // PyTorch before Kineto: no categories, two processes that are one rank
         const ImportResult autograd = importedText(quoted("[{'name':'Forward 0','ph':'X','ts':100,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
-            "{'name':'Backward 0','ph':'X','ts':200,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
-            "{'name':'gemm','ph':'X','ts':300,'dur':40,'tid':0,'pid':'CUDA functions','args':{}},"
-            "{'name':'gemm','ph':'s','ts':110,'tid':1,'pid':'CPU functions','id':1,'cat':'cpu_to_cuda','args':{}},"
-            "{'name':'gemm','ph':'f','ts':300,'tid':0,'pid':'CUDA functions','id':1,'cat':'cpu_to_cuda','args':{}}]"));
+                                                          "{'name':'Backward 0','ph':'X','ts':200,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
+                                                          "{'name':'gemm','ph':'X','ts':300,'dur':40,'tid':0,'pid':'CUDA functions','args':{}},"
+                                                          "{'name':'gemm','ph':'s','ts':110,'tid':1,'pid':'CPU functions','id':1,'cat':'cpu_to_cuda','args':{}},"
+                                                          "{'name':'gemm','ph':'f','ts':300,'tid':0,'pid':'CUDA functions','id':1,'cat':'cpu_to_cuda','args':{}}]"));
         QCOMPARE(autograd.runs.size(), std::size_t{1});
         QCOMPARE(autograd.runs[0].run.info.ranks, 1);
         QCOMPARE(autograd.runs[0].ops, std::int64_t{2});

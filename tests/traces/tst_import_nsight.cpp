@@ -8,10 +8,10 @@
 #include <span>
 
 #include "tests/traces/import_rig.h"
-#include "traces/formats/nccl_calls.h"
-#include "traces/formats/nvtx_payload.h"
-#include "traces/import/export_groups.h"
+#include "traces/foreign/export_groups.h"
 #include "traces/import/message_pairs.h"
+#include "traces/import/nsight/nccl_calls.h"
+#include "traces/import/nsight/nvtx_payload.h"
 
 using namespace stagewright;
 using namespace stagewright::import_rig;
@@ -99,7 +99,7 @@ private slots:
         put(16, 16, 8);
         put(24, 48, 8);
         put(32, 0xfedcba9876543210u, 8);
-        put(40, 0xfffe, 2);  // −2 in two bytes
+        put(40, 0xfffe, 2);     // −2 in two bytes
         put(44, 0xffffffff, 4); // −1, aligned to four
         const NvtxPayload whole = schemas.read(blob);
         QVERIFY(whole == (NvtxPayload{{"id", static_cast<std::int64_t>(0xfedcba9876543210u)}, {"small", -2}, {"number", -1}}));

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "tests/traces/import_rig.h"
-#include "traces/import/json_events.h"
+#include "traces/foreign/json_events.h"
 
 using namespace stagewright;
 using namespace stagewright::import_rig;

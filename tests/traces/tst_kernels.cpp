@@ -3,12 +3,12 @@
 
 #include "gpu_step.h"
 #include "sample_runs.h"
-#include "traces/report/tables.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/links.h"
 #include "traces/analysis/overlap.h"
 #include "traces/analysis/roofline.h"
+#include "traces/report/tables.h"
 
 using namespace stagewright;
 
@@ -71,7 +71,7 @@ private slots:
         QCOMPARE(report->ranks[0].inside, 20 * us);
         QCOMPARE(report->ranks[1].inside, 20 * us); // b1's last 20; its message is none of its own time
         QCOMPARE(report->ranks[0].ops, 200 * us);
-        QCOMPARE(report->ranks[1].before + report->ranks[0].before, Nanos(0)) ;
+        QCOMPARE(report->ranks[1].before + report->ranks[0].before, Nanos(0));
         QCOMPARE(report->exposedShare(), 40.0 / 800.0);
     }
 

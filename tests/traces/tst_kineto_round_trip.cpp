@@ -3,15 +3,15 @@
 
 #include <map>
 
-#include "schedules/diff.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/memory.h"
-#include "traces/formats/kineto_writer.h"
+#include "traces/export/kineto_writer.h"
 #include "traces/import/import.h"
-#include "traces/simulated_run.h"
+#include "traces/run/simulated_run.h"
 
 using namespace stagewright;
 
@@ -117,7 +117,8 @@ private slots:
         QCOMPARE(read.unpaired, 0);
         QVERIFY(opsOf(*read.run.timeline) == opsOf(*run.timeline));
         const auto arrivals = arrivalsOf(*run.timeline);
-        QCOMPARE(arrivals.size(), static_cast<std::size_t>(steps) * (schedule == "interleaved-1f1b" ? 112 : schedule == "zbv" ? 96 : 48));
+        QCOMPARE(arrivals.size(), static_cast<std::size_t>(steps) * (schedule == "interleaved-1f1b" ? 112 : schedule == "zbv" ? 96
+                                                                                                                              : 48));
         const bool drawn = messages != "of no time"; // the simulator draws no messages that take none
         const auto returned = arrivalsOf(*read.run.timeline);
         if (messages == "buffered") { // a message that came before its receive was posted is seen by the receive's end

@@ -3,12 +3,12 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
-#include "schedules/perturb.h"
-#include "schedules/recompute.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/model/recompute.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/compare/compare.h"
-#include "traces/simulated_run.h"
+#include "traces/run/simulated_run.h"
 
 using namespace stagewright;
 
@@ -106,12 +106,18 @@ private slots:
     {
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("lever");
-        QTest::newRow("slow rank") << "rank=2:1.5" << "rank:2";
-        QTest::newRow("slow link") << "link=1-2:2" << "link:1-2";
-        QTest::newRow("launch of a rank") << "launch=1:0.5" << "launch:1";
-        QTest::newRow("launch") << "launch=0:1,launch=1:1,launch=2:1,launch=3:1" << "launch";
-        QTest::newRow("transient") << "transient=2@1:3" << "transient:2@1";
-        QTest::newRow("jitter") << "jitter=0.4" << "jitter";
+        QTest::newRow("slow rank") << "rank=2:1.5"
+                                   << "rank:2";
+        QTest::newRow("slow link") << "link=1-2:2"
+                                   << "link:1-2";
+        QTest::newRow("launch of a rank") << "launch=1:0.5"
+                                          << "launch:1";
+        QTest::newRow("launch") << "launch=0:1,launch=1:1,launch=2:1,launch=3:1"
+                                << "launch";
+        QTest::newRow("transient") << "transient=2@1:3"
+                                   << "transient:2@1";
+        QTest::newRow("jitter") << "jitter=0.4"
+                                << "jitter";
     }
     void takesTheDisturbanceAway()
     {

@@ -8,9 +8,9 @@
 #include <protozero/pbf_message.hpp>
 
 #include "sample_runs.h"
-#include "traces/formats/chrome_json.h"
-#include "traces/formats/perfetto.h"
-#include "traces/formats/perfetto_fields.h"
+#include "traces/export/chrome_json.h"
+#include "traces/export/perfetto.h"
+#include "traces/export/perfetto_fields.h"
 
 using namespace stagewright;
 namespace pf = stagewright::perfetto;
@@ -99,7 +99,10 @@ private:
             case pf::Packet::trackDescriptor: descriptor(packet.get_view()); break;
             case pf::Packet::clockSnapshot: snapshot(packet.get_view()); break;
             case pf::Packet::chromeEvents: chrome(packet.get_view()); break;
-            case pf::Packet::defaults: defaults = true; packet.skip(); break;
+            case pf::Packet::defaults:
+                defaults = true;
+                packet.skip();
+                break;
             default: packet.skip();
             }
         }
@@ -120,7 +123,8 @@ private:
     {
         Reader<pf::Interned> table(bytes);
         while (table.next()) {
-            auto& names = table.tag() == pf::Interned::names ? m_names : table.tag() == pf::Interned::categories ? m_categories : m_noteNames;
+            auto& names = table.tag() == pf::Interned::names ? m_names : table.tag() == pf::Interned::categories ? m_categories
+                                                                                                                 : m_noteNames;
             Reader<pf::InternedName> entry = table.get_message();
             std::uint64_t iid = 0;
             std::string name;
@@ -300,10 +304,12 @@ private:
 std::string written(const Run& run, TraceCounts* counts = nullptr, std::size_t namesAtOnce = perfettoNamesAtOnce)
 {
     std::string bytes;
-    const auto done = writePerfetto(run, [&bytes](std::string_view part) {
-        bytes += part;
-        return true;
-    }, {}, namesAtOnce);
+    const auto done = writePerfetto(
+        run, [&bytes](std::string_view part) {
+            bytes += part;
+            return true;
+        },
+        {}, namesAtOnce);
     if (!done) return {};
     if (counts) *counts = *done;
     return bytes;
@@ -505,7 +511,11 @@ private slots:
         stop.request_stop();
         Progress progress;
         progress.stop = stop.get_token();
-        QCOMPARE(writePerfetto(run, [](std::string_view) { return true; }, progress).error().code, ErrorCode::Cancelled);
+        QCOMPARE(writePerfetto(
+                     run, [](std::string_view) { return true; }, progress)
+                     .error()
+                     .code,
+                 ErrorCode::Cancelled);
         QCOMPARE(writePerfetto(Run{}, [](std::string_view) { return true; }).error().code, ErrorCode::Usage);
         const auto full = writePerfettoFile(run, "/dev/full");
         QVERIFY(!full.has_value());

@@ -23,10 +23,10 @@ std::string words(const Error& error)
     return error.message + " | " + error.remedy;
 }
 
-#define VERIFY_RESULT(expression)                                                                                         \
-    do {                                                                                                                  \
-        const auto& verified = (expression);                                                                              \
-        QVERIFY2(verified.has_value(), verified.has_value() ? "" : words(verified.error()).c_str());                     \
+#define VERIFY_RESULT(expression)                                                                    \
+    do {                                                                                             \
+        const auto& verified = (expression);                                                         \
+        QVERIFY2(verified.has_value(), verified.has_value() ? "" : words(verified.error()).c_str()); \
     } while (false)
 
 } // namespace
@@ -541,14 +541,15 @@ private slots:
         QCOMPARE(number("SELECT sum(duration_ns) FROM spans WHERE run=1 AND rank=2 AND lane='compute'"), qint64(busy));
         QCOMPARE(number("SELECT start_ns FROM spans WHERE run=1 AND name='3I2'"),
                  qint64(run.timeline->spans()[run.timeline->trackOf(3, Lane::Compute)->begin +
-                        [&] {
-                            SpanId place = 0;
-                            for (const Span& s : run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
-                                if (toText(s.op) == "3I2") break;
-                                ++place;
-                            }
-                            return place;
-                        }()].start));
+                                              [&] {
+                                                  SpanId place = 0;
+                                                  for (const Span& s : run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
+                                                      if (toText(s.op) == "3I2") break;
+                                                      ++place;
+                                                  }
+                                                  return place;
+                                              }()]
+                            .start));
         QCOMPARE(number("SELECT count(*) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span "
                         "JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.run=1 AND a.end_ns <= b.start_ns"),
                  qint64(run.timeline->edges().size()));

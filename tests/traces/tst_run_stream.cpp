@@ -102,10 +102,11 @@ private slots:
         std::size_t events = 0;
         std::map<std::pair<int, int>, Bytes> sums, expected;
         QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) {
-            for (const MemoryEvent& event : part) sums[{event.rank, static_cast<int>(event.category)}] += event.delta;
-            events += part.size();
-            return true;
-        }).has_value());
+                        for (const MemoryEvent& event : part) sums[{event.rank, static_cast<int>(event.category)}] += event.delta;
+                        events += part.size();
+                        return true;
+                    })
+                    .has_value());
         for (const MemoryEvent& event : whole.timeline->memory()) expected[{event.rank, static_cast<int>(event.category)}] += event.delta;
         QCOMPARE(events, whole.timeline->memory().size());
         QVERIFY(sums == expected);

@@ -29,7 +29,8 @@ protected:
         auto* drag = new QDrag(this);
         drag->setMimeData(carried);
         const Qt::DropAction action = drag->exec(Qt::CopyAction | Qt::MoveAction, Qt::CopyAction);
-        std::puts(action == Qt::CopyAction ? "copied" : action == Qt::MoveAction ? "moved" : "refused");
+        std::puts(action == Qt::CopyAction ? "copied" : action == Qt::MoveAction ? "moved"
+                                                                                 : "refused");
         std::fflush(stdout);
     }
     void paintEvent(QPaintEvent*) override

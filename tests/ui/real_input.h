@@ -45,8 +45,7 @@ public:
     // Two moves between press and release: the first leaves the area in which a press is still a click.
     static bool drag(const QWidget* widget, QPoint from, QPoint to)
     {
-        return move(widget, from) && send({QStringLiteral("mousedown"), QStringLiteral("1")}) && move(widget, from + (to - from) / 2) && move(widget, to)
-            && send({QStringLiteral("mouseup"), QStringLiteral("1")});
+        return move(widget, from) && send({QStringLiteral("mousedown"), QStringLiteral("1")}) && move(widget, from + (to - from) / 2) && move(widget, to) && send({QStringLiteral("mouseup"), QStringLiteral("1")});
     }
     // xdotool's key names: "ctrl+Return", "e", "slash".
     static bool key(const QString& name) { return send({QStringLiteral("key"), QStringLiteral("--clearmodifiers"), name}); }

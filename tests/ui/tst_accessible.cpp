@@ -10,15 +10,15 @@
 #include <QScopeGuard>
 #include <QSet>
 
-#include "app/ui/notes_controller.h"
-#include "app/ui/palette_controller.h"
-#include "app/ui/preferences_controller.h"
-#include "app/ui/search_controller.h"
-#include "app/ui/sql_controller.h"
+#include "app/ui/notes/notes_controller.h"
+#include "app/ui/search/search_controller.h"
+#include "app/ui/shell/palette_controller.h"
+#include "app/ui/shell/preferences_controller.h"
+#include "app/ui/sql/sql_controller.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
-#include "widgets/search/find_field.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/search/find_field.h"
 #include "widgets/timeline/timeline_accessible.h"
 
 using namespace stagewright;

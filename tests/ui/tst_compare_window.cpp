@@ -3,7 +3,7 @@
 #include <QLabel>
 #include <QPushButton>
 
-#include "app/ui/compare_controller.h"
+#include "app/ui/compare/compare_controller.h"
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/op_table.h"

@@ -2,13 +2,13 @@
 #include <QDockWidget>
 #include <QTabWidget>
 
-#include "app/ui/device_controller.h"
+#include "app/ui/explain/device_controller.h"
 #include "gpu_step.h"
 #include "tests/ui/window_fixture.h"
-#include "widgets/record/record_dialog.h"
 #include "widgets/device/device_panel.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/device/roofline_plot.h"
+#include "widgets/record/record_dialog.h"
 #include "widgets/table_copy.h"
 
 using namespace stagewright;

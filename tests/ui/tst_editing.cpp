@@ -9,8 +9,8 @@
 #include <QSpinBox>
 #include <QTextBlock>
 
-#include "app/ui/edit_controller.h"
-#include "app/ui/recovery_bar.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/recovery_bar.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/edit_overlay.h"
 #include "widgets/edit/move_hint.h"

@@ -4,8 +4,8 @@
 #include <QPushButton>
 #include <QSlider>
 
-#include "traces/analysis/slack.h"
 #include "tests/ui/window_fixture.h"
+#include "traces/analysis/slack.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
 

@@ -5,8 +5,8 @@
 #include <QHeaderView>
 #include <QImage>
 
-#include "app/ui/explorer_controller.h"
-#include "schedules/simulate.h"
+#include "app/ui/explore/explorer_controller.h"
+#include "schedules/execute/simulate.h"
 #include "window_fixture.h"
 
 using namespace stagewright;

@@ -22,13 +22,13 @@
 #include <QVBoxLayout>
 #include <QXmlStreamReader>
 
-#include "app/ui/banner.h"
-#include "app/ui/compare_controller.h"
-#include "app/ui/edit_controller.h"
-#include "app/ui/notes_controller.h"
-#include "app/ui/rows_controller.h"
-#include "app/ui/screen_fit.h"
-#include "app/ui/sql_controller.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/explain/rows_controller.h"
+#include "app/ui/notes/notes_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/screen_fit.h"
+#include "app/ui/sql/sql_controller.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/compare/baseline_strip.h"
@@ -333,7 +333,7 @@ private slots:
         const QRect banner(m_window->banner()->mapTo(m_window.get(), QPoint()), m_window->banner()->size());
         QVERIFY(m_window->rect().contains(banner) && m_window->banner()->isVisible());
         QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay visible
-        m_window->showRun(refs[0]); // the same one
+        m_window->showRun(refs[0]);                  // the same one
         QVERIFY(WindowFixture::settle(*m_window));
         QVERIFY(!m_window->bannerText().isEmpty());
         m_window->showRun(refs[1]);

@@ -7,8 +7,8 @@
 #include <QRegularExpression>
 #include <QtTest>
 
-#include "app/ui/actions.h"
-#include "widgets/key_map.h"
+#include "app/ui/shell/actions.h"
+#include "widgets/timeline/key_map.h"
 
 using namespace stagewright;
 
@@ -21,8 +21,7 @@ const char* const everywhere[] = {"Return", "Esc", "Tab", "Space", "Left", "Righ
 
 QString portable(QString word)
 {
-    static const std::pair<const char*, const char*> names[] = {{"PgDn", "PgDown"}, {"Enter", "Return"}, {"Delete", "Del"}, {"←", "Left"}, {"→", "Right"},
-                                                                {"↑", "Up"},        {"↓", "Down"},       {"−", "-"}};
+    static const std::pair<const char*, const char*> names[] = {{"PgDn", "PgDown"}, {"Enter", "Return"}, {"Delete", "Del"}, {"←", "Left"}, {"→", "Right"}, {"↑", "Up"}, {"↓", "Down"}, {"−", "-"}};
     for (const auto& [from, to] : names) word.replace(QString::fromUtf8(from), QLatin1String(to));
     return QKeySequence(word, QKeySequence::PortableText).toString(QKeySequence::PortableText);
 }

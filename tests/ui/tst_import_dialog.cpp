@@ -10,19 +10,19 @@
 #include <QStatusBar>
 #include <QTreeWidget>
 
-#include "app/ui/banner.h"
-#include "app/ui/compare_controller.h"
-#include "app/ui/edit_controller.h"
-#include "app/ui/exchange_controller.h"
-#include "app/ui/import_controller.h"
-#include "app/ui/plan_controller.h"
-#include "schedules/csv.h"
-#include "schedules/diff.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/edit/plan_controller.h"
+#include "app/ui/exchange/exchange_controller.h"
+#include "app/ui/exchange/import_controller.h"
+#include "app/ui/shell/banner.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
-#include "traces/formats/kineto_writer.h"
+#include "traces/export/kineto_writer.h"
 
 using namespace stagewright;
 
@@ -65,7 +65,10 @@ class TestImportDialog : public WindowTest {
         ImportDialog* opened = m_window->importer()->open(words);
         return QTest::qWaitFor([&] { return opened->settled(); }, 60000) ? opened : nullptr;
     }
-    bool settle() { return QTest::qWaitFor([&] { return m_window->settled() && dialog() == nullptr; }, 60000); }
+    bool settle()
+    {
+        return QTest::qWaitFor([&] { return m_window->settled() && dialog() == nullptr; }, 60000);
+    }
     // No partial file is left beside the requested one.
     QStringList remains() const { return QDir(m_fixture->dir.path()).entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot); }
     void drop(const QStringList& paths)
@@ -155,7 +158,8 @@ private slots:
                 const bool waits = op.kind == OpKind::Forward ? rank == 1 : rank == 0;
                 if (waits && !ends.contains(toText(needed))) continue;
                 const double begin = std::max(free[rank], waits ? ends[toText(needed)] + 5 : 0.0);
-                const double takes = toText(op) == "1F2" ? 800 : op.kind == OpKind::Forward ? 100 : 200;
+                const double takes = toText(op) == "1F2" ? 800 : op.kind == OpKind::Forward ? 100
+                                                                                            : 200;
                 free[rank] = ends[toText(op)] = begin + takes;
                 texts[rank] += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + QByteArray::fromStdString(toText(op)) + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(begin, 'f', 1) + ",\"dur\":" + QByteArray::number(takes, 'f', 1) + "},\n";
                 ++next[rank];

@@ -8,10 +8,10 @@
 
 #include <filesystem>
 
-#include "app/ui/banner.h"
-#include "app/ui/compare_controller.h"
-#include "app/ui/run_lanes.h"
-#include "app/ui/steps_controller.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/explain/steps_controller.h"
+#include "app/ui/runs/run_lanes.h"
+#include "app/ui/shell/banner.h"
 #include "recorded_runs.h"
 #include "window_fixture.h"
 

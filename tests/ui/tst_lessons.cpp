@@ -12,16 +12,16 @@
 #include <QPushButton>
 #include <QStackedWidget>
 
-#include "app/ui/edit_controller.h"
-#include "app/ui/lesson_controller.h"
-#include "app/ui/lesson_session.h"
-#include "schedules/registry.h"
-#include "widgets/legend.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/lessons/lesson_session.h"
+#include "schedules/library/registry.h"
+#include "small_lesson.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/score_rail.h"
-#include "small_lesson.h"
+#include "widgets/timeline/legend.h"
 #include "window_fixture.h"
 
 using namespace stagewright;

@@ -8,8 +8,8 @@
 #include <QSignalSpy>
 #include <QTreeView>
 
-#include "app/ui/command_line.h"
-#include "schedules/csv.h"
+#include "app/ui/shell/command_line.h"
+#include "schedules/text/csv.h"
 #include "tests/ui/window_fixture.h"
 
 using namespace stagewright;

@@ -8,9 +8,9 @@
 #include <QRawFont>
 #include <QSet>
 
-#include "app/ui/explorer_controller.h"
-#include "app/ui/lesson_controller.h"
-#include "app/ui/preferences_controller.h"
+#include "app/ui/explore/explorer_controller.h"
+#include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/shell/preferences_controller.h"
 #include "tests/ui/window_fixture.h"
 
 using namespace stagewright;

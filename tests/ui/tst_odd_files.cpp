@@ -6,11 +6,11 @@
 #include <QMimeData>
 #include <QPushButton>
 
-#include "app/ui/banner.h"
-#include "schedules/plan/building_block.h"
+#include "app/ui/shell/banner.h"
+#include "schedules/heuristic/building_block.h"
 #include "tests/ui/text_fit.h"
-#include "widgets/library/block_editor.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/library/block_editor.h"
 
 using namespace stagewright;
 
@@ -145,7 +145,7 @@ private slots:
         const QString path = m_fixture->file("odd.stagewright", {"gpipe"});
         rewrite(path, [&](QByteArray& bytes) {
             if (change == "newer") bytes.replace(60, 4, QByteArray("\0\0\0\x63", 4)); // user_version
-            if (change == "foreign") bytes.replace(68, 4, "ABCD");                       // application_id
+            if (change == "foreign") bytes.replace(68, 4, "ABCD");                    // application_id
             if (change == "empty") bytes.clear();
             if (change == "cut") bytes.truncate(bytes.size() / 3);
             if (change == "header") bytes.replace(0, 16, QByteArray(16, 'x'));

@@ -5,7 +5,7 @@
 #include <QApplication>
 #include <QPushButton>
 
-#include "app/ui/playback_controller.h"
+#include "app/ui/playback/playback_controller.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
 #include "window_fixture.h"

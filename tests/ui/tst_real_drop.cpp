@@ -3,11 +3,11 @@
 #include <QFileInfo>
 #include <QLineEdit>
 
-#include "app/ui/import_controller.h"
-#include "schedules/registry.h"
+#include "app/ui/exchange/import_controller.h"
+#include "schedules/library/registry.h"
 #include "tests/ui/real_input.h"
 #include "tests/ui/window_fixture.h"
-#include "traces/formats/kineto_writer.h"
+#include "traces/export/kineto_writer.h"
 
 using namespace stagewright;
 
@@ -28,7 +28,8 @@ class TestRealDrop : public QObject {
             return QTest::qWaitFor([&] {
                 said += QString::fromLocal8Bit(source.readAllStandardOutput());
                 return said.contains(word);
-            }, 30000);
+            },
+                                   30000);
         };
         if (!says(QStringLiteral("ready"))) return {};
         const auto mouse = [](const QStringList& words) { return RealInput::send(words); };
@@ -36,7 +37,7 @@ class TestRealDrop : public QObject {
         const QPoint from(1510, 100), to = onto->mapToGlobal(onto->rect().center());
         bool done = move(from) && mouse({QStringLiteral("mousedown"), QStringLiteral("1")});
         for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8); // the drag starts and enters the window
-        QTest::qWait(200); // the window answers whether it accepts them
+        QTest::qWait(200);                                                                        // the window answers whether it accepts them
         done = done && move(to + QPoint(3, 3)) && mouse({QStringLiteral("mouseup"), QStringLiteral("1")});
         if (done) says(QStringLiteral("ed\n"));
         source.kill();

@@ -7,7 +7,7 @@
 #include <QScrollArea>
 #include <QSignalSpy>
 
-#include "app/ui/lesson_controller.h"
+#include "app/ui/lessons/lesson_controller.h"
 #include "tests/ui/real_input.h"
 #include "tests/ui/small_lesson.h"
 #include "tests/ui/window_fixture.h"
@@ -302,7 +302,8 @@ private slots:
                 (void)focus(); // a window that is shown again has lost it
                 for (const char* key : {"Escape", "e", "period", "period", "ctrl+Right"}) RealInput::key(QLatin1String(key));
                 return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
-            }, 90000));
+            },
+                                    90000));
             QTest::qWait(2500); // what was still due
             edited = records().front().edited;
             QVERIFY(!(edited == records().front().original));
@@ -320,8 +321,10 @@ private slots:
             return QTest::qWaitFor([&] {
                 const QStringList now = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files);
                 return !now.isEmpty() && !now.contains(before) && !records().empty();
-            }, 4000);
-        }, 90000));
+            },
+                                   4000);
+        },
+                                90000));
         QVERIFY(records().front().edited == edited);
         program.kill();
         QVERIFY(program.waitForFinished(20000));

@@ -10,7 +10,7 @@
 
 #include "app/ui/tables/tables_controller.h"
 #include "tests/ui/window_fixture.h"
-#include "traces/formats/html_report.h"
+#include "traces/export/html_report.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/numbers.h"
 #include "widgets/tables/tables_panel.h"
@@ -63,7 +63,8 @@ private slots:
         const QString page = QString::fromStdString(*htmlReport(run));
         const QString text = QString::fromUtf8(answerOf({QStringLiteral("report"), path, QStringLiteral("--table"), QStringLiteral("all")}));
         const QJsonObject json = QJsonDocument::fromJson(answerOf({QStringLiteral("report"), path, QStringLiteral("--table"), QStringLiteral("all"), QStringLiteral("--json")}))
-                                     .object()[QStringLiteral("tables")].toObject();
+                                     .object()[QStringLiteral("tables")]
+                                     .toObject();
         QCOMPARE(panel().names()->count(), static_cast<int>(allAnalyses().size()));
         for (const AnalysisInfo* analysis : allAnalyses()) {
             const QString name = textOf(analysis->name), title = textOf(analysis->title);
@@ -94,8 +95,10 @@ private slots:
             // window
             panel().choose(name);
             QCOMPARE(panel().table() != nullptr, known);
-            if (known) QCOMPARE(panel().table()->model()->rowCount(), static_cast<int>(table.rows.size()));
-            else QVERIFY2(panel().lineText().contains(unknown.mid(1)), qPrintable(panel().lineText()));
+            if (known)
+                QCOMPARE(panel().table()->model()->rowCount(), static_cast<int>(table.rows.size()));
+            else
+                QVERIFY2(panel().lineText().contains(unknown.mid(1)), qPrintable(panel().lineText()));
             // page
             QVERIFY2(page.contains(QString::fromStdString("<summary>" + std::string(analysis->title))) || page.contains(unknown.isEmpty() ? title : unknown.left(20)), label.constData());
         }

@@ -6,11 +6,11 @@
 #include <QSpinBox>
 #include <QTableView>
 
-#include "app/ui/range_controller.h"
-#include "app/ui/rows_controller.h"
+#include "app/ui/explain/range_controller.h"
+#include "app/ui/explain/rows_controller.h"
 #include "tests/ui/window_fixture.h"
-#include "traces/simulated_run.h"
 #include "traces/report/run_report.h"
+#include "traces/run/simulated_run.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/timeline/aggregation_panel.h"
 

@@ -14,15 +14,15 @@
 #include <QUndoStack>
 #include <QWheelEvent>
 
-#include "app/ui/compare_controller.h"
-#include "app/ui/edit_autosave.h"
-#include "app/ui/edit_controller.h"
-#include "app/ui/explorer_controller.h"
-#include "app/ui/layout_controller.h"
-#include "app/ui/lesson_controller.h"
-#include "app/ui/notes_controller.h"
-#include "app/ui/search_controller.h"
-#include "app/ui/window_set.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_autosave.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/explore/explorer_controller.h"
+#include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/notes/notes_controller.h"
+#include "app/ui/search/search_controller.h"
+#include "app/ui/shell/layout_controller.h"
+#include "app/ui/shell/window_set.h"
 #include "window_fixture.h"
 
 using namespace stagewright;

@@ -1,6 +1,5 @@
 // What a new user meets first: closing during a recording, cancelling, restarting, finding, comparing a third run, predictions for a
 // split backward.
-#include <cmath>
 #include <QDir>
 #include <QLabel>
 #include <QMessageBox>
@@ -9,18 +8,19 @@
 #include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTreeView>
+#include <cmath>
 
 #include "app/costs/split_sources.h"
-#include "app/ui/banner.h"
-#include "app/ui/compare_controller.h"
-#include "app/ui/edit_controller.h"
-#include "app/ui/recovery_bar.h"
-#include "app/ui/scratch_folder.h"
-#include "app/ui/search_controller.h"
-#include "app/ui/session_controller.h"
-#include "app/ui/welcome_page.h"
-#include "app/ui/window_set.h"
-#include "schedules/edit_ops.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/search/search_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/recovery_bar.h"
+#include "app/ui/shell/scratch_folder.h"
+#include "app/ui/shell/session_controller.h"
+#include "app/ui/shell/welcome_page.h"
+#include "app/ui/shell/window_set.h"
+#include "schedules/edit/edit_ops.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"

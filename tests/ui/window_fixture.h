@@ -6,11 +6,11 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "app/ui/export_controller.h"
-#include "app/ui/main_window.h"
-#include "schedules/registry.h"
+#include "app/ui/exchange/export_controller.h"
+#include "app/ui/shell/main_window.h"
+#include "schedules/library/registry.h"
 #include "traces/report/run_report.h"
-#include "traces/simulated_run.h"
+#include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright {

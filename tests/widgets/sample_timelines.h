@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright::samples {

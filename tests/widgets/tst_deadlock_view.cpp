@@ -4,9 +4,9 @@
 #include <QSignalSpy>
 #include <QtTest>
 
-#include "schedules/lower.h"
-#include "schedules/registry.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
 #include "widgets/deadlock/deadlock_dialog.h"
 #include "widgets/deadlock/deadlock_view.h"
 

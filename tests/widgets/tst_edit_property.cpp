@@ -4,10 +4,10 @@
 
 #include <QtTest>
 
-#include "schedules/edit_pattern.h"
-#include "schedules/edit_timing.h"
-#include "schedules/recompute.h"
-#include "schedules/registry.h"
+#include "schedules/edit/edit_pattern.h"
+#include "schedules/edit/edit_timing.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/recompute.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/text_sync.h"
 

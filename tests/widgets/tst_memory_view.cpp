@@ -252,8 +252,7 @@ std::shared_ptr<const Timeline> withMemory(const std::vector<Change>& changes, N
 
 void TestMemoryView::holdersSinceWhen()
 {
-    const auto timeline = withMemory({{10, 100, MemoryCategory::Activations, 0}, {20, 50, MemoryCategory::Activations, 1}, {30, -100, MemoryCategory::Activations, 0},
-                                      {40, 70, MemoryCategory::Activations, 0}, {45, 5, MemoryCategory::Weights, -1}, {50, -20, MemoryCategory::Activations, 1}});
+    const auto timeline = withMemory({{10, 100, MemoryCategory::Activations, 0}, {20, 50, MemoryCategory::Activations, 1}, {30, -100, MemoryCategory::Activations, 0}, {40, 70, MemoryCategory::Activations, 0}, {45, 5, MemoryCategory::Weights, -1}, {50, -20, MemoryCategory::Activations, 1}});
     std::vector<bool> shown(memoryCategoryCount, false);
     shown[static_cast<std::size_t>(MemoryCategory::Activations)] = true;
     const Holdings holdings(*timeline, 0, shown);

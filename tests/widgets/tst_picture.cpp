@@ -9,7 +9,7 @@
 
 #include "sample_timelines.h"
 #include "widgets/export/export_dialog.h"
-#include "widgets/legend.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
@@ -32,8 +32,7 @@ class TestPicture : public QObject {
         c.parts.push_back({PicturePart::Role::View, QStringLiteral("Timeline"), [view](double) { return view->contentHeight(); }, true,
                            [view](QPainter& p, const QRectF& r, const PaintRequest& q) { view->paintTo(p, r, q.theme, PaintedMarks{false, q.selection, q.notes}); },
                            view->visibleSlices()});
-        c.parts.push_back({PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false,
-                           [legend](QPainter& p, const QRectF& r, const PaintRequest& q) { legend->paintTo(p, r, q.theme); }, 0});
+        c.parts.push_back({PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false, [legend](QPainter& p, const QRectF& r, const PaintRequest& q) { legend->paintTo(p, r, q.theme); }, 0});
         return c;
     }
 

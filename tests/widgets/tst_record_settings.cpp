@@ -92,9 +92,7 @@ private slots:
         run.info.steps = 5;
         run.info.warmupSteps = 2;
         run.info.clock = "virtual";
-        run.configuration = {{"model", "layers=4,hidden=32,heads=2,seq=16,vocabulary=256"}, {"microbatch_size", "3"}, {"seed", "17"},
-                             {"optimizer", "sgd, learning rate 0.05, momentum 0.9, weight decay 0"}, {"stage_layers", "3,1"},
-                             {"link", "50000 ns, 1000000 bytes/s"}, {"data", "built-in"}};
+        run.configuration = {{"model", "layers=4,hidden=32,heads=2,seq=16,vocabulary=256"}, {"microbatch_size", "3"}, {"seed", "17"}, {"optimizer", "sgd, learning rate 0.05, momentum 0.9, weight decay 0"}, {"stage_layers", "3,1"}, {"link", "50000 ns, 1000000 bytes/s"}, {"data", "built-in"}};
         const RecordSettings s = settingsOf(run);
         QCOMPARE(s.layers, 4);
         QCOMPARE(s.hidden, 32);

@@ -2,9 +2,9 @@
 #include <QSignalSpy>
 #include <QtTest>
 
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
 #include "schedules/timeline/timeline_of.h"
-#include "schedules/variants.h"
-#include "schedules/registry.h"
 #include "widgets/edit/schedule_editor.h"
 
 using namespace stagewright;

@@ -3,8 +3,8 @@
 #include <QSignalSpy>
 #include <QtTest>
 
-#include "schedules/csv.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 #include "widgets/edit/edit_record.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/edit/text_sync.h"

@@ -3,7 +3,7 @@
 #include <QtTest>
 
 #include "sample_timelines.h"
-#include "widgets/legend.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/slice_painter.h"
 #include "widgets/timeline/timeline_view.h"
 

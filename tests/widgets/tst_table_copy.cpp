@@ -10,7 +10,7 @@
 
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/table_copy.h"
 
 using namespace stagewright;

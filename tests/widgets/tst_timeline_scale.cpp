@@ -300,8 +300,7 @@ void TestTimelineScale::pansMovePixels()
         for (int y = 0; y < fresh.height(); ++y)
             for (int x = 0; x < fresh.width(); ++x)
                 if (canvas.image.pixel(x, y) != fresh.pixel(x, y))
-                    QFAIL(qPrintable(QStringLiteral("pan by %1, pixel %2, %3: %4 moved, %5 fresh").arg(by).arg(x).arg(y)
-                                         .arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
+                    QFAIL(qPrintable(QStringLiteral("pan by %1, pixel %2, %3: %4 moved, %5 fresh").arg(by).arg(x).arg(y).arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
     }
     if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved))); // zoomed in, wide slices make moving useless
 }

@@ -7,7 +7,7 @@
 
 #include "sample_timelines.h"
 #include "widgets/hover_card.h"
-#include "widgets/legend.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/slice_painter.h"
 #include "widgets/timeline/timeline_view.h"
 

@@ -8,7 +8,7 @@
 #include <QSpinBox>
 #include <QtTest>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/what_if_panel.h"
 
@@ -21,7 +21,11 @@ struct Asked {
     CostModel costs = CostModel::uniform(schedule);
     WhatIfPanel panel;
     Asked() { panel.setSchedule(schedule, costs); }
-    template <typename Field> Field* field(const char* name) { return panel.findChild<Field*>(QString::fromLatin1(name)); }
+    template <typename Field>
+    Field* field(const char* name)
+    {
+        return panel.findChild<Field*>(QString::fromLatin1(name));
+    }
     std::string text() const { return toText(*panel.question()); }
 };
 

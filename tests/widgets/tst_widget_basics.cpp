@@ -5,10 +5,10 @@
 #include <QSignalSpy>
 #include <QTest>
 
-#include "widgets/key_map.h"
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/key_map.h"
+#include "widgets/timeline/view_state.h"
 
 using namespace stagewright;
 

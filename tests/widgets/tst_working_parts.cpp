@@ -1,7 +1,7 @@
 // The parts of search, palette, console and notes: fuzzy matching, ranking, queries and their rows, the language of the search field,
 // completion; every model under Qt's own tester.
-#include <QAbstractItemModelTester>
 #include <QAbstractButton>
+#include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -13,8 +13,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "schedules/registry.h"
-#include "traces/simulated_run.h"
+#include "schedules/library/registry.h"
+#include "traces/run/simulated_run.h"
 #include "widgets/console/sql_console.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/palette/command_palette.h"

@@ -34,7 +34,9 @@ const AnalysisInfo* findAnalysis(std::string_view name)
 
 std::string_view AnalysisColumn::unit() const
 {
-    return kind == ColumnKind::Time ? "ns" : kind == ColumnKind::Size ? "bytes" : kind == ColumnKind::Share ? "fraction" : "";
+    return kind == ColumnKind::Time ? "ns" : kind == ColumnKind::Size ? "bytes"
+                                         : kind == ColumnKind::Share  ? "fraction"
+                                                                      : "";
 }
 
 std::string unknownWithoutSpans(const Run& run)

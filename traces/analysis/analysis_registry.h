@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -19,7 +19,7 @@ enum class ColumnKind {
     Whole, // a rank, stage or position: a number that is not added up
     Count,
     Time,  // in ns of the timeline, which counts rank shares in them where timeUnit() > 1
-    Size, // likewise in bytes, with memoryUnit()
+    Size,  // likewise in bytes, with memoryUnit()
     Share, // 1 is 100 %
     Real,
 };
@@ -27,15 +27,15 @@ struct AnalysisColumn {
     std::string key;   // "idle_ns"
     std::string title; // "Idle"
     ColumnKind kind = ColumnKind::Text;
-    std::string meaning = {}; // one sentence; may be empty
+    std::string meaning = {};      // one sentence; may be empty
     std::string_view unit() const; // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
 };
 using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
 
 struct AnalysisRows {
     std::vector<std::vector<AnalysisCell>> rows; // each as long as the columns
-    std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
-    std::string sentence;    // what it comes to, below the table; may be empty
+    std::vector<SpanId> ops;                     // by row the span it is about, or noSpan; empty: rows are about none
+    std::string sentence;                        // what it comes to, below the table; may be empty
 };
 
 struct AnalysisInfo {
@@ -48,7 +48,7 @@ struct AnalysisInfo {
     Result<AnalysisRows> (*rows)(const Run& run, int step);
 };
 
-std::span<const AnalysisInfo* const> allAnalyses(); // in the order of analyses.def
+std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def
 const AnalysisInfo* findAnalysis(std::string_view name); // nullptr: unknown
 
 // unknown() of analyses that need nothing but spans, or messages.

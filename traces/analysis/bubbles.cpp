@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
-#include "traces/analysis/memory.h"
-#include "traces/analysis/quantity.h"
-#include "traces/analysis/step_graph.h"
-#include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/run_facts.h"
+#include "traces/analysis/memory.h"
+#include "traces/run/quantity.h"
+#include "traces/run/run_facts.h"
+#include "traces/step/step_graph.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -306,8 +306,10 @@ private:
         add(gaps, reload, hoist, IdleCause::ReloadWait, next, input.reload);
         add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
         addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) {
-            if (idle.apart == noSpan) add(gaps, start, end, IdleCause::Launch, next);
-            else add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
+            if (idle.apart == noSpan)
+                add(gaps, start, end, IdleCause::Launch, next);
+            else
+                add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
         });
     }
 
@@ -444,8 +446,8 @@ private:
     MemoryRoom m_room;
     RankBubbles m_result;
     std::vector<Idle> m_idle;
-    std::vector<Candidate> m_freeing;         // ops that take no activation memory
-    std::vector<Candidate> m_holding;         // ops that do
+    std::vector<Candidate> m_freeing; // ops that take no activation memory
+    std::vector<Candidate> m_holding; // ops that do
     std::size_t m_next = 0;
 };
 
@@ -539,8 +541,7 @@ namespace {
 
 std::vector<AnalysisColumn> bubbleColumns()
 {
-    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}, {"busy_ns", "Busy", ColumnKind::Time},
-                                        {"apart_ns", "Optimizer and collectives", ColumnKind::Time}, {"idle_ns", "Idle", ColumnKind::Time}};
+    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}, {"busy_ns", "Busy", ColumnKind::Time}, {"apart_ns", "Optimizer and collectives", ColumnKind::Time}, {"idle_ns", "Idle", ColumnKind::Time}};
     for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
         const auto which = static_cast<IdleCause>(cause);
         columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), ColumnKind::Time, std::string(meaningOf(which))});

@@ -12,28 +12,28 @@
 
 #include "schedules/base/result.h"
 #include "schedules/timeline/timeline.h"
-#include "traces/analysis/slow_ranks.h"
+#include "traces/step/slow_ranks.h"
 
 namespace stagewright {
 
 enum class IdleCause : std::uint8_t {
-    Warmup,     // before the rank's first busy span
-    Drain,      // after the rank's last busy span
-    Dependency, // the input's producer had not finished
-    Transfer,   // produced, still in transit
-    PeerWait,   // the peer had not posted its side
-    HeadOfLine, // another message went first on the link
-    Memory,     // another op was ready, but would have exceeded the memory cap
-    Order,      // another op was ready, but the schedule orders it later; also fillers
-    Imbalance,  // the producer came late because a stage costs more than the average stage
-    Straggler,  // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work
+    Warmup,        // before the rank's first busy span
+    Drain,         // after the rank's last busy span
+    Dependency,    // the input's producer had not finished
+    Transfer,      // produced, still in transit
+    PeerWait,      // the peer had not posted its side
+    HeadOfLine,    // another message went first on the link
+    Memory,        // another op was ready, but would have exceeded the memory cap
+    Order,         // another op was ready, but the schedule orders it later; also fillers
+    Imbalance,     // the producer came late because a stage costs more than the average stage
+    Straggler,     // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work
     RecomputeWait, // a recomputation was delayed until the gradient came, although its input was there
     ReloadWait,    // offloaded activations were still being reloaded
-    Launch, // everything was ready, but the op had not started: runtime overhead
+    Launch,        // everything was ready, but the op had not started: runtime overhead
 };
 inline constexpr std::size_t idleCauseCount = 13;
-std::string_view toText(IdleCause cause);  // "warmup", "drain" … the JSON keys
-std::string_view titleOf(IdleCause cause); // "Warm-up", "Waiting for input"
+std::string_view toText(IdleCause cause);    // "warmup", "drain" … the JSON keys
+std::string_view titleOf(IdleCause cause);   // "Warm-up", "Waiting for input"
 std::string_view meaningOf(IdleCause cause); // one sentence
 
 using IdleByCause = std::array<Nanos, idleCauseCount>;
@@ -44,14 +44,14 @@ struct Gap {
     Nanos start = 0;
     Nanos end = 0;
     IdleCause cause = IdleCause::Dependency;
-    SpanId next = noSpan;   // the span that ends the wait; noSpan in the drain
+    SpanId next = noSpan; // the span that ends the wait; noSpan in the drain
     // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler: the op that takes too long;
     // ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it; Order, Memory: see readyOp
     SpanId blamed = noSpan;
-    Op readyOp;             // Order, Memory: the op that could have run
+    Op readyOp; // Order, Memory: the op that could have run
     bool hasReadyOp = false;
-    double rankFactor = 0;  // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
-    SpanId wait = noSpan;   // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
+    double rankFactor = 0; // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
+    SpanId wait = noSpan;  // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
 };
 
 struct RankBubbles {
@@ -74,7 +74,7 @@ struct BubbleReport {
     Nanos idle = 0;
     IdleByCause byCause{};
     std::vector<RankBubbles> ranks;
-    std::vector<Gap> gaps; // by rank, start
+    std::vector<Gap> gaps;              // by rank, start
     std::vector<RankSlowness> slowness; // by rank, in the step's medians; empty in an empty report
 
     Nanos makespan() const { return windowEnd - windowBegin; }

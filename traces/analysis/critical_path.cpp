@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -64,8 +64,7 @@ namespace {
 
 std::vector<AnalysisColumn> criticalPathColumns()
 {
-    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"duration_ns", "Duration", ColumnKind::Time},
-            {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the previous op on the path."}};
+    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"duration_ns", "Duration", ColumnKind::Time}, {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the previous op on the path."}};
 }
 
 Result<AnalysisRows> criticalPathRows(const Run& run, int step)

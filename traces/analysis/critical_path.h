@@ -10,7 +10,7 @@ namespace stagewright {
 
 struct CriticalLink {
     SpanId span = noSpan;
-    Nanos waitBefore = 0; // between the predecessor's end and this start: transfer and launch
+    Nanos waitBefore = 0;     // between the predecessor's end and this start: transfer and launch
     bool crossesRank = false; // the predecessor ran on another rank
 };
 

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 
@@ -101,7 +101,7 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
         const bool culprit = slot.first == gap.blamed || slot.second == gap.blamed;
         if (culprit && gap.cause == IdleCause::Straggler) {
             chain.back().why += gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than other ranks for the same work", slot.rank)
-                                          : std::string("; it takes longer than the median of its kind");
+                                                   : std::string("; it takes longer than the median of its kind");
             break;
         }
         if (culprit && gap.cause == IdleCause::Imbalance) {

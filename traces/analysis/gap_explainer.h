@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "traces/analysis/bubbles.h"
-#include "traces/analysis/step_graph.h"
+#include "traces/step/step_graph.h"
 
 namespace stagewright {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 
 namespace stagewright {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -50,7 +50,7 @@ struct LaunchGapReport {
 
 Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
 
-bool hasKernels(const Timeline& timeline); // spans on the lanes Kernel or Copy
+bool hasKernels(const Timeline& timeline);         // spans on the lanes Kernel or Copy
 std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);

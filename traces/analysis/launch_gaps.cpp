@@ -6,7 +6,7 @@
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "schedules/messages.h"
-#include "schedules/perturb.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/messages/messages.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/levers.h"
-#include "traces/analysis/step_ops.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/fit/residuals.h"
-#include "traces/run_facts.h"
+#include "traces/run/run_facts.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

@@ -9,19 +9,19 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/edit_timing.h"
-#include "schedules/kinds.h"
-#include "schedules/messages.h"
+#include "schedules/edit/edit_timing.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/kinds.h"
 #include "schedules/plan/plan.h"
-#include "schedules/simulate.h"
-#include "traces/analysis/slow_ranks.h"
+#include "traces/step/slow_ranks.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr double least = 1.02;               // a rank, link or delay this far above the others gets a row of its own
-constexpr std::size_t mostOfAKind = 8;       // ranks, links or delays with a row
+constexpr double least = 1.02;                // a rank, link or delay this far above the others gets a row of its own
+constexpr std::size_t mostOfAKind = 8;        // ranks, links or delays with a row
 constexpr std::int64_t mostPlannedOps = 4096; // ranks × microbatches of a plan without a cap
 
 Nanos lowerMedian(std::vector<Nanos> values)
@@ -368,9 +368,12 @@ private:
         request.microbatches = schedule.microbatches;
         request.costs = m_subject.costs;
         request.seconds = 0;
-        if (schedule.stages == schedule.ranks && schedule.placement == Placement::loop(schedule.ranks, schedule.stages)) request.chunks = 1;
-        else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks)) request.chunks = 2;
-        else return fail(ErrorCode::Usage, fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
+        if (schedule.stages == schedule.ranks && schedule.placement == Placement::loop(schedule.ranks, schedule.stages))
+            request.chunks = 1;
+        else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks))
+            request.chunks = 2;
+        else
+            return fail(ErrorCode::Usage, fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
         if (schedule.weights != WeightRule::Synchronous) return fail(ErrorCode::Usage, "the planner does not support asynchronous schedules");
         if (static_cast<std::int64_t>(schedule.ranks) * schedule.microbatches > mostPlannedOps)
             return fail(ErrorCode::Usage, fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks, schedule.microbatches),

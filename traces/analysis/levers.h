@@ -10,21 +10,21 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/channels.h"
-#include "schedules/cost_model.h"
-#include "schedules/lower.h"
-#include "schedules/schedule.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
 // A rank that took longer than usual in one step.
 struct SlowStep {
     int rank = 0;
-    int step = 0;           // from 0
-    double factor = 1;      // > 1, against the rank's other steps
-    bool inCosts = false;   // the costs are from that step itself
+    int step = 0;         // from 0
+    double factor = 1;    // > 1, against the rank's other steps
+    bool inCosts = false; // the costs are from that step itself
 };
 
 // What is simulated.
@@ -59,9 +59,9 @@ enum class LeverKind : std::uint8_t {
 
 struct Lever {
     LeverKind kind = LeverKind::Order;
-    std::string name;   // the JSON key: "rank:2", "link:0-1", "transient:1@4" (step from 1)
-    std::string title;  // "rank 2 as fast as the others"
-    int step = -1;      // Transient: the step it is about, from 0
+    std::string name;              // the JSON key: "rank:2", "link:0-1", "transient:1@4" (step from 1)
+    std::string title;             // "rank 2 as fast as the others"
+    int step = -1;                 // Transient: the step it is about, from 0
     std::optional<Nanos> makespan; // with the lever; empty: it can't be simulated
     Nanos gain = 0;                // the simulated step − makespan; negative: it would take longer
     Bytes peak = 0;                // largest activations of a rank then
@@ -70,8 +70,8 @@ struct Lever {
 
 struct LeverTable {
     int step = 0;
-    Nanos measured = 0;              // the recorded step
-    std::optional<Nanos> simulated;  // with the run's costs: the reference of gains; empty: see reason
+    Nanos measured = 0;             // the recorded step
+    std::optional<Nanos> simulated; // with the run's costs: the reference of gains; empty: see reason
     std::string reason;
     // All that apply, largest gain first; among equals the more specific first; then those of other steps, by gain; unknown ones last.
     std::vector<Lever> levers;

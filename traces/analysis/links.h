@@ -13,9 +13,9 @@ struct LinkOverlap {
     int from = 0; // ranks
     int to = 0;
     std::int64_t messages = 0;
-    Nanos sendWait = 0;    // sum over messages: posted by the sender until the receiver is there too and the channel is free
-    Nanos receiveWait = 0; // posted by the receiver until the transfer starts
-    Nanos transfer = 0;    // from then until it has arrived
+    Nanos sendWait = 0;          // sum over messages: posted by the sender until the receiver is there too and the channel is free
+    Nanos receiveWait = 0;       // posted by the receiver until the transfer starts
+    Nanos transfer = 0;          // from then until it has arrived
     Nanos coveredBySender = 0;   // part of transfer in which the sender computes
     Nanos coveredByReceiver = 0; // … the receiver computes
     Nanos exposed() const { return transfer - coveredByReceiver; }

@@ -4,7 +4,7 @@
 
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
-#include "traces/analysis/step_ops.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/quantity.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/fit/residuals.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright::analyses {
 

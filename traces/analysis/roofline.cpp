@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/step_ops.h"
-#include "traces/run_facts.h"
+#include "traces/run/run_facts.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -109,8 +109,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
     shape.samples = numberAfter("b=" + configured(run, "microbatch_size"), "b", 0);
     const std::vector<int> layers = numbers(configured(run, "stage_layers"));
     if (shape.hidden <= 0 || shape.sequence <= 0 || shape.samples <= 0 || layers.empty())
-        return fail(ErrorCode::Usage, fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'", model,
-                                                  configured(run, "microbatch_size"), configured(run, "stage_layers")),
+        return fail(ErrorCode::Usage, fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'", model, configured(run, "microbatch_size"), configured(run, "stage_layers")),
                     "only runs that trained a model have a roofline");
     const double elementBytes = configured(run, "precision") == "bf16" ? 2 : 4;
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "schedules/analytic_costs.h"
-#include "traces/run.h"
+#include "schedules/model/analytic_costs.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

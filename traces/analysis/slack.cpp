@@ -1,7 +1,7 @@
 #include "traces/analysis/slack.h"
 
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/step_graph.h"
+#include "traces/step/step_graph.h"
 
 namespace stagewright {
 
@@ -26,8 +26,7 @@ namespace {
 
 std::vector<AnalysisColumn> slackColumns()
 {
-    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time},
-            {"slack_ns", "Slack", ColumnKind::Time, "How much later the op could have started without the step taking longer."}};
+    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"slack_ns", "Slack", ColumnKind::Time, "How much later the op could have started without the step taking longer."}};
 }
 
 Result<AnalysisRows> slackRows(const Run& run, int step)

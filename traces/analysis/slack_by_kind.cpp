@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/slack.h"
 

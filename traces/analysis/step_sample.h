@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

@@ -4,11 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "traces/analysis/step_ops.h"
 #include "traces/compare/compare.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
-
 
 class Alignment {
 public:

@@ -10,7 +10,7 @@
 #include "traces/analysis/memory.h"
 #include "traces/compare/alignment.h"
 #include "traces/compare/why.h"
-#include "traces/run_facts.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 

@@ -12,7 +12,7 @@
 #include "traces/compare/ledger.h"
 #include "traces/compare/step_noise.h"
 #include "traces/report/run_report.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -32,7 +32,7 @@ struct OpDelta {
     SpanId b = noSpan;
     Nanos startDelta = 0; // relative to each step's window begin
     Nanos durationDelta = 0;
-    NoiseVerdict start{};    // whether it exceeds the op's spread between steps
+    NoiseVerdict start{}; // whether it exceeds the op's spread between steps
     NoiseVerdict duration{};
 
     bool inBoth() const { return a != noSpan && b != noSpan; }
@@ -74,13 +74,13 @@ struct Comparison {
     ChangeSplit change;
     PathLedger ledgerA;
     PathLedger ledgerB;
-    std::vector<LadderRung> ladder; // empty if there is none
-    std::string noLadder;           // the reason then
-    std::vector<OpDelta> ops;       // largest |startDelta| first
+    std::vector<LadderRung> ladder;            // empty if there is none
+    std::string noLadder;                      // the reason then
+    std::vector<OpDelta> ops;                  // largest |startDelta| first
     std::shared_ptr<const OpHistory> historyA; // null: fewer than two measured steps, or too many ops
     std::shared_ptr<const OpHistory> historyB;
-    std::string headline;           // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
-    std::vector<std::string> why;   // sentences, the most important first
+    std::string headline;         // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
+    std::vector<std::string> why; // sentences, the most important first
 };
 
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "schedules/edit_ops.h"
-#include "schedules/kinds.h"
-#include "schedules/simulate.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/model/kinds.h"
 #include "traces/fit/fit_costs.h"
 
 namespace stagewright {

@@ -7,18 +7,25 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
-enum class RungKind { Start, Split, Place, Order, Placement, Wire, Costs, Rest };
+enum class RungKind { Start,
+                      Split,
+                      Place,
+                      Order,
+                      Placement,
+                      Wire,
+                      Costs,
+                      Rest };
 
 struct LadderRung {
     RungKind kind = RungKind::Start;
     std::string title;  // "the backward is split into I and W"
     Nanos makespan = 0; // after it: A's measured one plus the changes so far
     Nanos change = 0;
-    Bytes peak = 0;     // largest activation peak of any rank, simulated
+    Bytes peak = 0; // largest activation peak of any rank, simulated
 };
 std::string_view toText(RungKind kind); // "start", "split" … the JSON keys
 

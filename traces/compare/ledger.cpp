@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/critical_path.h"
 
 namespace stagewright {
@@ -27,7 +27,9 @@ constexpr ClassWords words[pathClassCount] = {
     {"launch", "Launch", "Everything was ready, but the op had not started."},
 };
 
-enum class By : std::uint8_t { Begin, Rank, Input };
+enum class By : std::uint8_t { Begin,
+                               Rank,
+                               Input };
 
 struct Step {
     SpanId from = noSpan;
@@ -255,7 +257,10 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
             const auto inputs = ops.inputs(path[i + 1].span);
             needed = std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.from == link.span; });
         }
-        add(!needed ? PathClass::Order : i < first ? PathClass::Fill : i > last ? PathClass::Return : PathClass::Detour, usual);
+        add(!needed ? PathClass::Order : i < first ? PathClass::Fill
+                                     : i > last    ? PathClass::Return
+                                                   : PathClass::Detour,
+            usual);
     }
     return ledger;
 }

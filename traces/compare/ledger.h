@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/analysis/step_ops.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "traces/analysis/quantity.h"
 #include "traces/fit/fit_costs.h"
-#include "traces/simulated_run.h"
+#include "traces/run/quantity.h"
+#include "traces/run/simulated_run.h"
 
 namespace stagewright {
 

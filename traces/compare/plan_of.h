@@ -7,7 +7,7 @@
 
 #include "schedules/base/result.h"
 #include "traces/compare/compare.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

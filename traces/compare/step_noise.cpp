@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "traces/analysis/step_ops.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -18,7 +18,7 @@ struct StepSample {
     Nanos median = 0; // for an even number the lower of the two in the middle
     Nanos mad = 0;    // median of |value − median|
     Nanos least = 0;
-    Nanos low = 0;    // quartiles: the values at (count − 1) / 4 and 3 (count − 1) / 4 of the sorted ones
+    Nanos low = 0; // quartiles: the values at (count − 1) / 4 and 3 (count − 1) / 4 of the sorted ones
     Nanos high = 0;
     Nanos most = 0;
     double sigma = 0; // 1.4826 × mad; if that is 0 and the values differ, 1.2533 × mean of |value − median|

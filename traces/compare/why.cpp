@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/memory.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 
@@ -232,7 +232,8 @@ private:
             int now = 0;
             for (const SpanId id : ops.busy(rank)) {
                 const OpKind kind = timeline.spans()[id].op.kind;
-                now = kind == OpKind::WeightGrad ? now + 1 : kind == OpKind::InputGrad || kind == OpKind::Backward ? 0 : now;
+                now = kind == OpKind::WeightGrad ? now + 1 : kind == OpKind::InputGrad || kind == OpKind::Backward ? 0
+                                                                                                                   : now;
             }
             late += now;
         }
@@ -409,7 +410,7 @@ private:
         } else {
             const auto gone = m_alignment.putOff(change.a);
             if (!gone.empty()) return fmt::format("{} no longer {} the wait, B runs {} later", names(gone, false), gone.size() > 1 ? "fill" : "fills",
-                                   gone.size() > 1 ? "them" : "it");
+                                                  gone.size() > 1 ? "them" : "it");
         }
         // the input that came last
         const bool less = change.delta() < 0;
@@ -486,7 +487,9 @@ private:
         for (const std::size_t rank : changed)
             words.push_back(fmt::format("on rank {} from {} to {}", rank, formatBytes(a[rank], m_a.memoryUnit()),
                                         formatBytes(b[rank], m_a.memoryUnit())));
-        m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose" : "fell", list(words, 4)));
+        m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose"
+                                                                                                  : "fell",
+                                          list(words, 4)));
     }
 
     // A run that changes the mathematics is more than a change of speed.

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "schedules/base/result.h"
-#include "schedules/cost_model.h"
-#include "traces/run.h"
+#include "schedules/model/cost_model.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

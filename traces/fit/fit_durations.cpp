@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "schedules/kinds.h"
-#include "traces/analysis/step_ops.h"
+#include "schedules/model/kinds.h"
 #include "traces/fit/median.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -32,10 +32,10 @@ struct Whole {
 
 struct Samples {
     std::vector<Whole> whole;
-    std::vector<Nanos> counted;                   // by microbatch
-    std::map<int, std::vector<Nanos>> slices;     // by slice
-    std::map<int, std::vector<Nanos>> halves;     // 1, 2
-    std::vector<Nanos> parted;                    // of pairs, by processor time; as of a whole op
+    std::vector<Nanos> counted;               // by microbatch
+    std::map<int, std::vector<Nanos>> slices; // by slice
+    std::map<int, std::vector<Nanos>> halves; // 1, 2
+    std::vector<Nanos> parted;                // of pairs, by processor time; as of a whole op
 };
 
 struct Pair {
@@ -111,10 +111,14 @@ private:
     void add(const Op& op, int rank, Nanos duration)
     {
         Samples& samples = m_samples[keyOf(op, rank)];
-        if (isWhole(op)) samples.whole.push_back({op.microbatch, duration});
-        else if (op.slice >= 0 && op.half == 0 && op.count == 1) samples.slices[op.slice].push_back(duration);
-        else if (op.half != 0 && op.slice < 0 && op.count == 1) samples.halves[op.half].push_back(duration);
-        else samples.counted.push_back(asWhole(op, static_cast<double>(duration)));
+        if (isWhole(op))
+            samples.whole.push_back({op.microbatch, duration});
+        else if (op.slice >= 0 && op.half == 0 && op.count == 1)
+            samples.slices[op.slice].push_back(duration);
+        else if (op.half != 0 && op.slice < 0 && op.count == 1)
+            samples.halves[op.half].push_back(duration);
+        else
+            samples.counted.push_back(asWhole(op, static_cast<double>(duration)));
     }
 
     void addPair(const Track& track, std::size_t first)

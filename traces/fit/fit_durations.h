@@ -20,10 +20,10 @@ struct FittedPair {
 };
 
 struct FittedDurations {
-    std::map<std::tuple<OpKind, int, int>, Nanos> whole; // (kind, stage, rank)
+    std::map<std::tuple<OpKind, int, int>, Nanos> whole;        // (kind, stage, rank)
     std::map<std::tuple<OpKind, int, int>, Nanos> ofMicrobatch; // (kind, stage, microbatch), where it differs
-    std::vector<FittedPair> pairs; // if both ops are also known alone and their interval is not the sum of both
-    double jitter = 0; // σ of the logarithm of whole, unpaired ops' durations around their median
+    std::vector<FittedPair> pairs;                              // if both ops are also known alone and their interval is not the sum of both
+    double jitter = 0;                                          // σ of the logarithm of whole, unpaired ops' durations around their median
     // CostModel::sliceStarts: the schedule's if its lengths explain the times of the slices to the nanosecond, else the
     // measured ones, over all ops. Empty: no op of a slice.
     std::vector<std::int64_t> sliceStarts;

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "schedules/simulate.h"
-#include "traces/analysis/step_ops.h"
+#include "schedules/execute/simulate.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 

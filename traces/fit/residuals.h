@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/cost_model.h"
-#include "traces/run.h"
+#include "schedules/model/cost_model.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -15,9 +15,9 @@ struct OpResiduals {
     int stage = 0;
     int rank = 0;
     std::int64_t count = 0;
-    Nanos predicted = 0;   // median of the predictions: ops may be parts of unequal length
-    Nanos measured = 0;    // median
-    Nanos residual = 0;    // median; 0 if the costs are fitted from this run
+    Nanos predicted = 0;    // median of the predictions: ops may be parts of unequal length
+    Nanos measured = 0;     // median
+    Nanos residual = 0;     // median; 0 if the costs are fitted from this run
     Nanos percentile95 = 0; // of |residual|
     SpanId worst = noSpan;  // largest |residual|
     Nanos worstResidual = 0;

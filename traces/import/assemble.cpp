@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "traces/analysis/quantity.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/import/clock_alignment.h"
 #include "traces/import/run_timeline.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -7,9 +7,9 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
-#include "traces/import/foreign_trace.h"
-#include "traces/import/import_options.h"
-#include "traces/run.h"
+#include "traces/foreign/foreign_trace.h"
+#include "traces/foreign/import_options.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -24,12 +24,12 @@ struct ImportedRun {
     Nanos clockError = -1;          // −1: not known
     std::int64_t events = 0;
     std::int64_t ops = 0;
-    std::int64_t kernels = 0;       // device spans
+    std::int64_t kernels = 0; // device spans
     std::int64_t kernelsUnderOps = 0;
     std::int64_t kernelsUnderRanges = 0; // launched within a named range, an op or another
-    std::int64_t messages = 0;      // sends with their receive
+    std::int64_t messages = 0;           // sends with their receive
     std::int64_t unpaired = 0;
-    std::int64_t collectives = 0;   // of two ranks or more
+    std::int64_t collectives = 0; // of two ranks or more
     std::int64_t damaged = 0;
     std::vector<std::pair<std::string, std::int64_t>> leftOut;
     std::vector<std::string> notes; // sentences; also the run's note

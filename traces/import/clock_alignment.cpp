@@ -53,9 +53,12 @@ ClockAlignment ClockBounds::align(std::size_t ranks) const
             const auto r = static_cast<std::size_t>(rank);
             if (placed[r]) continue;
             Nanos by = 0;
-            if (least > 0 || most < 0) by = least <= -far ? most : most >= far ? least : least + (most - least) / 2;
-            if (least > most) out.contradiction = std::max(out.contradiction, least - most);
-            else if (least > -far && most < far) out.error = std::max({out.error, most - by, by - least});
+            if (least > 0 || most < 0) by = least <= -far ? most : most >= far ? least
+                                                                               : least + (most - least) / 2;
+            if (least > most)
+                out.contradiction = std::max(out.contradiction, least - most);
+            else if (least > -far && most < far)
+                out.error = std::max({out.error, most - by, by - least});
             ahead[r] = ahead[static_cast<std::size_t>(from)] + by;
             out.correction[r] = -ahead[r];
             out.corrected += ahead[r] != 0 ? 1 : 0;

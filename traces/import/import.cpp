@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "traces/formats/format_registry.h"
-#include "traces/import/byte_source.h"
-#include "traces/import/export_groups.h"
-#include "traces/simulated_run.h"
+#include "traces/foreign/byte_source.h"
+#include "traces/foreign/export_groups.h"
+#include "traces/format/format_registry.h"
+#include "traces/run/simulated_run.h"
 
 namespace stagewright {
 
@@ -71,8 +71,10 @@ std::string jobOf(const std::string& file)
     for (std::size_t i = 0; i < name.size();) {
         std::size_t end = i;
         while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
-        if (end - i >= 9) out += '#';
-        else out += name.substr(i, std::max<std::size_t>(1, end - i));
+        if (end - i >= 9)
+            out += '#';
+        else
+            out += name.substr(i, std::max<std::size_t>(1, end - i));
         i = std::max(end, i + 1);
     }
     return folder + '/' + out;
@@ -162,8 +164,10 @@ private:
             one.stop = m_progress.stop;
             one.report = [this, i](std::string_view, std::int64_t done, std::int64_t) { tell(i, done); };
             auto content = readOne(m_files[i], m_options, one, m_results[i].format);
-            if (content) m_results[i].content = std::move(*content);
-            else m_results[i].error = std::move(content.error());
+            if (content)
+                m_results[i].content = std::move(*content);
+            else
+                m_results[i].error = std::move(content.error());
             tell(i, m_sizes[i]);
         }
     }
@@ -239,9 +243,12 @@ Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
     for (const std::string& word : words) {
         std::error_code failed;
         std::vector<std::string> found;
-        if (fs::is_directory(word, failed)) found = filesIn(word);
-        else if (!fs::exists(word, failed) && isGlob(word)) found = globbed(word);
-        else found = {word};
+        if (fs::is_directory(word, failed))
+            found = filesIn(word);
+        else if (!fs::exists(word, failed) && isGlob(word))
+            found = globbed(word);
+        else
+            found = {word};
         if (found.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: no files found", word));
         for (std::string& file : found) files.insert(std::move(file));
     }
@@ -257,13 +264,16 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
     std::map<std::pair<std::string, int>, std::vector<std::size_t>> alone;
     for (const auto& [job, of] : byName) {
         const std::size_t i = of.front();
-        if (of.size() == 1 && ranks[i] >= 0 && worldSizes[i] > 1) alone[{fs::path(files[i]).parent_path().string(), worldSizes[i]}].push_back(i);
-        else groups.push_back(of);
+        if (of.size() == 1 && ranks[i] >= 0 && worldSizes[i] > 1)
+            alone[{fs::path(files[i]).parent_path().string(), worldSizes[i]}].push_back(i);
+        else
+            groups.push_back(of);
     }
     for (const auto& [key, of] : alone) {
         std::set<int> numbers;
         for (const std::size_t i : of) numbers.insert(ranks[i]);
-        if (numbers.size() == of.size() && of.size() > 1) groups.push_back(of);
+        if (numbers.size() == of.size() && of.size() > 1)
+            groups.push_back(of);
         else
             for (const std::size_t i : of) groups.push_back({i});
     }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "schedules/schedule.h"
-#include "traces/import/foreign_trace.h"
+#include "schedules/model/schedule.h"
+#include "traces/foreign/foreign_trace.h"
 #include "traces/import/message_pairs.h"
 #include "traces/import/op_ranges.h"
 #include "traces/import/rank_work.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/formats/format_registry.h"
+#include "traces/format/format_registry.h"
 #include "traces/import/stoppable_sort.h"
 
 namespace stagewright {
@@ -23,9 +23,12 @@ bool readPeers(std::string_view name, MessageKind& kind, int& own, int& other)
     const std::size_t colon = name.find(':');
     if (colon == std::string_view::npos) return false;
     std::string_view rest = name.substr(colon + 1);
-    if (rest.starts_with("send ")) kind = MessageKind::Send;
-    else if (rest.starts_with("recv ")) kind = MessageKind::Receive;
-    else return false;
+    if (rest.starts_with("send "))
+        kind = MessageKind::Send;
+    else if (rest.starts_with("recv "))
+        kind = MessageKind::Receive;
+    else
+        return false;
     rest.remove_prefix(5);
     const auto number = [&rest](int& to) {
         const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
@@ -60,8 +63,10 @@ void readRanges(ForeignRank& rank)
         const std::string& name = rank.names[span.name];
         if (!isLibraryRange(name)) continue;
         Range range{span, MessageKind::Send, -1, -1, false};
-        if (readPeers(name, range.kind, range.own, range.other)) ranges.push_back(range);
-        else if (name.find(":send") == std::string::npos && name.find(":recv") == std::string::npos) collectives.push_back(i);
+        if (readPeers(name, range.kind, range.own, range.other))
+            ranges.push_back(range);
+        else if (name.find(":send") == std::string::npos && name.find(":recv") == std::string::npos)
+            collectives.push_back(i);
     }
     const bool device = std::any_of(rank.messages.begin(), rank.messages.end(), [](const ForeignMessage& message) { return message.device; });
     if (!ranges.empty()) {
@@ -123,7 +128,7 @@ int placeIn(const std::vector<int>& ranks, int rank)
 // Ranks of groups whose members know only their own place. In a group of two whose creation was not traced the peer is the other rank.
 void listGroups(std::vector<ForeignRank>& ranks, MessagePairs& out)
 {
-    std::map<std::string, std::map<int, int>> places;                       // by group and place: the rank
+    std::map<std::string, std::map<int, int>> places;                  // by group and place: the rank
     std::map<std::string, std::map<std::size_t, std::set<int>>> peers; // by group and rank given: the places it talks to
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         for (const auto& [group, place] : ranks[r].placeInGroup) places[group].emplace(place, ranks[r].rank);
@@ -300,8 +305,10 @@ private:
             }
         }
         for (auto& [number, ends] : together) {
-            if (ends.size() < 2) m_out.unpairedCollectives += static_cast<std::int64_t>(ends.size());
-            else m_out.collectives.push_back(std::move(ends));
+            if (ends.size() < 2)
+                m_out.unpairedCollectives += static_cast<std::int64_t>(ends.size());
+            else
+                m_out.collectives.push_back(std::move(ends));
         }
     }
 
@@ -347,7 +354,8 @@ MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token
 {
     MessagePairs out;
     for (ForeignRank& rank : ranks) {
-        sortStoppable(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); }, stop);
+        sortStoppable(
+            rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); }, stop);
         if (stop.stop_requested()) return out;
         readRanges(rank);
     }

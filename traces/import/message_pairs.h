@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/import/foreign_trace.h"
+#include "traces/foreign/foreign_trace.h"
 
 namespace stagewright {
 

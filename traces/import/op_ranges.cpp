@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "traces/import/foreign_trace.h"
-#include "traces/import/label_rules.h"
+#include "traces/foreign/foreign_trace.h"
+#include "traces/foreign/label_rules.h"
 
 namespace stagewright {
 
@@ -27,17 +27,17 @@ struct OpRange {
 };
 
 struct RankOps {
-    std::vector<OpRange> ops;                          // by start; every step is one of 0 … steps − 1
-    std::vector<std::pair<Nanos, int>> stepBegins;     // by time: the start of each present step
+    std::vector<OpRange> ops;                      // by start; every step is one of 0 … steps − 1
+    std::vector<std::pair<Nanos, int>> stepBegins; // by time: the start of each present step
 };
 
 struct OpReading {
-    std::vector<RankOps> ranks; // as given
+    std::vector<RankOps> ranks;          // as given
     std::optional<LabelDialect> dialect; // empty: no op was found
     int steps = 0;
-    bool markedSteps = false;    // cut where ranges mark them, else where ops repeat
-    std::int64_t outside = 0;    // skipped ops outside complete steps; messages come from their records
-    std::int64_t nested = 0;     // skipped ranges of ops within ops
+    bool markedSteps = false; // cut where ranges mark them, else where ops repeat
+    std::int64_t outside = 0; // skipped ops outside complete steps; messages come from their records
+    std::int64_t nested = 0;  // skipped ranges of ops within ops
     std::vector<std::string> notes;
 };
 

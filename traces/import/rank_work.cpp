@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "schedules/base/release_items.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/import/stoppable_sort.h"
 
 namespace stagewright {
@@ -213,7 +213,8 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     work = {};
     std::vector<std::uint32_t>().swap(ranges.rangeOfDevice);
     for (DeviceTrack& track : tracks)
-        sortStoppable(track.work.begin(), track.work.end(), [](const ForeignWork& a, const ForeignWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
+        sortStoppable(
+            track.work.begin(), track.work.end(), [](const ForeignWork& a, const ForeignWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
     return tracks;
 }
 
@@ -230,7 +231,8 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
     changes.swap(rank.memory);
     const bool device = std::any_of(changes.begin(), changes.end(), [](const MemoryChangeSeen& change) { return change.device; });
     std::erase_if(changes, [&](const MemoryChangeSeen& change) { return change.device != device || change.delta == 0; });
-    sortStoppable(changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; }, stop);
+    sortStoppable(
+        changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; }, stop);
     std::vector<MemoryEvent> out;
     if (changes.empty()) return out;
     const Holders holders(hostOps);

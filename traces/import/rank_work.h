@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/import/foreign_trace.h"
+#include "traces/foreign/foreign_trace.h"
 #include "traces/import/op_ranges.h"
 
 namespace stagewright {
@@ -39,10 +39,10 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
 struct ForeignWork {
     Nanos start = 0;
     Nanos end = 0;
-    std::uint32_t name = 0;           // of ForeignRank::names
-    std::uint32_t op = noOpRange;     // of RankOps::ops
-    std::uint32_t range = noOpRange;  // of ForeignRank::annotations
-    std::uint32_t item = 0;           // its index in ForeignRank::device
+    std::uint32_t name = 0;          // of ForeignRank::names
+    std::uint32_t op = noOpRange;    // of RankOps::ops
+    std::uint32_t range = noOpRange; // of ForeignRank::annotations
+    std::uint32_t item = 0;          // its index in ForeignRank::device
 };
 // A stream's kernels, or its copies, in order of time.
 struct DeviceTrack {

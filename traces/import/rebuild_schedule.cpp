@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
-#include "schedules/placement_of.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/placement_of.h"
 
 namespace stagewright {
 

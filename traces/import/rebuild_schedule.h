@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/schedule.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include "schedules/base/release_items.h"
-#include "schedules/kinds.h"
-#include "schedules/op_index.h"
-#include "schedules/registry.h"
-#include "traces/analysis/quantity.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
 #include "traces/import/message_ops.h"
 #include "traces/import/rank_work.h"
 #include "traces/import/rebuild_schedule.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 
@@ -283,8 +283,10 @@ private:
                 if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
-                if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan) m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.start);
-                else if (seen.range != noOpRange) m_launchedIn.push_back({seen.range, id, seen.start});
+                if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
+                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.start);
+                else if (seen.range != noOpRange)
+                    m_launchedIn.push_back({seen.range, id, seen.start});
                 if ((i + 1) % itemsAtOnce != 0) continue;
                 if (m_progress.cancelled()) return false;
                 releaseItems(of.work, i + 1 - itemsAtOnce, i + 1);
@@ -323,7 +325,8 @@ private:
         std::unordered_map<std::uint32_t, SpanId> onDevice; // by annotation
         for (auto& [key, rows] : tracks.byName)
             addTrack(r, Lane::Other, key.first, rows, [&, device = key.second](const Row& row, SpanId id) {
-                if (device) onDevice[row.from] = id;
+                if (device)
+                    onDevice[row.from] = id;
                 else if (const auto found = messageOf.find(row.from); found != messageOf.end())
                     m_collectiveSpan[{static_cast<std::uint32_t>(r), found->second}] = {id, row.span.start, row.span.end};
             });
@@ -464,9 +467,9 @@ private:
         SpanId kernel;
         Nanos start;
     };
-    DeviceRanges m_ranges;                 // of the rank that is being added
-    std::vector<LaunchedIn> m_launchedIn;  // its device spans under no op
-    std::vector<SpanId> m_spanOfOp; // of the rank that is being added
+    DeviceRanges m_ranges;                // of the rank that is being added
+    std::vector<LaunchedIn> m_launchedIn; // its device spans under no op
+    std::vector<SpanId> m_spanOfOp;       // of the rank that is being added
     std::vector<std::uint32_t> m_labels;
     int m_labelsOf = -1;
     std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank

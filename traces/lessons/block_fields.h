@@ -38,8 +38,8 @@ public:
     const Field* find(std::string_view key) const; // the first
     std::vector<const Field*> all(std::string_view key) const;
     const std::vector<Field>& fields() const { return m_fields; }
-    Result<void> allow(std::initializer_list<std::string_view> keys) const;     // others are errors
-    Result<void> require(std::initializer_list<std::string_view> keys) const;   // a missing one is an error
+    Result<void> allow(std::initializer_list<std::string_view> keys) const;      // others are errors
+    Result<void> require(std::initializer_list<std::string_view> keys) const;    // a missing one is an error
     Result<void> onlyOnce(std::initializer_list<std::string_view> except) const; // all other keys
     const std::string& path() const { return m_path; }
     FilePlace at() const { return m_at; }

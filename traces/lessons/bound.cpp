@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright::lessons {
 
@@ -59,8 +59,10 @@ Bound boundOf(const Schedule& schedule, const CostModel& costs)
             auto [found, added] = known.try_emplace({op.stage, first});
             if (added)
                 found->second = {headOf(schedule, costs, op.stage, op.microbatch), tailOf(schedule, costs, op.stage, op.microbatch, OpKind::Backward)};
-            if (op.kind == OpKind::Forward) head = std::min(head, found->second.first);
-            else tail = std::min(tail, found->second.second);
+            if (op.kind == OpKind::Forward)
+                head = std::min(head, found->second.first);
+            else
+                tail = std::min(tail, found->second.second);
         }
         if (work == 0) continue;
         if (splits || tail == std::numeric_limits<Nanos>::max()) tail = 0; // its last op may be a W, for which nothing waits

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "schedules/cost_model.h"
-#include "schedules/schedule.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright::lessons {
 

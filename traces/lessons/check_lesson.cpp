@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "traces/lessons/check_words.h"
 #include "traces/lessons/figure.h"
 
@@ -199,8 +199,10 @@ private:
             return;
         }
         std::string found = "no fault";
-        if (!report->validation().valid()) found = stagewright::toText(report->validation().faults.front().op);
-        else if (const auto over = start.capFault()) found = stagewright::toText(over->op);
+        if (!report->validation().valid())
+            found = stagewright::toText(report->validation().faults.front().op);
+        else if (const auto over = start.capFault())
+            found = stagewright::toText(over->op);
         if (!report->validation().valid() && step.expectInvalid == "deadlock")
             found = report->validation().cycle.empty() ? found : "deadlock";
         state(found == step.expectInvalid, step.at, Point::Simulates, fmt::format("step '{}' expects the fault {}; found: {}", step.id, step.expectInvalid, found));
@@ -492,8 +494,10 @@ private:
             const StepState* at = startState(std::max(run->step, 0));
             if (!at) continue;
             if (const auto failed = m_told.failures.find(run->id); failed != m_told.failures.end() && !run->expectFailure) {
-                if (failed->second.skipped) add(Severity::Skipped, Point::Runs, run->at, failed->second.message);
-                else fault(run->at, Point::Runs, fmt::format("run '{}' failed: {}", run->id, failed->second.message));
+                if (failed->second.skipped)
+                    add(Severity::Skipped, Point::Runs, run->at, failed->second.message);
+                else
+                    fault(run->at, Point::Runs, fmt::format("run '{}' failed: {}", run->id, failed->second.message));
                 continue;
             }
             for (const Grade& grade : at->grade(*run)) {
@@ -515,8 +519,8 @@ private:
 
 std::string_view toText(Point point)
 {
-    static constexpr std::string_view names[] = {"",         "names",       "simulates", "start",   "solution", "wrong", "bound",
-                                                 "evaluates", "generalises", "figures",   "words",   "runs",     "tight"};
+    static constexpr std::string_view names[] = {"", "names", "simulates", "start", "solution", "wrong", "bound",
+                                                 "evaluates", "generalises", "figures", "words", "runs", "tight"};
     return names[static_cast<std::size_t>(point)];
 }
 

@@ -13,22 +13,25 @@ namespace stagewright::lessons {
 
 // The points to which findings belong.
 enum class Point {
-    Names = 1,     // named predecessors, schedules, tools, hints and runs exist
-    Simulates,     // every step simulates, or is invalid on purpose
-    StartFails,    // no check passes without a change, and its solution can be reached with the step's tools
+    Names = 1,  // named predecessors, schedules, tools, hints and runs exist
+    Simulates,  // every step simulates, or is invalid on purpose
+    StartFails, // no check passes without a change, and its solution can be reached with the step's tools
     SolutionPasses,
-    WrongFails,    // wrong answers fail with their message; every fail line is the message of some wrong answer
-    AboveBound,    // no goal below the proved bound
-    Evaluates,     // every {{…}} evaluates; no figure typed into prose
-    Generalises,   // goals hold for other shapes, if the lesson says so
-    Figures,       // figures are not empty
-    Words,         // sentences of at most 25 words, abbreviations in the glossary
-    Runs,          // recorded runs meet their goals
-    Tight,         // a goal one unit looser lets a wrong answer pass
+    WrongFails,  // wrong answers fail with their message; every fail line is the message of some wrong answer
+    AboveBound,  // no goal below the proved bound
+    Evaluates,   // every {{…}} evaluates; no figure typed into prose
+    Generalises, // goals hold for other shapes, if the lesson says so
+    Figures,     // figures are not empty
+    Words,       // sentences of at most 25 words, abbreviations in the glossary
+    Runs,        // recorded runs meet their goals
+    Tight,       // a goal one unit looser lets a wrong answer pass
 };
 std::string_view toText(Point point); // "names"
 
-enum class Severity { Note, Warning, Fault, Skipped };
+enum class Severity { Note,
+                      Warning,
+                      Fault,
+                      Skipped };
 std::string_view toText(Severity severity);
 
 struct Finding {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 #include "traces/lessons/glossary.h"
 #include "traces/lessons/words.h"
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "schedules/edit_ops.h"
-#include "schedules/kinds.h"
-#include "schedules/lower.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -20,11 +20,7 @@ struct Verb {
     std::string_view tool;
     bool words;
 };
-constexpr std::array<Verb, 14> verbs = {{{"load", "library", true},   {"move", "move", true},     {"swap", "move", true},
-                                         {"rank", "text", true},      {"begin", "text", true},    {"warmup", "warmup", true},
-                                         {"flush", "move", true},     {"split", "split", false},  {"merge", "split", false},
-                                         {"lag", "move", true},       {"place", "place", true},   {"group", "group", true},
-                                         {"set", "settings", true},   {"serial", "move", false}}};
+constexpr std::array<Verb, 14> verbs = {{{"load", "library", true}, {"move", "move", true}, {"swap", "move", true}, {"rank", "text", true}, {"begin", "text", true}, {"warmup", "warmup", true}, {"flush", "move", true}, {"split", "split", false}, {"merge", "split", false}, {"lag", "move", true}, {"place", "place", true}, {"group", "group", true}, {"set", "settings", true}, {"serial", "move", false}}};
 
 const Verb* verbOf(std::string_view name)
 {
@@ -141,10 +137,14 @@ Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
         std::vector<Op> forwards;
         std::vector<std::vector<Op>> returns;
         for (const Op& op : canvas.schedule.order[rank]) {
-            if (op.kind == OpKind::Forward) forwards.push_back(op);
-            else if (isReturn(op.kind)) returns.push_back({op});
-            else if (!returns.empty()) returns.back().push_back(op);
-            else return wrong(edit, fmt::format("rank {} starts with {}, which is neither F nor B", rank, toText(op)));
+            if (op.kind == OpKind::Forward)
+                forwards.push_back(op);
+            else if (isReturn(op.kind))
+                returns.push_back({op});
+            else if (!returns.empty())
+                returns.back().push_back(op);
+            else
+                return wrong(edit, fmt::format("rank {} starts with {}, which is neither F nor B", rank, toText(op)));
         }
         const auto warm = static_cast<std::size_t>((*counts)[rank]);
         if (warm == 0) return wrong(edit, fmt::format("rank {} can't start with a backward", rank), "warm-ups are at least 1: its first forward");

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/schedule.h"
+#include "schedules/model/schedule.h"
 #include "traces/lessons/settings.h"
 
 namespace stagewright::lessons {

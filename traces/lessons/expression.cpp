@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 #include "traces/lessons/expression_node.h"
 
 namespace stagewright::lessons {
@@ -156,7 +156,9 @@ private:
         while (left) {
             skip();
             if (m_text.substr(m_at).starts_with("+-")) break; // of ~
-            const char* sign = take("+") ? "+" : take("-") ? "-" : take("−") ? "-" : nullptr;
+            const char* sign = take("+") ? "+" : take("-") ? "-"
+                                             : take("−")   ? "-"
+                                                           : nullptr;
             if (!sign) break;
             auto right = product(depth);
             if (!right) return right;
@@ -168,7 +170,8 @@ private:
     {
         auto left = signedPart(depth);
         while (left) {
-            const char* sign = take("*") || take("·") ? "*" : take("/") ? "/" : nullptr;
+            const char* sign = take("*") || take("·") ? "*" : take("/") ? "/"
+                                                                        : nullptr;
             if (!sign) break;
             auto right = signedPart(depth);
             if (!right) return right;
@@ -390,8 +393,8 @@ void collectNames(const Node& node, bool quoted, std::vector<std::string>& names
 
 bool quotesNames(std::string_view function)
 {
-    static constexpr std::array<std::string_view, 12> quoting = {"answer", "count",   "is",     "before", "valid", "deadlock",
-                                                                 "cycle",  "victims", "circle", "value",  "explain", "run"};
+    static constexpr std::array<std::string_view, 12> quoting = {"answer", "count", "is", "before", "valid", "deadlock",
+                                                                 "cycle", "victims", "circle", "value", "explain", "run"};
     return std::find(quoting.begin(), quoting.end(), function) != quoting.end();
 }
 

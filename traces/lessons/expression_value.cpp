@@ -90,7 +90,8 @@ Result<Value> arithmetic(const std::string& sign, const Value& a, const Value& b
 int order(double a, double b)
 {
     const double tolerance = 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
-    return std::abs(a - b) <= tolerance ? 0 : a < b ? -1 : 1;
+    return std::abs(a - b) <= tolerance ? 0 : a < b ? -1
+                                                    : 1;
 }
 
 Result<Value> compare(const std::string& sign, const Value& a, const Value& b)

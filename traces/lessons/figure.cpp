@@ -50,11 +50,16 @@ std::string escaped(std::string_view text)
 {
     std::string out;
     for (const char c : text)
-        if (c == '<') out += "&lt;";
-        else if (c == '>') out += "&gt;";
-        else if (c == '&') out += "&amp;";
-        else if (c == '"') out += "&quot;";
-        else out += c;
+        if (c == '<')
+            out += "&lt;";
+        else if (c == '>')
+            out += "&gt;";
+        else if (c == '&')
+            out += "&amp;";
+        else if (c == '"')
+            out += "&quot;";
+        else
+            out += c;
     return out;
 }
 
@@ -71,9 +76,12 @@ Result<FigureData> sweep(const StepState& state, const Figure& figure, const std
     double step = 1;
     std::string key = "makespan";
     for (std::size_t i = 3; i + 1 < words.size(); i += 2) {
-        if (words[i] == "step") step = numberOf(words[i + 1]).value_or(0);
-        else if (words[i] == "of") key = words[i + 1];
-        else return wrong(figure, fmt::format("'{}' is unknown", words[i]));
+        if (words[i] == "step")
+            step = numberOf(words[i + 1]).value_or(0);
+        else if (words[i] == "of")
+            key = words[i + 1];
+        else
+            return wrong(figure, fmt::format("'{}' is unknown", words[i]));
     }
     if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400) return wrong(figure, "its range is invalid");
     FigureData out;
@@ -201,9 +209,12 @@ public:
 
     std::string text()
     {
-        if (m_data.kind == FigureData::Kind::Timelines) rows();
-        else if (m_data.kind == FigureData::Kind::Bars) bars();
-        else curves();
+        if (m_data.kind == FigureData::Kind::Timelines)
+            rows();
+        else if (m_data.kind == FigureData::Kind::Bars)
+            bars();
+        else
+            curves();
         m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#555\">{}</text>\n", left, m_height + 18, escaped(m_data.caption));
         return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
                            "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
@@ -334,12 +345,18 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
     const std::string rest = blank < text.size() ? text.substr(blank + 1) : std::string();
     Result<FigureData> out = wrong(figure, fmt::format("'{}' is not a kind of figure", what));
     const std::size_t of = rest.find("of ");
-    if (what == "sweep") out = sweep(state, figure, text);
-    else if (what == "timelines") out = timelines(state, partsOf(rest, ","));
-    else if (what == "memory") out = bars(state, partsOf(rest, ","), "peak_activation");
-    else if (what == "idle") out = idle(state, rest);
-    else if (what == "bars" && of != std::string::npos) out = bars(state, partsOf(rest.substr(of + 3), ","), std::string(trimmed(rest.substr(0, of))));
-    else if (what == "pareto" && of == 0) out = pareto(state, partsOf(rest.substr(3), ","));
+    if (what == "sweep")
+        out = sweep(state, figure, text);
+    else if (what == "timelines")
+        out = timelines(state, partsOf(rest, ","));
+    else if (what == "memory")
+        out = bars(state, partsOf(rest, ","), "peak_activation");
+    else if (what == "idle")
+        out = idle(state, rest);
+    else if (what == "bars" && of != std::string::npos)
+        out = bars(state, partsOf(rest.substr(of + 3), ","), std::string(trimmed(rest.substr(0, of))));
+    else if (what == "pareto" && of == 0)
+        out = pareto(state, partsOf(rest.substr(3), ","));
     if (!out) return out;
     for (std::size_t i = 1; i < clauses.size(); ++i) {
         constexpr std::string_view from = "points from ";

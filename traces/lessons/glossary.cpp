@@ -25,8 +25,10 @@ std::string idOf(std::string_view name)
 {
     std::string id;
     for (const char c : lowered(name))
-        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) id += c;
-        else if (!id.empty() && id.back() != '-') id += '-';
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            id += c;
+        else if (!id.empty() && id.back() != '-')
+            id += '-';
     while (!id.empty() && id.back() == '-') id.pop_back();
     return id;
 }
@@ -85,10 +87,14 @@ Result<std::vector<Term>> readGlossary(std::string_view text)
         }
         if (terms.empty() || words.empty()) continue; // the page's introduction comes before the first term
         Term& term = terms.back();
-        if (words.starts_with("Also: ")) term.aliases = partsOf(words.substr(6), ";");
-        else if (words.starts_with("See: ")) term.related = partsOf(words.substr(5), ",");
-        else if (words.starts_with("Lesson: ")) term.lesson = std::string(trimmed(words.substr(8)));
-        else term.definition += (term.definition.empty() ? "" : " ") + std::string(words);
+        if (words.starts_with("Also: "))
+            term.aliases = partsOf(words.substr(6), ";");
+        else if (words.starts_with("See: "))
+            term.related = partsOf(words.substr(5), ",");
+        else if (words.starts_with("Lesson: "))
+            term.lesson = std::string(trimmed(words.substr(8)));
+        else
+            term.definition += (term.definition.empty() ? "" : " ") + std::string(words);
     }
     for (Term& term : terms) {
         if (term.definition.empty()) return wrong(1, fmt::format("the term '{}' has no definition", term.name), "add a paragraph");

@@ -51,7 +51,8 @@ const char* wordOf(const Value& value) { return value.list() ? "are" : "is"; }
 
 std::string_view toText(Verdict verdict)
 {
-    return verdict == Verdict::Pass ? "pass" : verdict == Verdict::Fail ? "fail" : "open";
+    return verdict == Verdict::Pass ? "pass" : verdict == Verdict::Fail ? "fail"
+                                                                        : "open";
 }
 
 Value saidValue(const std::string& words)

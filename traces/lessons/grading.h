@@ -11,7 +11,7 @@
 #include "traces/lessons/bound.h"
 #include "traces/lessons/lesson.h"
 #include "traces/lessons/reports.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright::lessons {
 
@@ -24,7 +24,7 @@ Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer);
 // Why a run of a block was refused, or where it stopped.
 struct RunFailure {
     std::string message;
-    bool hung = false; // stopped by the watchdog, else refused before it started
+    bool hung = false;    // stopped by the watchdog, else refused before it started
     bool skipped = false; // not tried
     std::vector<int> cycle;
     std::vector<int> victims;
@@ -37,14 +37,16 @@ struct Learner {
     std::map<std::string, RunFailure> failures; // by block
 };
 
-enum class Verdict { Open, Pass, Fail }; // Open: nothing was answered, or a run is missing
+enum class Verdict { Open,
+                     Pass,
+                     Fail };              // Open: nothing was answered, or a run is missing
 std::string_view toText(Verdict verdict); // "open", "pass", "fail"
 
 // One comparison of a goal.
 struct Meter {
     std::string subject; // "makespan"
     Value yours;
-    std::string sign;    // "<="; "" if the part is a condition (complete, valid)
+    std::string sign; // "<="; "" if the part is a condition (complete, valid)
     Value needed;
     bool holds = false;
 };
@@ -59,7 +61,7 @@ struct Grade {
 
 struct LiveValue {
     std::string expression;
-    std::string text; // the value, or "?" if it can't be evaluated
+    std::string text;  // the value, or "?" if it can't be evaluated
     std::string error; // "" none
 };
 

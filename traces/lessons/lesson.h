@@ -50,16 +50,16 @@ struct Predict {
 
 // The canvas from here on, and the available tools.
 struct Step {
-    std::string id; // "step-1" if none is given
-    std::string show = "empty";        // library name, "empty", or the id of a check whose answer is used
-    std::vector<EditCommand> edits;    // applied to it
-    std::string compare;               // a second schedule above; "": none
-    std::vector<std::string> allow;    // tools: lessons::tools()
-    Settings settings;                 // the lesson's settings with the step's changes
-    std::string expectInvalid;         // the op of its first fault, if the canvas starts invalid on purpose
-    std::string view;                  // "lowered", "memory", "plan" …: what else the window opens; optional
-    Expression targets;                // activation peaks to draw as lines, by rank
-    std::vector<std::string> needs;    // features without which the step is skipped
+    std::string id;                 // "step-1" if none is given
+    std::string show = "empty";     // library name, "empty", or the id of a check whose answer is used
+    std::vector<EditCommand> edits; // applied to it
+    std::string compare;            // a second schedule above; "": none
+    std::vector<std::string> allow; // tools: lessons::tools()
+    Settings settings;              // the lesson's settings with the step's changes
+    std::string expectInvalid;      // the op of its first fault, if the canvas starts invalid on purpose
+    std::string view;               // "lowered", "memory", "plan" …: what else the window opens; optional
+    Expression targets;             // activation peaks to draw as lines, by rank
+    std::vector<std::string> needs; // features without which the step is skipped
     FilePlace at;
 };
 
@@ -76,13 +76,13 @@ struct Check {
     Text say;
     Text pass;
     std::vector<Remark> fails;
-    std::vector<Remark> grades; // best last: "grade: makespan <= 33 -> silver"
-    std::string par;            // the schedule the lesson teaches; "": the solution's
-    Text formula;               // beside the picture; may be empty
+    std::vector<Remark> grades;                                               // best last: "grade: makespan <= 33 -> silver"
+    std::string par;                                                          // the schedule the lesson teaches; "": the solution's
+    Text formula;                                                             // beside the picture; may be empty
     std::vector<std::pair<int, int>> generaliseRanks, generaliseMicrobatches; // one range each, or none
-    bool graded = true;         // false: reported only
+    bool graded = true;                                                       // false: reported only
     std::vector<std::string> needs;
-    int step = -1;              // index into Lesson::steps
+    int step = -1; // index into Lesson::steps
     FilePlace at;
 };
 
@@ -113,13 +113,13 @@ struct Hints { // of the check or quiz `of`: point, principle, move
 // A real run on the learner's computer.
 struct RunBlock {
     std::string id;
-    std::vector<std::string> arguments; // of `stagewright record`, without -o
-    std::vector<EditCommand> edits;     // applied to its schedules before
-    std::string look;                   // where to look
+    std::vector<std::string> arguments;             // of `stagewright record`, without -o
+    std::vector<EditCommand> edits;                 // applied to its schedules before
+    std::string look;                               // where to look
     std::vector<std::pair<Expression, Text>> goals; // with the text shown for them; may be empty
-    double fit = 0;                     // relative tolerance of the fitted model; 0: not checked
-    bool expectFailure = false;         // the run should be refused or hang: run(id).hung, run(id).refused
-    bool wallClock = false;             // skipped unless cores are idle
+    double fit = 0;                                 // relative tolerance of the fitted model; 0: not checked
+    bool expectFailure = false;                     // the run should be refused or hang: run(id).hung, run(id).refused
+    bool wallClock = false;                         // skipped unless cores are idle
     std::vector<std::string> needs;
     int step = -1;
     FilePlace at;
@@ -135,12 +135,12 @@ struct Figure {
 
 // An answer: for the validator, and for "Show the solution".
 struct GivenAnswer {
-    std::string check;                  // its check or quiz
-    std::string schedule;               // library name; "": the step's canvas
-    std::string rows;                   // orders, ranks separated by '/'; "": none
-    std::vector<EditCommand> edits;     // applied to it, settings too
+    std::string check;                                     // its check or quiz
+    std::string schedule;                                  // library name; "": the step's canvas
+    std::string rows;                                      // orders, ranks separated by '/'; "": none
+    std::vector<EditCommand> edits;                        // applied to it, settings too
     std::vector<std::pair<std::string, std::string>> said; // answers to questions, by id
-    std::string says;                   // Wrong: part of the message it gets
+    std::string says;                                      // Wrong: part of the message it gets
     FilePlace at;
 };
 struct Solution : GivenAnswer {};
@@ -155,7 +155,11 @@ struct Fact {
 
 using Block = std::variant<Prose, Predict, Step, Check, Quiz, Hints, RunBlock, Figure, Solution, Wrong, Fact>;
 
-enum class Part : std::uint8_t { Question, Guess, Do, Prove, Keep }; // Question: before the first heading
+enum class Part : std::uint8_t { Question,
+                                 Guess,
+                                 Do,
+                                 Prove,
+                                 Keep }; // Question: before the first heading
 
 struct Section {
     Part part = Part::Question;
@@ -176,9 +180,9 @@ struct Lesson {
     Settings settings;
     std::vector<Section> sections;
 
-    std::string file;          // the file it was read from
-    std::uint64_t hash = 0;    // of its text
-    std::string source;        // its text
+    std::string file;       // the file it was read from
+    std::uint64_t hash = 0; // of its text
+    std::string source;     // its text
 
     // Blocks of one kind in file order; pointers into sections.
     template <typename Kind>

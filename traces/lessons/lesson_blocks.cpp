@@ -34,9 +34,12 @@ bool readRanges(const std::string& value, Check& check)
         const auto first = wholeOf(std::string_view(part).substr(2, dots - 2));
         const auto last = wholeOf(std::string_view(part).substr(dots + 2));
         if (!first || !last || *first < 1 || *last < *first || *last > 64) return false;
-        if (part[0] == 'p') check.generaliseRanks = {{*first, *last}};
-        else if (part[0] == 'm') check.generaliseMicrobatches = {{*first, *last}};
-        else return false;
+        if (part[0] == 'p')
+            check.generaliseRanks = {{*first, *last}};
+        else if (part[0] == 'm')
+            check.generaliseMicrobatches = {{*first, *last}};
+        else
+            return false;
     }
     return !check.generaliseRanks.empty() || !check.generaliseMicrobatches.empty();
 }
@@ -95,7 +98,7 @@ Result<Block> LessonBlocks::read(const std::string& kind, const std::vector<Line
 }
 
 // Every step of reading a block may fail; the first fault is the block's.
-#define STAGEWRIGHT_TAKE(expression)                                                                                                   \
+#define STAGEWRIGHT_TAKE(expression) \
     if (auto taken = (expression); !taken) return tl::unexpected(std::move(taken.error()))
 
 Result<Block> LessonBlocks::predict(const Fields& fields)

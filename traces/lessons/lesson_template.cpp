@@ -85,7 +85,8 @@ goal: run("1f1b").peak_activation[1] < run("gpipe").peak_activation[1]
 ## Keep
 
 ```figure
-file: )" + id + R"(.svg
+file: )" + id +
+           R"(.svg
 of: memory gpipe, 1f1b
 caption: Peak activations by rank, p={{p}}, m={{m}}.
 ```

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright::lessons {
 
@@ -20,8 +20,8 @@ bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::
 
 // Events by ascending priority: of several in one beat the last one here is described.
 constexpr std::array<BeatEvent, 15> byPriority = {
-    BeatEvent::None,        BeatEvent::GapEnds,   BeatEvent::Arrival,      BeatEvent::Filler,        BeatEvent::DrainOver,
-    BeatEvent::Steady,      BeatEvent::Peak,      BeatEvent::LastForward,  BeatEvent::SteadySkip,    BeatEvent::GapBegins,
+    BeatEvent::None, BeatEvent::GapEnds, BeatEvent::Arrival, BeatEvent::Filler, BeatEvent::DrainOver,
+    BeatEvent::Steady, BeatEvent::Peak, BeatEvent::LastForward, BeatEvent::SteadySkip, BeatEvent::GapBegins,
     BeatEvent::FirstReturn, BeatEvent::FirstBackward, BeatEvent::FirstForward, BeatEvent::CapReached, BeatEvent::Hang};
 
 std::size_t priorityOf(BeatEvent event)
@@ -188,7 +188,8 @@ private:
         for (const SpanId id : m_byRank.at(rank)) {
             if (id == before) break;
             const OpKind kind = span(id).op.kind;
-            held += kind == OpKind::Forward ? 1 : ruleOf(kind).freesRemainder ? -1 : 0;
+            held += kind == OpKind::Forward ? 1 : ruleOf(kind).freesRemainder ? -1
+                                                                              : 0;
         }
         return held;
     }
@@ -198,7 +199,8 @@ private:
     {
         const auto& ids = m_byRank.at(rank);
         auto at = std::find(ids.begin(), ids.end(), weight);
-        for (++at; at != ids.end() && span(*at).op.kind == OpKind::WeightGrad; ++at) {}
+        for (++at; at != ids.end() && span(*at).op.kind == OpKind::WeightGrad; ++at) {
+        }
         if (at == ids.end()) return noSpan;
         for (const Edge& edge : m_timeline.edgesInto(*at))
             if (edge.kind == EdgeKind::Data && edge.arrival > span(weight).start) return *at;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/deadlock.h"
+#include "schedules/execute/deadlock.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright::lessons {
@@ -20,19 +20,19 @@ enum class BeatEvent {
     Steady,        // a rank starts to alternate
     GapBegins,
     GapEnds,
-    Filler,        // W in what would be a gap
+    Filler, // W in what would be a gap
     Peak,
     CapReached,
     LastForward,
     DrainOver,
-    SteadySkip,    // the pattern repeats
+    SteadySkip, // the pattern repeats
     Hang,
 };
 std::string_view toText(BeatEvent event); // "first forward"
 
 struct Beat {
-    Nanos time = 0;           // of the timeline
-    SpanId span = noSpan;     // the op it is about; noSpan: none
+    Nanos time = 0;       // of the timeline
+    SpanId span = noSpan; // the op it is about; noSpan: none
     int rank = -1;
     BeatEvent event = BeatEvent::None;
     bool interesting = false; // where "next interesting" stops

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "schedules/csv.h"
-#include "traces/formats/atomic_file.h"
+#include "schedules/text/csv.h"
+#include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson_library.h"

@@ -11,7 +11,11 @@
 
 namespace stagewright::lessons {
 
-enum class Mark { None, Guessed, Shown, Done, Proved }; // Shown: the program solved it; Proved: a real run met its goals
+enum class Mark { None,
+                  Guessed,
+                  Shown,
+                  Done,
+                  Proved };         // Shown: the program solved it; Proved: a real run met its goals
 std::string_view toText(Mark mark); // "none", "guessed", "shown", "done", "proved"
 
 struct KeptAnswer {
@@ -34,7 +38,7 @@ public:
     Result<void> write(const std::string& path) const; // completely or not at all
 
     const KeptAnswer* find(const std::string& lesson, const std::string& check) const;
-    void keep(KeptAnswer answer); // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer
+    void keep(KeptAnswer answer);           // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer
     void forget(const std::string& lesson); // "start over"
     const std::vector<KeptAnswer>& answers() const { return m_answers; }
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "schedules/csv.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {

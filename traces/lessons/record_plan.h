@@ -12,8 +12,8 @@
 namespace stagewright::lessons {
 
 struct RecordPlan {
-    std::vector<std::string> arguments;                    // of `stagewright record`, without -o
-    std::vector<std::string> schedules;                    // as the block names them, in the order of the recorded runs
+    std::vector<std::string> arguments;                     // of `stagewright record`, without -o
+    std::vector<std::string> schedules;                     // as the block names them, in the order of the recorded runs
     std::vector<std::pair<std::string, std::string>> files; // name and text of the CSVs that the arguments name, in `folder`
 };
 

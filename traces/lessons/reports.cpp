@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/activation.h"
-#include "schedules/deadlock.h"
-#include "schedules/kinds.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/model/activation.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/report/run_report.h"
 
@@ -153,8 +153,8 @@ WeightUse weightUseOf(const Schedule& schedule)
     use.delays.assign(ranks, two ? 1 : 0);
     if (schedule.weights != WeightRule::Stashed) return use;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        std::map<int, int> version;                   // by stage
-        std::map<std::pair<int, int>, int> inFlight;  // version by (stage, microbatch)
+        std::map<int, int> version;                  // by stage
+        std::map<std::pair<int, int>, int> inFlight; // version by (stage, microbatch)
         for (const Op& op : schedule.order[rank]) {
             if (op.kind == OpKind::Forward) inFlight[{op.stage, op.microbatch}] = version[op.stage];
             if (op.kind == OpKind::Optimizer) ++version[op.stage];

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "schedules/cost_model.h"
-#include "schedules/simulate.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/model/cost_model.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/lessons/edit_command.h"
 #include "traces/lessons/expression.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright::lessons {
 
@@ -23,7 +23,7 @@ struct CapFault {
     int rank = 0;
     int position = 0;
     Op op;
-    double held = 0; // microbatch-activations after it
+    double held = 0;         // microbatch-activations after it
     std::vector<Op> holders; // the forwards whose activations are not freed yet, in order
 };
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap);
@@ -56,8 +56,8 @@ public:
     const std::optional<SimResult>& result() const { return m_result; }
     std::optional<double> makespan() const; // in rank shares
     std::vector<double> peaks() const;
-    std::shared_ptr<const Timeline> timeline() const;      // null if it can't run
-    const BubbleReport& bubbles() const;                   // empty in the same case
+    std::shared_ptr<const Timeline> timeline() const; // null if it can't run
+    const BubbleReport& bubbles() const;              // empty in the same case
 
 private:
     Value time(Nanos nanos) const { return static_cast<double>(nanos) / static_cast<double>(m_costs.timeUnit); }

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
-#include "schedules/perturb.h"
-#include "schedules/recompute.h"
-#include "schedules/registry.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/recompute.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -30,11 +30,16 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
         const auto value = equals == std::string::npos ? std::nullopt : numberOf(std::string_view(part).substr(equals + 1));
         if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
         const std::string kind = part.substr(0, equals);
-        if (kind == "F") settings.forward = *value;
-        else if (kind == "I") settings.inputGrad = *value;
-        else if (kind == "W") settings.weightGrad = *value;
-        else if (kind == "B") settings.backward = *value;
-        else return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W and B");
+        if (kind == "F")
+            settings.forward = *value;
+        else if (kind == "I")
+            settings.inputGrad = *value;
+        else if (kind == "W")
+            settings.weightGrad = *value;
+        else if (kind == "B")
+            settings.backward = *value;
+        else
+            return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W and B");
     }
     return {};
 }

@@ -4,8 +4,8 @@
 //   recompute=0-2 hoist keep=0.125          stages that recompute; the part of an activation that they keep
 //   layers=3,3,3,3 head=2 share=3           layers by stage, of the head after the last; how many make one rank share
 //   slow=1,1,1.5,1                          by rank: how much longer its ops take
-//   link=1-2:1.0 launch=3:0.2               as parts of schedules/perturb.h; link=none: none of them
-//   sends=rendezvous lower=grouped          as in schedules/channels.h and schedules/lower.h
+//   link=1-2:1.0 launch=3:0.2               as parts of schedules/execute/perturb.h; link=none: none of them
+//   sends=rendezvous lower=grouped          as in schedules/messages/channels.h and schedules/messages/lower.h
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/channels.h"
-#include "schedules/cost_model.h"
-#include "schedules/lower.h"
-#include "schedules/schedule.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright::lessons {
 
@@ -26,8 +26,8 @@ struct Settings {
     int microbatches = 8;
     int chunks = 0; // 0: schedule default
     double forward = 1, inputGrad = 1, weightGrad = 1;
-    double backward = -1; // < 0: I + W
-    double comm = 0;      // in forwards of a rank share
+    double backward = -1;      // < 0: I + W
+    double comm = 0;           // in forwards of a rank share
     std::optional<double> cap; // activations of a rank
     std::string recompute = "none";
     bool hoist = false;

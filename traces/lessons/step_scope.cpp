@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "schedules/deadlock.h"
-#include "schedules/diff.h"
-#include "schedules/kinds.h"
-#include "schedules/registry.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/diff.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/lessons/words.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 
 namespace stagewright {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/cost_model.h"
-#include "schedules/schedule.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/run_facts.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 

@@ -15,12 +15,12 @@
 #include "traces/analysis/levers.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
-#include "traces/analysis/quantity.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/baseline.h"
 #include "traces/report/tables.h"
-#include "traces/run.h"
+#include "traces/run/quantity.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -35,10 +35,10 @@ struct ReportFigure {
     std::string key;
     std::string title;
     ColumnKind kind = ColumnKind::Time; // Time, Size, Count or Share
-    double value = 0;            // in ns, bytes, 1 or shares; of figures by rank the largest
-    std::vector<double> byRank;  // if there is one for each rank
-    std::string formula;         // its heading in docs/numbers.md
-    std::string unknown;         // why there is no value: a clause, lower case; empty: it is known
+    double value = 0;                   // in ns, bytes, 1 or shares; of figures by rank the largest
+    std::vector<double> byRank;         // if there is one for each rank
+    std::string formula;                // its heading in docs/numbers.md
+    std::string unknown;                // why there is no value: a clause, lower case; empty: it is known
 };
 
 struct RunReport {
@@ -49,13 +49,13 @@ struct RunReport {
     BubbleReport bubbles;
     OverlapReport overlap;
     std::vector<CriticalLink> criticalPath;
-    std::vector<RankMemory> memory; // by rank; empty where the timeline has none
-    std::optional<Bytes> memoryCap; // of a rank's activations, given or the run's own
-    std::size_t spans = 0;          // of the step
-    bool cpuTime = false;           // the run says how long its ops were on the processor
-    std::optional<LeverTable> levers;  // what would help; nothing: not asked for, or of a range
-    StepSamples overSteps;             // figures over the measured steps; empty: fewer than two, not asked for, or of a range
-    std::optional<Baseline> baseline;  // nothing: not asked for, there is none, or of a range
+    std::vector<RankMemory> memory;   // by rank; empty where the timeline has none
+    std::optional<Bytes> memoryCap;   // of a rank's activations, given or the run's own
+    std::size_t spans = 0;            // of the step
+    bool cpuTime = false;             // the run says how long its ops were on the processor
+    std::optional<LeverTable> levers; // what would help; nothing: not asked for, or of a range
+    StepSamples overSteps;            // figures over the measured steps; empty: fewer than two, not asked for, or of a range
+    std::optional<Baseline> baseline; // nothing: not asked for, there is none, or of a range
 
     Bytes peak(int rank, MemoryCategory category) const
     {
@@ -69,12 +69,12 @@ struct RunReport {
 };
 
 struct ReportOptions {
-    int step = -1;                  // −1: the representative one
+    int step = -1;                       // −1: the representative one
     std::optional<Bytes> memoryCap = {}; // of a rank's activations, else the run's own; idle time that only more memory would fill is of cause Memory
-    bool ownCap = true;             // false: no cap unless one is given
-    bool levers = false;            // what would help, and figures over the measured steps; simulates the step some twenty times
+    bool ownCap = true;                  // false: no cap unless one is given
+    bool levers = false;                 // what would help, and figures over the measured steps; simulates the step some twenty times
     bool baseline = false;
-    bool withoutSteps = false;      // a run without a complete step gives a report of nothing, not an error
+    bool withoutSteps = false; // a run without a complete step gives a report of nothing, not an error
 };
 
 // A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.

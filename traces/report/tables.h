@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/quantity.h"
+#include "traces/run/quantity.h"
 
 namespace stagewright {
 

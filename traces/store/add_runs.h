@@ -8,7 +8,7 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

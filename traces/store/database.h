@@ -34,8 +34,8 @@ public:
     void reset();
 
     Statement& bind(std::int64_t value);
-    Statement& bind(double value); // NaN becomes NULL
-    Statement& bind(std::string_view text);      // must live until the statement is reset
+    Statement& bind(double value);                    // NaN becomes NULL
+    Statement& bind(std::string_view text);           // must live until the statement is reset
     Statement& bind(std::span<const std::byte> blob); // must also live until the statement is reset
     Statement& bindNull();
 
@@ -68,7 +68,7 @@ public:
     Result<void> execute(const std::string& sql) const; // several statements, no rows
     // true: a row is there; false: done.
     Result<bool> step(Statement& statement) const;
-    Result<void> run(Statement& statement) const; // steps to the end and resets
+    Result<void> run(Statement& statement) const;             // steps to the end and resets
     Result<std::int64_t> integer(std::string_view sql) const; // first column of the first row, 0 if there is none
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle); }
     Error error(int code) const; // of the last call, naming the file

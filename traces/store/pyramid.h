@@ -22,12 +22,12 @@ struct Bucket {
 };
 
 struct PyramidLevel {
-    int level = 0; // bucket width 2^level ns
+    int level = 0;               // bucket width 2^level ns
     std::vector<Bucket> buckets; // by index, then kind; without empty ones
 };
 
-inline constexpr int pyramidFanOut = 2;     // levels between two stored ones: widths grow four-fold
-inline constexpr int spansPerBucket = 8;    // approximate spans per bucket of the finest level
+inline constexpr int pyramidFanOut = 2;  // levels between two stored ones: widths grow four-fold
+inline constexpr int spansPerBucket = 8; // approximate spans per bucket of the finest level
 inline constexpr int highestLevel = 60;
 
 // Levels from the finest (about spansPerBucket spans in a bucket) to the first with at most two buckets; parents are exact

@@ -45,8 +45,8 @@ Result<void> RecordingLock::acquire()
             return {}; // a file system without such locks: nothing guards the file
         }
         // The former holder may have removed the file between open and lock.
-        struct stat locked{};
-        struct stat present{};
+        struct stat locked {};
+        struct stat present {};
         if (::fstat(descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 &&
             locked.st_ino == present.st_ino && locked.st_dev == present.st_dev) {
             m_descriptor = descriptor;

@@ -61,14 +61,16 @@ struct FunctionCursor {
     std::size_t row = 0;
 };
 
-enum Argument { ArgumentRun = 1, ArgumentStep = 2 }; // bits of what xBestIndex passes on, in this order
+enum Argument { ArgumentRun = 1,
+                ArgumentStep = 2 }; // bits of what xBestIndex passes on, in this order
 
 int connect(sqlite3* handle, void* aux, int, const char* const*, sqlite3_vtab** result, char**)
 {
     const auto* function = static_cast<const Function*>(aux);
     std::string columns;
     for (const AnalysisColumn& column : function->analysis->columns()) {
-        const char* type = column.kind == ColumnKind::Text ? "TEXT" : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL" : "INTEGER";
+        const char* type = column.kind == ColumnKind::Text ? "TEXT" : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL"
+                                                                                                                                          : "INTEGER";
         columns += fmt::format("\"{}\" {}, ", column.key, type);
     }
     const int code = sqlite3_declare_vtab(handle, fmt::format("CREATE TABLE x({}run INTEGER HIDDEN, step INTEGER HIDDEN)", columns).c_str());

@@ -9,7 +9,8 @@
 
 namespace stagewright {
 
-template <typename Bind> Result<Statement> bound(Database& database, std::string_view sql, Bind bind)
+template <typename Bind>
+Result<Statement> bound(Database& database, std::string_view sql, Bind bind)
 {
     auto statement = database.prepare(sql);
     if (statement) bind(*statement);
@@ -17,7 +18,8 @@ template <typename Bind> Result<Statement> bound(Database& database, std::string
 }
 
 // Calls row(statement) for every row until it gives an error.
-template <typename Row> Result<void> forEachRow(Database& database, std::string_view sql, std::int64_t run, Row row)
+template <typename Row>
+Result<void> forEachRow(Database& database, std::string_view sql, std::int64_t run, Row row)
 {
     auto statement = bound(database, sql, [&](Statement& s) { s.bind(run); });
     if (!statement) return tl::unexpected(statement.error());

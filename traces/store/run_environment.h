@@ -5,7 +5,7 @@
 #include <string>
 
 #include "schedules/base/result.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

@@ -14,12 +14,14 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
-#include "traces/notes.h"
-#include "traces/run.h"
+#include "traces/run/notes.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
-enum class OpenMode { Read, Write, Create }; // Write: must exist; Create: created if absent
+enum class OpenMode { Read,
+                      Write,
+                      Create }; // Write: must exist; Create: created if absent
 
 class RunWriter;
 
@@ -119,7 +121,7 @@ public:
     Result<std::vector<Bookmark>> bookmarks() const; // by slot
     Result<void> setBookmark(const Bookmark& bookmark);
     Result<std::vector<SavedQuery>> savedQueries() const; // by name
-    Result<void> saveQuery(const SavedQuery& query); // replaces one with the same name
+    Result<void> saveQuery(const SavedQuery& query);      // replaces one with the same name
     Result<void> removeQuery(const std::string& name);
 
     // Rows of a read-only query, as text; `columns` first. The virtual table spans(run, step, rank, lane, stage, kind,

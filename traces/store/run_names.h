@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

@@ -123,7 +123,8 @@ private:
 
     // Per segment and track: the stored level nearest to the wanted one, or the spans where even the finest is coarser.
     // Track by track, so that the sums of one are held.
-    template <typename Done> Result<void> eachTrack(Done done)
+    template <typename Done>
+    Result<void> eachTrack(Done done)
     {
         const auto summary = summaryLevel();
         if (!summary) return tl::unexpected(summary.error());
@@ -248,7 +249,7 @@ private:
     std::int64_t m_id;
     RunFile::Overview m_result;
     std::map<std::int64_t, std::size_t> m_places; // track in the file → place in m_result.tracks
-    std::vector<std::int64_t> m_numbers; // the way back
+    std::vector<std::int64_t> m_numbers;          // the way back
     std::optional<Lane> m_only;
     std::vector<Sums> m_occupied; // of the track at hand
     BlockEncoder m_encoder;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/text/cost_json.h"
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_store.h"
@@ -394,7 +395,7 @@ private:
     Nanos m_timeUnit = 1;
     Bytes m_memoryUnit = 1;
     std::optional<TimelineBuilder> m_builder;
-    std::map<std::int64_t, int> m_tracks;             // number in the file → builder's
+    std::map<std::int64_t, int> m_tracks; // number in the file → builder's
     std::map<std::int64_t, std::uint32_t> m_labels;
     std::map<std::int64_t, int> m_counters;
     std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's

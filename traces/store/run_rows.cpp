@@ -1,6 +1,7 @@
 // Writing a run: a timeline cut into blocks, with the pyramids beside them.
 #include <algorithm>
 
+#include "schedules/text/cost_json.h"
 #include "traces/store/blocks.h"
 #include "traces/store/pyramid.h"
 #include "traces/store/run_store.h"

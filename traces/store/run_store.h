@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 #include "traces/store/codec.h"
 #include "traces/store/database.h"
 #include "traces/store/recording_lock.h"

@@ -42,7 +42,8 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
 }
 
 // One snapshot, even while another process appends.
-template <typename Work> auto inSnapshot(RunStore& store, Work work) -> decltype(work())
+template <typename Work>
+auto inSnapshot(RunStore& store, Work work) -> decltype(work())
 {
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
     auto result = work();

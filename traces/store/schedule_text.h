@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "schedules/base/result.h"
-#include "schedules/schedule.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

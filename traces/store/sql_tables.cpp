@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "traces/store/blocks.h"
 
 namespace stagewright {

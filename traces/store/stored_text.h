@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 

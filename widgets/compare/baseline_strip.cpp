@@ -8,7 +8,7 @@
 
 #include "widgets/compare/metric_text.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {

@@ -12,8 +12,8 @@
 #include "widgets/compare/metric_text.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
-#include "widgets/panel/style.h"
 #include "widgets/runs/runs_model.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 
@@ -193,8 +193,10 @@ void ComparePanel::fillWaterfall()
         for (WaterfallBar& bar : bars) bar.title = named(bar.title.toStdString());
     m_waterfall->setBars(std::move(bars), m_units);
     QString note;
-    if (ladder && m_comparison->ladder.empty()) note = QString::fromStdString(m_comparison->noLadder);
-    else if (!ladder && m_comparison->change.makespanDelta == 0) note = tr("The critical paths take the same time.");
+    if (ladder && m_comparison->ladder.empty())
+        note = QString::fromStdString(m_comparison->noLadder);
+    else if (!ladder && m_comparison->change.makespanDelta == 0)
+        note = tr("The critical paths take the same time.");
     if (m_comparison->withinSpread) note = tr("Within the noise: no significant difference.");
     m_fallNote->setText(note);
     m_fallNote->setVisible(!note.isEmpty());
@@ -218,7 +220,8 @@ void ComparePanel::fillTable(const Comparison& comparison)
     const auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
         auto* label = makeLabel(text, role, table, row > 0);
         label->setToolTip(tooltip);
-        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : pair ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignTop);
+        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : pair ? Qt::AlignLeft | Qt::AlignVCenter
+                                                                                  : Qt::AlignLeft | Qt::AlignTop);
         if (column == 0) label->setWordWrap(true); // never the figures
         grid->addWidget(label, row, column, column == 0 ? lines : 1, 1);
     };
@@ -321,7 +324,8 @@ void ComparePanel::fillSplit(const Comparison& comparison)
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.makespanDelta;
-    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter) : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
+    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter)
+                                                                                                      : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
         if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue; // shown above

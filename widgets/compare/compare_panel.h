@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "traces/compare/compare.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 #include "widgets/panel/side_panel.h"
 
 class QComboBox;

@@ -65,7 +65,8 @@ MetricText metricText(const MetricDelta& metric, const Units& units, bool shows,
     const bool good = (delta < 0) == lessIsBetter(metric.key);
     text.a = fixed(metric.a / scale.factor, scale.decimals);
     text.b = fixed(metric.b / scale.factor, scale.decimals);
-    text.role = neutral ? "secondary" : good ? "better" : "worse";
+    text.role = neutral ? "secondary" : good ? "better"
+                                             : "worse";
     return text;
 }
 

@@ -12,7 +12,7 @@ struct MetricText {
     QString title; // with the unit: "Time, ms"
     QString whole; // not shortened
     QString a, b;
-    QString change; // "−16.7 %", "+1.2 pt", "+3.4"
+    QString change;                 // "−16.7 %", "+1.2 pt", "+3.4"
     const char* role = "secondary"; // "better", "worse"
 };
 // shows: the change exceeds the noise; otherwise it has no colour.

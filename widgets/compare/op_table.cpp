@@ -114,8 +114,10 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
             const StepSample a = m_comparison->historyA->duration(op.op, op.rank);
             const StepSample b = m_comparison->historyB->duration(op.op, op.rank);
             return tr("A: median %1, %2 to %3 over %4 steps\nB: median %5, %6 to %7 over %8 steps")
-                .arg(durationText(a.median, m_units), durationText(a.least, m_units), durationText(a.most, m_units)).arg(a.count)
-                .arg(durationText(b.median, m_units), durationText(b.least, m_units), durationText(b.most, m_units)).arg(b.count);
+                .arg(durationText(a.median, m_units), durationText(a.least, m_units), durationText(a.most, m_units))
+                .arg(a.count)
+                .arg(durationText(b.median, m_units), durationText(b.least, m_units), durationText(b.most, m_units))
+                .arg(b.count);
         }
         return {};
     default: return {};

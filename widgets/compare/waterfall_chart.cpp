@@ -110,7 +110,9 @@ void WaterfallChart::paintEvent(QPaintEvent*)
         const double top = static_cast<double>(i) * rowHeight;
         const QString value = bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units);
         const double valueWidth = metrics.horizontalAdvance(value) + 2;
-        p.setPen(bar.total ? m_theme->text : bar.to < bar.from ? m_theme->better : bar.to > bar.from ? m_theme->worse : m_theme->secondary);
+        p.setPen(bar.total ? m_theme->text : bar.to < bar.from ? m_theme->better
+                                         : bar.to > bar.from   ? m_theme->worse
+                                                               : m_theme->secondary);
         p.drawText(QRectF(width() - valueWidth, top, valueWidth, 16), Qt::AlignRight | Qt::AlignVCenter, value);
         p.setPen(m_theme->secondary);
         QString title = bar.title;
@@ -120,7 +122,9 @@ void WaterfallChart::paintEvent(QPaintEvent*)
         const double to = bar.total ? x(bar.to) : std::max(x(bar.from), x(bar.to));
         const QRectF rect(from, top + 17, std::max(1.5, to - from), 8);
         p.setPen(Qt::NoPen);
-        p.setBrush(bar.total ? (i == 0 ? m_theme->faint : m_theme->accent) : bar.to < bar.from ? m_theme->better : bar.to > bar.from ? m_theme->worse : m_theme->separator);
+        p.setBrush(bar.total ? (i == 0 ? m_theme->faint : m_theme->accent) : bar.to < bar.from ? m_theme->better
+                                                                         : bar.to > bar.from   ? m_theme->worse
+                                                                                               : m_theme->separator);
         p.drawRoundedRect(rect, 1.5, 1.5);
         if (bar.total && begin > 0) { // not from zero
             p.setPen(QPen(m_theme->panel, 2));

@@ -16,12 +16,12 @@ namespace stagewright {
 struct WaterfallBar {
     QString title;
     QString tooltip;
-    Nanos from = 0; // running total before
-    Nanos to = 0;   // and after
+    Nanos from = 0;     // running total before
+    Nanos to = 0;       // and after
     bool total = false; // A or B itself: a bar from 0
 };
 std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString& a, const QString& b); // largest change first
-std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b); // in the order of the rungs
+std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b);                   // in the order of the rungs
 
 class WaterfallChart : public QWidget {
     Q_OBJECT

@@ -17,9 +17,9 @@ namespace {
 
 const QStringList& keywords()
 {
-    static const QStringList words{"SELECT", "FROM",  "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "ON",   "AS",    "AND",  "OR",   "NOT",     "IN",
-                                   "IS",     "NULL",  "LIKE",  "BETWEEN",  "DISTINCT", "DESC",  "ASC",  "HAVING",    "WITH", "CASE",  "WHEN", "THEN", "ELSE",    "END",
-                                   "OVER",   "PARTITION BY", "UNION ALL", "count(", "sum(", "avg(", "min(", "max(", "round(", "lag(", "lead(", "total(", "abs("};
+    static const QStringList words{"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "ON", "AS", "AND", "OR", "NOT", "IN",
+                                   "IS", "NULL", "LIKE", "BETWEEN", "DISTINCT", "DESC", "ASC", "HAVING", "WITH", "CASE", "WHEN", "THEN", "ELSE", "END",
+                                   "OVER", "PARTITION BY", "UNION ALL", "count(", "sum(", "avg(", "min(", "max(", "round(", "lag(", "lead(", "total(", "abs("};
     return words;
 }
 

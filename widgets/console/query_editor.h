@@ -24,7 +24,11 @@ public:
     explicit QueryEditor(QWidget* parent = nullptr);
     void setTables(const QueryTables& tables);
     void setTheme(const Theme& theme);
-    void setHistory(const QStringList& queries) { m_history = queries; m_at = -1; } // newest first
+    void setHistory(const QStringList& queries)
+    {
+        m_history = queries;
+        m_at = -1;
+    }                                                     // newest first
     QStringList completions(const QString& prefix) const; // as offered
     QString wordUnderCursor() const;
 

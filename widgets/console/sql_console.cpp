@@ -13,7 +13,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {

@@ -33,19 +33,19 @@ public:
     void showRows(QueryRows rows, qint64 milliseconds);
     void showFault(const QString& message, const QString& remedy);
     static constexpr int editorHeight = 96; // px, at most
-    int missingHeight() const; // px that the table lacks to show ten rows and a header; 0: none
+    int missingHeight() const;              // px that the table lacks to show ten rows and a header; 0: none
     QString status() const;
-    int currentRow() const; // of the model, −1: none
+    int currentRow() const;                                // of the model, −1: none
     void setShowsOnTimeline(bool can, const QString& why); // whether the rows name spans or times
-    void setSaid(const QString& text); // under the rows
+    void setSaid(const QString& text);                     // under the rows
 
 signals:
     void runAsked(const QString& sql);
     void cancelAsked();
     void saveAsked(const QString& sql);
     void exportAsked();
-    void rowChosen(int row);       // of the model
-    void showOnTimelineAsked();    // all rows
+    void rowChosen(int row);    // of the model
+    void showOnTimelineAsked(); // all rows
 
 private:
     QueryEditor* m_editor;

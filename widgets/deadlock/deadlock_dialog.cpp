@@ -8,7 +8,7 @@
 
 #include "widgets/deadlock/deadlock_view.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <QDialog>
 
-#include "schedules/deadlock.h"
+#include "schedules/execute/deadlock.h"
 #include "widgets/theme.h"
 
 class QComboBox;

@@ -112,7 +112,8 @@ void DeadlockView::paintWait(QPainter& p, const BlockedRank& wait) const
     // From row to row through the gaps between them: leaves at the bottom or top, arrives from the same side.
     const bool down = to.top() >= from.top();
     const QPointF start(from.center().x(), down ? from.bottom() : from.top());
-    const QPointF tip(to.center().x(), wait.onRank == wait.rank ? to.bottom() : down ? to.top() : to.bottom());
+    const QPointF tip(to.center().x(), wait.onRank == wait.rank ? to.bottom() : down ? to.top()
+                                                                                     : to.bottom());
     const double bend = rowGap * 0.9;
     QPainterPath path(start);
     const double way = down ? 1 : -1;
@@ -138,7 +139,8 @@ void DeadlockView::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(t.secondary);
         p.drawText(QRectF(14, y + rowHeight / 2, left - 20, rowHeight / 2), Qt::AlignLeft | Qt::AlignVCenter,
-                   at < 0 ? tr("finished") : isVictim(r) ? tr("waits for it") : tr("op %1").arg(at));
+                   at < 0 ? tr("finished") : isVictim(r) ? tr("waits for it")
+                                                         : tr("op %1").arg(at));
         const int last = std::min(static_cast<int>(list.size()), first(r) + columns());
         p.setFont(fontOf(FontRole::Label));
         for (int i = first(r); i < last; ++i) {
@@ -146,7 +148,8 @@ void DeadlockView::paintEvent(QPaintEvent*)
             const QRectF cell = cellOf(r, i);
             const Fill& fill = t.of(op.kind);
             const bool stands = i == at;
-            p.setOpacity(stands || at < 0 ? 1 : i < at ? 0.5 : 0.3);
+            p.setOpacity(stands || at < 0 ? 1 : i < at ? 0.5
+                                                       : 0.3);
             if (stands && isVictim(r)) {
                 p.setPen(Qt::NoPen);
                 p.setBrush(t.track);
@@ -155,7 +158,8 @@ void DeadlockView::paintEvent(QPaintEvent*)
                 paintSliceShape(p, cell, fill);
             }
             p.setOpacity(1);
-            p.setPen(stands && !isVictim(r) ? fill.label : i < at || at < 0 ? fill.label : t.secondary);
+            p.setPen(stands && !isVictim(r) ? fill.label : i < at || at < 0 ? fill.label
+                                                                            : t.secondary);
             p.drawText(cell, Qt::AlignCenter, textOf(op));
         }
         if (first(r) > 0) {

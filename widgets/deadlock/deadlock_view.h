@@ -6,7 +6,7 @@
 
 #include <QWidget>
 
-#include "schedules/deadlock.h"
+#include "schedules/execute/deadlock.h"
 #include "widgets/theme.h"
 
 namespace stagewright {

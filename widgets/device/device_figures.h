@@ -9,7 +9,7 @@
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/links.h"
 #include "traces/analysis/roofline.h"
-#include "traces/run.h"
+#include "traces/run/run.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {

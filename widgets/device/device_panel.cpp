@@ -5,11 +5,11 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/device/roofline_plot.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -128,8 +128,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     std::vector<std::vector<FigureCell>> rows;
     for (const KernelRow& row : f.kernels.rows) {
         const QString name = QString::fromStdString(row.name);
-        rows.push_back({{row.kind ? kindText(*row.kind) : tr("none"), 0, {}}, {name, 0, name}, count(row.calls), time(row.total), share(row.total, f.kernels.total),
-                        time(row.mean()), time(row.shortest), time(row.longest)});
+        rows.push_back({{row.kind ? kindText(*row.kind) : tr("none"), 0, {}}, {name, 0, name}, count(row.calls), time(row.total), share(row.total, f.kernels.total), time(row.mean()), time(row.shortest), time(row.longest)});
     }
     m_kernels->setRows(std::move(rows));
     QString line = f.kernels.calls > 0 ? tr("%1, %2 in all").arg(countText(static_cast<qint64>(f.kernels.calls), tr("1 kernel or copy"), tr("%L1 kernels and copies"))).arg(durationText(f.kernels.total, units))
@@ -149,20 +148,18 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     for (const LinkOverlap& link : f.links) {
         transfer += link.transfer;
         exposed += link.exposed();
-        rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), time(link.sendWait), time(link.receiveWait), time(link.transfer),
-                        share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
+        rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), time(link.sendWait), time(link.receiveWait), time(link.transfer), share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
     }
     m_links->setRows(std::move(rows));
-    m_linkLine->setText(!m_figures           ? tr("No run is shown.")
-                        : f.links.empty()    ? tr("No messages travel between ranks in this step.")
-                                             : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
+    m_linkLine->setText(!m_figures        ? tr("No run is shown.")
+                        : f.links.empty() ? tr("No messages travel between ranks in this step.")
+                                          : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
 
     rows.clear();
     for (const RooflineRow& row : f.roofline) {
         const Ceilings& roof = *f.ceilings;
         const auto number = [](double value, int decimals) { return FigureCell{fixed(value, decimals), value, {}}; };
-        rows.push_back({{kindText(row.kind), 0, {}}, count(row.ops), number(row.flops * 1e-12, 3), number(row.intensity(), 1), number(row.achieved() * 1e-12, 2),
-                        number(row.attainable(roof) * 1e-12, 2), {percentText(row.share(roof)), row.share(roof), {}}, {row.memoryBound(roof) ? tr("memory") : tr("matrix units"), 0, {}}});
+        rows.push_back({{kindText(row.kind), 0, {}}, count(row.ops), number(row.flops * 1e-12, 3), number(row.intensity(), 1), number(row.achieved() * 1e-12, 2), number(row.attainable(roof) * 1e-12, 2), {percentText(row.share(roof)), row.share(roof), {}}, {row.memoryBound(roof) ? tr("memory") : tr("matrix units"), 0, {}}});
     }
     m_rows->setRows(std::move(rows));
     m_plot->setRows(f.roofline, f.ceilings);

@@ -11,7 +11,7 @@ namespace stagewright {
 
 struct FigureColumn {
     QString title;
-    QString meaning; // tooltip
+    QString meaning;    // tooltip
     bool figure = true; // right-aligned, sorted by value
     int width = 90;
 };

@@ -8,7 +8,7 @@
 #include <QPainter>
 #include <QToolTip>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {

@@ -20,16 +20,16 @@ class EditPanel : public SectionColumn {
 public:
     // What the order is compared with beside the original.
     struct Reference {
-        QString name;  // as the library has it; empty: none
+        QString name; // as the library has it; empty: none
         QString title;
         QString fault; // why it can't be made for this shape; empty: figures are there
         EditFigures figures;
     };
 
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
-    void setSource(const QString& name, const QString& costs); // what is edited, and where its costs come from
-    void setSplitNote(const QString& text); // the source of I and W; shown once the order has any. Empty: they were measured
-    void setChosen(const std::vector<OpPosition>& positions);  // the first is the selected op
+    void setSource(const QString& name, const QString& costs);             // what is edited, and where its costs come from
+    void setSplitNote(const QString& text);                                // the source of I and W; shown once the order has any. Empty: they were measured
+    void setChosen(const std::vector<OpPosition>& positions);              // the first is the selected op
     void setCanRun(bool can, const QString& whyNot);
     void setRecognised(const QString& text, const QString& tooltip); // empty: search in progress
     void setReference(const Reference& reference);
@@ -39,7 +39,7 @@ public:
 signals:
     void runAsked();
     void doneAsked();
-    void deadlockAsked(); // why the order never ends
+    void deadlockAsked();                      // why the order never ends
     void referenceChosen(const QString& name); // a library schedule; empty: none
 
 private:

@@ -4,7 +4,8 @@
 
 #include <QStringList>
 
-#include "schedules/csv.h"
+#include "schedules/text/cost_json.h"
+#include "schedules/text/csv.h"
 #include "widgets/edit/text_sync.h"
 
 namespace stagewright {

@@ -8,8 +8,8 @@
 #include <QString>
 
 #include "schedules/base/result.h"
-#include "schedules/cost_model.h"
-#include "schedules/schedule.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

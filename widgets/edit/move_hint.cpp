@@ -6,7 +6,7 @@
 #include <QLabel>
 #include <QPushButton>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {

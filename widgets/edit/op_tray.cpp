@@ -13,9 +13,9 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -82,7 +82,10 @@ QVariant OpTrayModel::data(const QModelIndex& index, int role) const
     const std::string_view kind = ruleOf(entry.op.kind).title;
     if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole)
         return tr("%1 of stage %2, microbatch %3, for rank %4; %5")
-            .arg(QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()))).arg(entry.op.stage).arg(entry.op.microbatch).arg(entry.rank)
+            .arg(QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size())))
+            .arg(entry.op.stage)
+            .arg(entry.op.microbatch)
+            .arg(entry.rank)
             .arg(entry.ready ? tr("ready to place") : tr("its inputs are not placed yet"));
     return {};
 }

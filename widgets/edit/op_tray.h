@@ -7,7 +7,7 @@
 #include <QAbstractListModel>
 #include <QWidget>
 
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 #include "widgets/theme.h"
 
 class QLabel;

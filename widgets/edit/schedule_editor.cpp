@@ -4,8 +4,8 @@
 
 #include <QUndoCommand>
 
-#include "schedules/kinds.h"
-#include "schedules/schedule_delta.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/schedule_delta.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {

@@ -10,13 +10,13 @@
 #include <QObject>
 #include <QUndoStack>
 
-#include "schedules/cost_model.h"
-#include "schedules/edit.h"
-#include "schedules/edit_ops.h"
-#include "schedules/schedule.h"
-#include "schedules/simulate.h"
+#include "schedules/check/validate.h"
+#include "schedules/edit/edit.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
 #include "schedules/timeline/timeline.h"
-#include "schedules/validate.h"
 
 namespace stagewright {
 
@@ -50,10 +50,10 @@ public:
     const Validation& validation() const { return m_validation; } // of shown()
     bool valid() const { return m_validation.valid(); }
     bool changed() const { return !(m_schedule == m_original); }
-    const SimResult& times() const { return m_times; }                             // of shown()
+    const SimResult& times() const { return m_times; } // of shown()
     // Of shown(); null while inactive. Above detailLimit ops, and for a preview, only the compute spans.
     const std::shared_ptr<const Timeline>& timeline() const { return m_timeline; }
-    const EditFigures& figures() const { return m_figures; }                       // of shown()
+    const EditFigures& figures() const { return m_figures; } // of shown()
     const EditFigures& originalFigures() const { return m_originalFigures; }
     const EditFigures& committedFigures() const { return m_preview ? m_committed.figures : m_figures; } // of schedule()
     bool committedValid() const { return (m_preview ? m_committed.validation : m_validation).valid(); }
@@ -72,9 +72,9 @@ public:
     // Moves by one place to the left (−1) or right (+1); repeated nudges of one op undo as one.
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
-    bool removeDelay(OpPosition at); // false unless there is a filler
+    bool removeDelay(OpPosition at);                                    // false unless there is a filler
     void replace(const QString& text, Schedule next, int mergeId = -1); // another order, as one undoable change of this name
-    void revert();                   // back to the original, as one undoable change
+    void revert();                                                      // back to the original, as one undoable change
 
     // The full timeline of schedule(), computed elsewhere; replaces timeline().
     void setDetailed(std::shared_ptr<const Timeline> timeline);
@@ -91,8 +91,8 @@ public:
     std::vector<SpanId> faultSpans() const;
 
 signals:
-    void edited();    // the committed order changed: shown(), validation(), timeline() or figures()
-    void previewed(); // a preview is shown, or ended
+    void edited();                                 // the committed order changed: shown(), validation(), timeline() or figures()
+    void previewed();                              // a preview is shown, or ended
     void refused(const stagewright::Error& error); // a change that can't be made
 
 private:

@@ -13,13 +13,13 @@
 #include <QVBoxLayout>
 
 #include "widgets/background.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
 
-constexpr int readPause = 150;     // ms after the last key
-constexpr int sessionPause = 2000; // ms: typing within this time is one change
+constexpr int readPause = 150;          // ms after the last key
+constexpr int sessionPause = 2000;      // ms: typing within this time is one change
 constexpr int sessionBase = 0x40000000; // merge ids of typing, distinct from those of nudges
 
 } // namespace

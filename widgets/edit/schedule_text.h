@@ -9,7 +9,7 @@
 #include <QPlainTextEdit>
 #include <QTimer>
 
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
 #include "widgets/edit/text_sync.h"
 #include "widgets/theme.h"
 
@@ -23,7 +23,7 @@ class ScheduleTextEdit : public QPlainTextEdit {
     Q_OBJECT
 public:
     explicit ScheduleTextEdit(QWidget* parent = nullptr);
-    bool ownUndo = false; // typed text is not part of the order yet
+    bool ownUndo = false;            // typed text is not part of the order yet
     void setRightMargin(int pixels); // space at the right kept free of text
     int rightMargin() const { return viewportMargins().right(); }
 
@@ -83,8 +83,8 @@ private:
     std::shared_ptr<const Schedule> m_schedule;
     std::optional<Schedule> m_read; // the schedule read from the text; nullopt if the text was generated
     Validation m_validation;
-    bool m_typed = false;    // the text differs from the canvas
-    bool m_writing = false;  // this object changes the text
+    bool m_typed = false;   // the text differs from the canvas
+    bool m_writing = false; // this object changes the text
     bool m_waiting = false;
     bool m_unreadable = false;
     quint64 m_generation = 0;

@@ -2,10 +2,10 @@
 
 #include <QRegularExpression>
 
-#include "schedules/csv.h"
-#include "schedules/messages.h"
-#include "schedules/op_index.h"
-#include "schedules/validate.h"
+#include "schedules/check/validate.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/op_index.h"
+#include "schedules/text/csv.h"
 
 namespace stagewright {
 namespace {

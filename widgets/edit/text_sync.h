@@ -1,4 +1,4 @@
-// The schedule as text (schedules/csv.h) beside the canvas: where an op is in the text, and reading typed text into the shape that is
+// The schedule as text (schedules/text/csv.h) beside the canvas: where an op is in the text, and reading typed text into the shape that is
 // being edited. Pure functions for any thread.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <QStringList>
 
 #include "schedules/base/result.h"
-#include "schedules/edit_ops.h"
-#include "schedules/schedule.h"
+#include "schedules/edit/edit_ops.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

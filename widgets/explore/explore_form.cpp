@@ -5,7 +5,7 @@
 #include <QGridLayout>
 #include <QLabel>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 
@@ -25,7 +25,8 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
         slider->setPageStep(range.whole ? 4 : 5);
         auto* field = new QDoubleSpinBox(this);
         const bool shape = parameter == ExploreParameter::Ranks || parameter == ExploreParameter::Microbatches;
-        field->setRange(range.least, shape ? 1024 : parameter == ExploreParameter::Cap ? 4096 : range.most);
+        field->setRange(range.least, shape ? 1024 : parameter == ExploreParameter::Cap ? 4096
+                                                                                       : range.most);
         field->setDecimals(range.whole ? 0 : 2);
         field->setSingleStep(range.step);
         field->setKeyboardTracking(false);

@@ -5,9 +5,9 @@
 
 #include <QCoreApplication>
 
+#include "schedules/library/registry.h"
+#include "schedules/library/variants.h"
 #include "schedules/plan/plan.h"
-#include "schedules/registry.h"
-#include "schedules/variants.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -72,7 +72,8 @@ SweepPoint ExploreQuestion::point(const std::string& schedule) const
 QString ExploreQuestion::text() const
 {
     return tr("p=%1, m=%2, %3, F=%4 I=%5 W=%6, latency %7, %8")
-        .arg(ranks).arg(microbatches)
+        .arg(ranks)
+        .arg(microbatches)
         .arg(chunks > 0 ? tr("chunks %1").arg(chunks) : tr("default chunks"))
         .arg(number(forward), number(inputGrad), number(weightGrad), number(latency), cap > 0 ? tr("cap %1").arg(number(cap)) : tr("no cap"));
 }
@@ -148,7 +149,7 @@ std::vector<double> valuesAround(const ExploreQuestion& question, ExploreParamet
     }
     if (parameter == ExploreParameter::Latency) to = std::max(1.0, now * 1.5);
     double grid = range.whole ? 1 : range.step;
-    if (parameter == ExploreParameter::Ranks) grid = 2;                   // bidirectional schedules take even numbers
+    if (parameter == ExploreParameter::Ranks) grid = 2;                            // bidirectional schedules take even numbers
     if (parameter == ExploreParameter::Microbatches) from = grid = question.ranks; // several take multiples of the ranks
     const double step = std::max(grid, std::ceil((to - from) / std::max(1, count - 1) / grid - 1e-9) * grid);
     std::vector<double> values;

@@ -8,21 +8,30 @@
 #include <QString>
 
 #include "schedules/base/progress.h"
-#include "schedules/sweep.h"
+#include "schedules/plan/sweep.h"
 
 namespace stagewright {
 
-enum class ExploreParameter { Ranks, Microbatches, Chunks, Forward, InputGrad, WeightGrad, Latency, Cap };
+enum class ExploreParameter { Ranks,
+                              Microbatches,
+                              Chunks,
+                              Forward,
+                              InputGrad,
+                              WeightGrad,
+                              Latency,
+                              Cap };
 inline constexpr int exploreParameterCount = 8;
-enum class ExploreMeasure { StepTime, Bubble, SpanBubble };
+enum class ExploreMeasure { StepTime,
+                            Bubble,
+                            SpanBubble };
 
 struct ExploreQuestion {
     int ranks = 8;
     int microbatches = 32;
-    int chunks = 0; // stages per rank if the schedule allows a choice; 0: default
+    int chunks = 0;                                    // stages per rank if the schedule allows a choice; 0: default
     double forward = 1, inputGrad = 1, weightGrad = 1; // rank shares
-    double latency = 0; // rank shares
-    double cap = 0;     // activations a rank may hold, in microbatches of 1/p of the model; 0: none
+    double latency = 0;                                // rank shares
+    double cap = 0;                                    // activations a rank may hold, in microbatches of 1/p of the model; 0: none
     bool operator==(const ExploreQuestion&) const = default;
 
     double value(ExploreParameter parameter) const;

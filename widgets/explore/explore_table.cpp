@@ -3,7 +3,7 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
 
@@ -89,8 +89,10 @@ bool ExploreModel::setData(const QModelIndex& index, const QVariant& value, int 
 {
     if (role != Qt::CheckStateRole || index.column() != Schedule || !m_rows) return false;
     const std::string& name = (*m_rows)[static_cast<std::size_t>(index.row())].point.schedule;
-    if (value.toInt() == Qt::Checked) m_ticked.insert(name);
-    else m_ticked.erase(name);
+    if (value.toInt() == Qt::Checked)
+        m_ticked.insert(name);
+    else
+        m_ticked.erase(name);
     emit dataChanged(index, index, {Qt::CheckStateRole});
     emit tickedChanged();
     return true;

@@ -16,7 +16,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 
@@ -302,7 +302,7 @@ void ExploreView::setTheme(const Theme& theme)
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
-    QString what = plot == ExplorePlot::Pareto ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
+    QString what = plot == ExplorePlot::Pareto  ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
                    : plot == ExplorePlot::Lines ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
                                                 : tr("Shortest step over %1 and %2").arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
     return what;

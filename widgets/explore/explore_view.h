@@ -23,7 +23,9 @@ class QTabWidget;
 
 namespace stagewright {
 
-enum class ExplorePlot { Pareto, Lines, Heat };
+enum class ExplorePlot { Pareto,
+                         Lines,
+                         Heat };
 
 class ExploreView : public QWidget {
     Q_OBJECT
@@ -41,7 +43,7 @@ public:
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
     std::pair<ExploreParameter, ExploreParameter> heatParameters() const; // across, up
-    bool showsHeat() const; // which of the two charts below is shown
+    bool showsHeat() const;                                               // which of the two charts below is shown
     void setShowsHeat(bool heat);
     std::vector<std::string> ticked() const; // in the table's order of schedules
     int selected() const { return m_pareto->selected(); }
@@ -56,11 +58,11 @@ public:
     void setTheme(const Theme& theme);
     void paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QString caption(ExplorePlot plot) const; // what it shows
-    void restore(); // restores the last question; from then on it is saved whenever the page is hidden
+    void restore();                          // restores the last question; from then on it is saved whenever the page is hidden
 
 signals:
     void questionChanged();
-    void surveyChanged(); // another parameter or other schedules
+    void surveyChanged();       // another parameter or other schedules
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::SweepPoint& point);
     void saveAsked(const stagewright::SweepPoint& point);

@@ -97,10 +97,11 @@ QString HeatMap::tipOf(std::size_t cell) const
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).makespan < m_picture->row(cell, b).makespan; });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(QString::fromStdString(m_picture->schedules[order[i]]), fixed(row.timeValue(row.makespan), 2),
-                                                                            percentText(row.bubbleFraction), fixed(row.memoryValue(row.peak()), 1));
-        if (const QString over = overCap(row, asked); !over.isEmpty()) text += QStringLiteral(" (") + over + QStringLiteral(")");
-        else if (!row.synchronous) text += tr(" (stale weights)");
+        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(QString::fromStdString(m_picture->schedules[order[i]]), fixed(row.timeValue(row.makespan), 2), percentText(row.bubbleFraction), fixed(row.memoryValue(row.peak()), 1));
+        if (const QString over = overCap(row, asked); !over.isEmpty())
+            text += QStringLiteral(" (") + over + QStringLiteral(")");
+        else if (!row.synchronous)
+            text += tr(" (stale weights)");
     }
     return text;
 }
@@ -143,8 +144,9 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
                                                          : mixed(theme.canvas, theme.accent, most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5);
         p.fillRect(place, fill);
         // readable without the colour
-        const QString text = m_shows == HeatShows::Winner ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
-                                                          : m_measure == ExploreMeasure::StepTime ? fixed(value, 1) : fixed(100 * value, 1);
+        const QString text = m_shows == HeatShows::Winner            ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
+                             : m_measure == ExploreMeasure::StepTime ? fixed(value, 1)
+                                                                     : fixed(100 * value, 1);
         if (metrics.horizontalAdvance(text) + 3 < place.width() && place.height() > 12) {
             p.setPen(labelOn(fill));
             p.drawText(place, Qt::AlignCenter, text);
@@ -246,8 +248,10 @@ bool HeatMap::event(QEvent* event)
     }
     if (event->type() == QEvent::ToolTip && m_picture && !m_picture->schedules.empty()) {
         const auto* help = static_cast<QHelpEvent*>(event);
-        if (const int cell = cellAt(help->pos()); cell >= 0) QToolTip::showText(help->globalPos(), tipOf(static_cast<std::size_t>(cell)), this);
-        else QToolTip::hideText();
+        if (const int cell = cellAt(help->pos()); cell >= 0)
+            QToolTip::showText(help->globalPos(), tipOf(static_cast<std::size_t>(cell)), this);
+        else
+            QToolTip::hideText();
         return true;
     }
     return QWidget::event(event);

@@ -155,8 +155,7 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(m_theme->text);
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 at %2: %3, peak %4").arg(QString::fromStdString(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]),
-                                                  measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
+                   tr("%1 at %2: %3, peak %4").arg(QString::fromStdString(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]), measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
     }
     if (hasFocus()) {
         p.setBrush(Qt::NoBrush);

@@ -110,8 +110,10 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
         frame.y.least = std::min(frame.y.least, mark.y);
         frame.y.most = std::max(frame.y.most, mark.y);
     }
-    if (m_measure == ExploreMeasure::StepTime) frame.y.least = std::min(frame.y.least, workBound(m_question));
-    else frame.y.least = std::min(0.0, frame.y.least);
+    if (m_measure == ExploreMeasure::StepTime)
+        frame.y.least = std::min(frame.y.least, workBound(m_question));
+    else
+        frame.y.least = std::min(0.0, frame.y.least);
     if (m_question.cap > 0) frame.x.most = std::max(frame.x.most, m_question.cap);
     frame.x.least = std::min(frame.x.least, 0.0);
     widen(frame.x, 0.05);
@@ -185,7 +187,8 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
     const int chosen = markOf(m_selected);
     for (const int pass : {0, 1, 2}) // the selected one first, then the frontier
         for (std::size_t i = 0; i < m_marks.size(); ++i) {
-            const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1 : 2;
+            const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1
+                                                                                       : 2;
             if (rank != pass) continue;
             for (const int most : {2, 1}) {
                 const QString text = nameOf(m_marks[i], most);
@@ -261,7 +264,8 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.drawPolyline(line);
     for (const Mark& mark : m_marks) {
         const QPointF at = frame.place(mark.x, mark.y);
-        const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent : theme.secondary;
+        const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent
+                                                                        : theme.secondary;
         p.setPen(QPen(colour, 1.5));
         p.setBrush(mark.stale || mark.over ? QBrush(theme.canvas) : QBrush(colour));
         const double r = mark.onFrontier ? 4.5 : 3.5;
@@ -280,7 +284,8 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         QColor ground = theme.canvas;
         ground.setAlphaF(0.85f); // so that lines don't cross it out
         p.fillRect(label, ground);
-        p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text : theme.secondary);
+        p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text
+                                                           : theme.secondary);
         p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
     }
     // what the marks mean
@@ -368,7 +373,8 @@ void ParetoPlot::keyPressEvent(QKeyEvent* event)
         return;
     }
     const int last = static_cast<int>(m_marks.size()) - 1;
-    int next = now < 0 ? 0 : event->key() == Qt::Key_Right ? std::min(now + 1, last) : std::max(now - 1, 0);
+    int next = now < 0 ? 0 : event->key() == Qt::Key_Right ? std::min(now + 1, last)
+                                                           : std::max(now - 1, 0);
     if (event->key() == Qt::Key_Home) next = 0;
     if (event->key() == Qt::Key_End) next = last;
     emit rowChosen(m_marks[static_cast<std::size_t>(next)].rows.front());

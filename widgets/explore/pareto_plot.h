@@ -25,7 +25,7 @@ public:
     int selected() const { return m_selected; }
     void setTheme(const Theme& theme);
 
-    QPointF placeOf(int row) const; // of a valid row, in widget coordinates
+    QPointF placeOf(int row) const;     // of a valid row, in widget coordinates
     std::vector<QRectF> labels() const; // as painted, in widget coordinates
     const std::vector<std::size_t>& frontier() const { return m_frontier; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
@@ -68,7 +68,7 @@ private:
     ExploreQuestion m_question;
     ExploreMeasure m_measure = ExploreMeasure::StepTime;
     std::vector<ExploreBound> m_bounds;
-    std::vector<Mark> m_marks; // by rising x, then y
+    std::vector<Mark> m_marks;           // by rising x, then y
     std::vector<std::size_t> m_frontier; // rows
     int m_selected = -1;
     int m_hovered = -1; // mark

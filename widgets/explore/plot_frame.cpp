@@ -83,8 +83,7 @@ QRectF LabelPlaces::place(QPointF beside, QSizeF size, double distance)
     const double w = size.width();
     const double h = size.height();
     for (const double away : {distance, distance + 9, distance + 20}) {
-        const QPointF offsets[] = {{away, -h / 2}, {away * 0.7, -h - away * 0.4}, {away * 0.7, away * 0.4}, {-w - away, -h / 2},
-                                   {-w - away * 0.7, -h - away * 0.4}, {-w - away * 0.7, away * 0.4}, {-w / 2, -h - away}, {-w / 2, away}};
+        const QPointF offsets[] = {{away, -h / 2}, {away * 0.7, -h - away * 0.4}, {away * 0.7, away * 0.4}, {-w - away, -h / 2}, {-w - away * 0.7, -h - away * 0.4}, {-w - away * 0.7, away * 0.4}, {-w / 2, -h - away}, {-w / 2, away}};
         for (const QPointF& offset : offsets) {
             const QRectF rect(beside + offset, size);
             if (!m_inside.contains(rect)) continue;

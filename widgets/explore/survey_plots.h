@@ -39,13 +39,14 @@ private:
     void activate();
     std::shared_ptr<const LinesPicture> m_picture;
     ExploreMeasure m_measure = ExploreMeasure::StepTime;
-    std::size_t m_value = 0;    // cursor
+    std::size_t m_value = 0; // cursor
     std::size_t m_schedule = 0;
     bool m_hasCursor = false;
     const Theme* m_theme = &Theme::light();
 };
 
-enum class HeatShows { Winner, Value };
+enum class HeatShows { Winner,
+                       Value };
 
 class HeatMap : public QWidget {
     Q_OBJECT

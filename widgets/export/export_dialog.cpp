@@ -16,7 +16,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {

@@ -16,7 +16,7 @@
 namespace stagewright {
 namespace {
 
-constexpr double margin = 14;       // beside the caption
+constexpr double margin = 14; // beside the caption
 constexpr double captionTop = 9;
 constexpr double captionBottom = 7;
 constexpr double bodyPixels = 12;   // FontRole::Body
@@ -169,7 +169,8 @@ std::optional<PictureKind> pictureKind(const QString& name)
 
 QString suffixOf(PictureKind kind)
 {
-    return kind == PictureKind::Svg ? QStringLiteral("svg") : kind == PictureKind::Pdf ? QStringLiteral("pdf") : QStringLiteral("png");
+    return kind == PictureKind::Svg ? QStringLiteral("svg") : kind == PictureKind::Pdf ? QStringLiteral("pdf")
+                                                                                       : QStringLiteral("png");
 }
 
 QString pathOfKind(const QString& path, PictureKind kind)
@@ -177,7 +178,8 @@ QString pathOfKind(const QString& path, PictureKind kind)
     const QString suffix = QFileInfo(path).suffix();
     const auto said = pictureKind(suffix);
     if (said == kind) return path;
-    const QString base = said ? path.left(path.size() - suffix.size() - 1) : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1) : path;
+    const QString base = said ? path.left(path.size() - suffix.size() - 1) : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1)
+                                                                                                             : path;
     return base + QLatin1Char('.') + suffixOf(kind);
 }
 

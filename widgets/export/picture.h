@@ -18,7 +18,9 @@
 
 namespace stagewright {
 
-enum class PictureKind { Svg, Pdf, Png };
+enum class PictureKind { Svg,
+                         Pdf,
+                         Png };
 std::optional<PictureKind> pictureKind(const QString& name); // "svg", "PDF", "png"
 QString suffixOf(PictureKind kind);                          // "svg"
 // The path with the suffix of a kind: another picture suffix is replaced, a missing one added, any other kept before it.
@@ -30,16 +32,17 @@ Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind
 inline constexpr std::int64_t mostVectorSlices = 50'000;
 
 struct PictureStyle {
-    enum class Look { Screen, Paper };
+    enum class Look { Screen,
+                      Paper };
     Look look = Look::Screen;
     // Screen: width in logical pixels; height 0: fits the content. PNG has `scale` device pixels for each.
     QSize pixels{1200, 0};
     double scale = 2;
     // Paper: white, in millimetres and points; PNG at `dpi`.
-    double widthMm = 178;   // two columns; one column: 84
-    double textPoints = 7;  // of body text
+    double widthMm = 178;  // two columns; one column: 84
+    double textPoints = 7; // of body text
     int dpi = 600;
-    bool hatched = false;   // kinds also differ in grey
+    bool hatched = false; // kinds also differ in grey
     bool caption = true;
     bool legend = true;
     bool notes = true;
@@ -57,9 +60,10 @@ struct PaintRequest {
 };
 
 struct PicturePart {
-    enum class Role { View, Legend };
+    enum class Role { View,
+                      Legend };
     Role role = Role::View;
-    QString name; // of a view: "Timeline"; omitted if PictureStyle::without names it
+    QString name;                               // of a view: "Timeline"; omitted if PictureStyle::without names it
     std::function<double(double width)> height; // wanted, in logical pixels, at a width
     bool elastic = false;                       // takes the remaining height of a picture of fixed height
     std::function<void(QPainter&, const QRectF&, const PaintRequest&)> paint;
@@ -69,7 +73,7 @@ struct PicturePart {
 struct PictureContent {
     QString title;       // first line of the caption
     QStringList caption; // further lines, wrapped: schedule, costs, clock, provenance
-    QString shortTitle;       // for pictures narrower than narrowView; empty: same title
+    QString shortTitle;  // for pictures narrower than narrowView; empty: same title
     QStringList shortCaption;
     std::vector<PicturePart> parts;
     const Theme* theme = &Theme::light(); // of the screen
@@ -78,7 +82,7 @@ struct PictureContent {
 // White, with the light theme's fills, darker hairlines; `hatched`: kinds also differ by hatch, so that they differ in grey print.
 const Theme& paperTheme(bool hatched);
 
-QSizeF pictureSize(const PictureContent& content, const PictureStyle& style);    // logical pixels
+QSizeF pictureSize(const PictureContent& content, const PictureStyle& style);        // logical pixels
 QSizeF pictureMillimetres(const PictureContent& content, const PictureStyle& style); // on paper; of screen pixels at 96 dpi
 bool embedsImage(const PictureContent& content, const PictureStyle& style, PictureKind kind);
 void paintPicture(QPainter& painter, const PictureContent& content, const PictureStyle& style);

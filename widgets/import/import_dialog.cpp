@@ -20,15 +20,21 @@
 #include <QVBoxLayout>
 
 #include "widgets/background.h"
-#include "widgets/panel/style.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
 
 constexpr int readingPause = 250; // ms after the last change
 
-enum Column { NameColumn, RanksColumn, StepsColumn, ScheduleColumn, OpsColumn, KernelsColumn, ClocksColumn };
+enum Column { NameColumn,
+              RanksColumn,
+              StepsColumn,
+              ScheduleColumn,
+              OpsColumn,
+              KernelsColumn,
+              ClocksColumn };
 
 constexpr Column numberColumns[] = {RanksColumn, StepsColumn, OpsColumn, KernelsColumn};
 constexpr int rowHeight = 24, rowsShown = 5; // more scroll
@@ -431,7 +437,8 @@ void ImportDialog::check()
     m_open->setVisible(schedules);
     m_open->setEnabled(!m_storing);
     const QString path = target();
-    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.") : tr("A new file."));
+    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.")
+                                                                               : tr("A new file."));
 }
 
 void ImportDialog::setFault(QLabel* label, const QString& text)

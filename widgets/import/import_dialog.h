@@ -34,9 +34,9 @@ public:
     void setTraces(const QStringList& words); // one per line; read at once
     void setRulesFile(const QString& path);
     ImportQuestion question() const;
-    bool settled() const; // nothing is being read or stored, or waiting for it
+    bool settled() const;                                                      // nothing is being read or stored, or waiting for it
     std::shared_ptr<const ImportReading> reading() const { return m_reading; } // null: none, or out of date
-    std::vector<std::size_t> chosen() const; // ticked runs
+    std::vector<std::size_t> chosen() const;                                   // ticked runs
     QString target() const;
     void setTarget(const QString& path);
     QString faultText() const;

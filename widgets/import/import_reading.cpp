@@ -9,8 +9,8 @@
 #include <QFileInfo>
 #include <QStandardPaths>
 
-#include "schedules/diff.h"
-#include "traces/formats/format_registry.h"
+#include "schedules/text/diff.h"
+#include "traces/format/format_registry.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 

@@ -17,7 +17,7 @@ namespace stagewright {
 
 struct ImportQuestion {
     QStringList words; // files, folders, patterns with * and ?
-    QString rulesFile; // which names are which ops (traces/import/label_rules.h); empty: the built-in ones
+    QString rulesFile; // which names are which ops (traces/foreign/label_rules.h); empty: the built-in ones
     bool hostOps = false;
     bool operator==(const ImportQuestion&) const = default;
 };
@@ -32,7 +32,7 @@ struct ImportFact {
 struct ImportDescription { // of a run
     QString schedule;      // short, for a table: "1F1B", "custom order", "no ops"
     std::vector<ImportFact> facts;
-    QStringList notes;     // sentences about oddities
+    QStringList notes; // sentences about oddities
 };
 
 struct ImportReading {

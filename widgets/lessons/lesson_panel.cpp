@@ -17,7 +17,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/lessons/lesson_text.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -497,7 +497,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         }
         if (row.run != nullptr) {
             const bool running = state.running == qs(id);
-            row.run->setText(running ? tr("Cancel") : now.goals.empty() || now.state == lessons::Verdict::Open ? tr("Run it for real") : tr("Run it again"));
+            row.run->setText(running ? tr("Cancel") : now.goals.empty() || now.state == lessons::Verdict::Open ? tr("Run it for real")
+                                                                                                               : tr("Run it again"));
             row.run->setEnabled(running || state.running.isEmpty());
             row.open->setVisible(!running && now.state != lessons::Verdict::Open);
             row.progress->setVisible(running);
@@ -541,7 +542,6 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
 }
 
 QString LessonPanel::nextReason() const { return m_reading.missing; }
-
 
 QString LessonPanel::plainText() const
 {

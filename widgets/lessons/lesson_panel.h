@@ -31,7 +31,7 @@ struct LessonState {
     std::map<std::string, QString> notes; // of a run block: fitted costs, gradient check; Markdown
     QString running;                      // id of the running run block; empty: none
     QString runningWords;
-    int runningShare = -1;                // percent; −1: unknown
+    int runningShare = -1;                  // percent; −1: unknown
     std::map<std::string, QPixmap> figures; // by file name
 };
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
 #include "traces/lessons/grading.h"
-#include "traces/simulated_run.h"
+#include "traces/run/simulated_run.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {

@@ -15,7 +15,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/lessons/page_reading.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -41,7 +41,8 @@ void paintMark(QPainter& painter, QPointF centre, lessons::Mark mark, const Them
 {
     constexpr double radius = 6.5;
     const QRectF disc(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius);
-    const QColor colour = mark >= lessons::Mark::Done ? theme.better : mark == lessons::Mark::None ? theme.faint : theme.accent;
+    const QColor colour = mark >= lessons::Mark::Done ? theme.better : mark == lessons::Mark::None ? theme.faint
+                                                                                                   : theme.accent;
     painter.setPen(QPen(colour, 1.5));
     painter.setBrush(Qt::NoBrush);
     painter.drawEllipse(disc);
@@ -243,7 +244,8 @@ void LessonShelf::setEntries(std::vector<ShelfEntry> entries)
     const LessonCard* next = recommended();
     for (LessonCard* card : m_cards) card->setRecommended(card == next);
     if (chosen().isEmpty() || std::none_of(m_entries.begin(), m_entries.end(), [&](const ShelfEntry& e) { return qs(e.lesson->id) == m_chosen; }))
-        describe(next != nullptr ? next : m_cards.empty() ? nullptr : m_cards.front());
+        describe(next != nullptr ? next : m_cards.empty() ? nullptr
+                                                          : m_cards.front());
     else
         for (const LessonCard* card : m_cards)
             if (qs(card->entry().lesson->id) == m_chosen) describe(card);
@@ -335,7 +337,8 @@ void LessonShelf::describe(const LessonCard* card)
     m_figure->setVisible(!figure.isNull());
     if (!figure.isNull()) m_figure->setPixmap(figure.scaledToWidth(332, Qt::SmoothTransformation));
     m_start->setVisible(true);
-    m_start->setText(entry.mark == lessons::Mark::None ? tr("Start") : entry.mark >= lessons::Mark::Done ? tr("Open again") : tr("Continue"));
+    m_start->setText(entry.mark == lessons::Mark::None ? tr("Start") : entry.mark >= lessons::Mark::Done ? tr("Open again")
+                                                                                                         : tr("Continue"));
     m_again->setVisible(entry.mark != lessons::Mark::None);
     for (LessonCard* other : m_cards) other->update();
 }

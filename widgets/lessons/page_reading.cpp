@@ -55,11 +55,16 @@ QString qs(const std::string& text) { return QString::fromStdString(text); }
 QString figureWords(const std::string& name)
 {
     static const std::map<std::string, const char*> words{
-        {"makespan", "step time"},           {"span", "span"},
-        {"bubble_fraction", "bubble ratio"}, {"peak_activation", "peak"},
-        {"idle_by_cause.warmup", "idle in warm-up"}, {"idle_by_cause.drain", "idle in drain"},
-        {"complete", "every op placed"},     {"valid", "order can run"},
-        {"comm", "latency"},                 {"max_stage_cost", "costliest stage"},
+        {"makespan", "step time"},
+        {"span", "span"},
+        {"bubble_fraction", "bubble ratio"},
+        {"peak_activation", "peak"},
+        {"idle_by_cause.warmup", "idle in warm-up"},
+        {"idle_by_cause.drain", "idle in drain"},
+        {"complete", "every op placed"},
+        {"valid", "order can run"},
+        {"comm", "latency"},
+        {"max_stage_cost", "costliest stage"},
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());

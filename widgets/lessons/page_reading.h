@@ -19,8 +19,8 @@ namespace stagewright {
 
 struct LessonPage {
     lessons::Part part = lessons::Part::Do;
-    QString title;                              // "Do", "Do 2 of 3"
-    int step = -1;                              // index into the lesson's steps whose canvas is shown; −1: none
+    QString title;                             // "Do", "Do 2 of 3"
+    int step = -1;                             // index into the lesson's steps whose canvas is shown; −1: none
     std::vector<const lessons::Block*> blocks; // without hints, solutions and wrong answers; pointers into the lesson
 };
 
@@ -30,7 +30,7 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson);
 struct MeterReading {
     QString subject; // "step time"
     QString yours;
-    QString needed;  // "39", "7, 5, 3, 1"
+    QString needed; // "39", "7, 5, 3, 1"
     QString sign;
     bool holds = false;
     double share = 0; // yours ÷ needed, may exceed 1; < 0: no bar
@@ -43,19 +43,19 @@ struct BlockReading {
     lessons::Verdict state = lessons::Verdict::Open;
     QString medal;
     std::vector<MeterReading> meters;
-    std::vector<BlockReading> goals; // of a run, each separately
+    std::vector<BlockReading> goals;                   // of a run, each separately
     std::shared_ptr<const lessons::FigureData> figure; // null: it can't be drawn yet; `verdict` says why
 };
 
 struct PageReading {
-    std::vector<BlockReading> blocks; // as LessonPage::blocks
+    std::vector<BlockReading> blocks;                  // as LessonPage::blocks
     std::map<std::string, std::vector<QString>> hints; // texts by check
-    std::optional<lessons::ScoreRail> rail;           // of the page's first check
-    QString railCheck;                                // its id
-    std::vector<double> targets; // activations to stay under, by rank; empty: none
-    double makespan = 0;  // of the canvas, in rank shares; NaN: it can't run
-    QString missing;      // why Next is disabled; empty: it is enabled
-    bool passed = true;   // every graded question of the page is met
+    std::optional<lessons::ScoreRail> rail;            // of the page's first check
+    QString railCheck;                                 // its id
+    std::vector<double> targets;                       // activations to stay under, by rank; empty: none
+    double makespan = 0;                               // of the canvas, in rank shares; NaN: it can't run
+    QString missing;                                   // why Next is disabled; empty: it is enabled
+    bool passed = true;                                // every graded question of the page is met
 };
 
 PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail);

@@ -17,7 +17,7 @@ class ScoreRailView : public QWidget {
 public:
     explicit ScoreRailView(QWidget* parent = nullptr);
     void setRail(const std::optional<lessons::ScoreRail>& rail); // none: nothing to score
-    void setYours(double shares); // while an op is dragged; NaN: it can't run
+    void setYours(double shares);                                // while an op is dragged; NaN: it can't run
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 46}; }
     QSize minimumSizeHint() const override { return {300, 46}; }

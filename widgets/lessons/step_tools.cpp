@@ -13,9 +13,9 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
-#include "schedules/op.h"
+#include "schedules/model/op.h"
 #include "widgets/lessons/page_reading.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -253,11 +253,16 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             addRow(label, box, tip);
         };
         using S = lessons::Settings;
-        whole(tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
-        whole(tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("schedule default"));
-        number(tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: message time between ranks, in forwards of a rank share"));
-        number(tr("W"), QStringLiteral("costs=W=%1"), 0.25, [](const S& s) { return s.weightGrad; }, tr("Cost of a weight gradient, in rank shares"));
-        number(tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; minimum: any number"), tr("any"));
+        whole(
+            tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
+        whole(
+            tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("schedule default"));
+        number(
+            tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: message time between ranks, in forwards of a rank share"));
+        number(
+            tr("W"), QStringLiteral("costs=W=%1"), 0.25, [](const S& s) { return s.weightGrad; }, tr("Cost of a weight gradient, in rank shares"));
+        number(
+            tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; minimum: any number"), tr("any"));
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {

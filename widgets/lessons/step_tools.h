@@ -30,7 +30,7 @@ public:
 
 signals:
     void editAsked(const QString& command); // "warmup 7,5,3,1"
-    void viewAsked(const QString& view); // the step's view: value, or "compare"
+    void viewAsked(const QString& view);    // the step's view: value, or "compare"
     void resetAsked();
     void undoAsked();
 

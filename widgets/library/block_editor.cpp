@@ -15,7 +15,7 @@
 #include "widgets/background.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -83,8 +83,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     };
     m_preset = new QComboBox(this);
     m_preset->setObjectName(QStringLiteral("preset"));
-    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as in the paper"), "v-half:turn=paper"},
-                                     {tr("V-ZB"), "v-zb"}, {tr("1F1B"), "1f1b"}})
+    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as in the paper"), "v-half:turn=paper"}, {tr("V-ZB"), "v-zb"}, {tr("1F1B"), "1f1b"}})
         m_preset->addItem(title, QString::fromLatin1(key));
     m_devices = spin("devices", 1, 32, 4);
     m_interval = spin("interval", 1, 96, 6);
@@ -248,7 +247,8 @@ void BlockEditor::make()
             m_create->setEnabled(m_valid && m_schedule);
             if (m_panel) {
                 const int ranks = static_cast<int>(m_panel->ranks.size());
-                m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18 : 9);
+                m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18
+                                                                      : 9);
                 m_timeline->setPanels({m_panel});
                 m_state->fitAll();
             }

@@ -19,13 +19,15 @@ constexpr OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGr
 
 int& slotIn(BlockDevice& device, const BlockPass& pass)
 {
-    auto& places = pass.kind == OpKind::Forward ? device.forward : pass.kind == OpKind::InputGrad ? device.inputGrad : device.weightGrad;
+    auto& places = pass.kind == OpKind::Forward ? device.forward : pass.kind == OpKind::InputGrad ? device.inputGrad
+                                                                                                  : device.weightGrad;
     return places[static_cast<std::size_t>(pass.chunk)];
 }
 
 QString labelOf(const BlockPass& pass)
 {
-    const char* letter = pass.kind == OpKind::Forward ? "F" : pass.kind == OpKind::InputGrad ? "I" : "W";
+    const char* letter = pass.kind == OpKind::Forward ? "F" : pass.kind == OpKind::InputGrad ? "I"
+                                                                                             : "W";
     return QString::fromLatin1(letter) + QString::number(pass.chunk);
 }
 

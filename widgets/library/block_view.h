@@ -7,7 +7,7 @@
 
 #include <QWidget>
 
-#include "schedules/plan/building_block.h"
+#include "schedules/heuristic/building_block.h"
 #include "widgets/theme.h"
 
 namespace stagewright {
@@ -19,9 +19,9 @@ struct BlockPass {
     bool operator==(const BlockPass&) const = default;
 };
 
-int slotOf(const Block& block, const BlockPass& pass);             // notPlaced if the block has none
-Block withPassAt(Block block, const BlockPass& pass, int slot);    // not checked
-std::vector<BlockPass> passesOf(const Block& block, int device);   // placed ones, by slot
+int slotOf(const Block& block, const BlockPass& pass);           // notPlaced if the block has none
+Block withPassAt(Block block, const BlockPass& pass, int slot);  // not checked
+std::vector<BlockPass> passesOf(const Block& block, int device); // placed ones, by slot
 
 class BlockView : public QWidget {
     Q_OBJECT

@@ -15,10 +15,10 @@
 #include <QVBoxLayout>
 
 #include "widgets/background.h"
-#include "widgets/legend.h"
 #include "widgets/library/schedule_groups.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {

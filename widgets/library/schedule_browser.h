@@ -36,7 +36,7 @@ public:
 
     void choose(const QString& name); // a library name without parameters; ignored if unknown
     void setShape(const Shape& shape);
-    QString name() const;             // with the non-default parameters; "" if the list is empty
+    QString name() const; // with the non-default parameters; "" if the list is empty
     Shape shape() const;
     CostModel::UnitCosts costs() const;
     const SchedulePreview& preview() const { return m_preview; }

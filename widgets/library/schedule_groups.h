@@ -5,14 +5,20 @@
 
 #include <QString>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 
 namespace stagewright {
 
-enum class ScheduleGroup { OneStage, SeveralStages, SplitBackward, TwoChains, Slices, Recompute, Stale };
+enum class ScheduleGroup { OneStage,
+                           SeveralStages,
+                           SplitBackward,
+                           TwoChains,
+                           Slices,
+                           Recompute,
+                           Stale };
 inline constexpr std::size_t scheduleGroupCount = 7;
 
-QString titleOf(ScheduleGroup group); // "Zero bubble: backward in two parts"
+QString titleOf(ScheduleGroup group);            // "Zero bubble: backward in two parts"
 ScheduleGroup groupOf(const ScheduleInfo& info); // computed once at a small shape, then cached. GUI thread only
 // The title, the name and every alias contain each word of `text`, whatever its case.
 bool matches(const ScheduleInfo& info, const QString& text);

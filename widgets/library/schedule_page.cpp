@@ -13,13 +13,13 @@
 #include <QSpinBox>
 
 #include "widgets/background.h"
-#include "widgets/legend.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/library/schedule_groups.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -188,7 +188,9 @@ void ScheduleBrowser::present(SchedulePreview preview)
     m_legend->setVisible(m_preview.panel != nullptr);
     if (m_preview.panel) {
         const int ranks = static_cast<int>(m_preview.panel->ranks.size());
-        const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20 : ranks <= 16 ? 11 : 4;
+        const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20
+                                            : ranks <= 16  ? 11
+                                                           : 4;
         m_state->setShowsCommunication(m_latency->value() > 0 && ranks <= 8);
         m_view->setRowHeight(height);
         m_view->setPanels({m_preview.panel});

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "schedules/base/progress.h"
-#include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
@@ -24,7 +24,7 @@ struct SchedulePreview {
     std::optional<Error> fault;   // impossible: everything below is empty
     std::optional<Shape> nearest; // the nearest possible shape, if one was found
 
-    std::shared_ptr<const Timeline> timeline;    // null if there are too many ops to draw
+    std::shared_ptr<const Timeline> timeline;   // null if there are too many ops to draw
     std::shared_ptr<const TimelinePanel> panel; // as above
     std::size_t ops = 0;
     int stages = 0;

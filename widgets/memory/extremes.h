@@ -27,7 +27,8 @@ struct Extremes {
 
 class ExtremeIndex {
 public:
-    template <typename Get> void build(std::size_t count, Get get) // O(count)
+    template <typename Get>
+    void build(std::size_t count, Get get) // O(count)
     {
         m_count = count;
         m_levels.clear();
@@ -43,7 +44,8 @@ public:
     }
 
     // Of [first, last); empty extremes for an empty range. O(log count).
-    template <typename Get> Extremes over(std::size_t first, std::size_t last, Get get) const
+    template <typename Get>
+    Extremes over(std::size_t first, std::size_t last, Get get) const
     {
         Extremes found;
         last = std::min(last, m_count);
@@ -66,7 +68,8 @@ public:
     }
 
     // The first value over the limit; count if there is none. O(log count).
-    template <typename Get> std::size_t firstAbove(double limit, Get get) const
+    template <typename Get>
+    std::size_t firstAbove(double limit, Get get) const
     {
         if (m_levels.empty() || m_count == 0) return m_count;
         std::size_t from = 0;

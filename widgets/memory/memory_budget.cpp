@@ -13,8 +13,7 @@ struct Suffix {
     const char* text;
     double factor;
 };
-constexpr std::array<Suffix, 8> suffixes{{{"b", 1.0}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0},
-                                          {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}}};
+constexpr std::array<Suffix, 8> suffixes{{{"b", 1.0}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}}};
 
 tl::unexpected<Error> unreadable(const QString& text, const char* remedy)
 {

@@ -65,8 +65,7 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
         below += one.bytes;
         if (lines.size() >= static_cast<int>(mostHolders) && !marked) continue;
         const QString who = one.microbatch < 0 ? tr("stage %1").arg(one.stage) : tr("microbatch %1, stage %2").arg(one.microbatch).arg(one.stage);
-        lines << tr("%1%2: %3 since %4").arg(marked ? QStringLiteral("▸ ") : QString(), who, bytesText(one.bytes, panel.units),
-                                             durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
+        lines << tr("%1%2: %3 since %4").arg(marked ? QStringLiteral("▸ ") : QString(), who, bytesText(one.bytes, panel.units), durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
     }
     if (static_cast<int>(holders.size()) > lines.size()) lines << tr("and %1 more").arg(static_cast<int>(holders.size()) - lines.size());
     for (auto at2 = byStage.rbegin(); at2 != byStage.rend(); ++at2) {

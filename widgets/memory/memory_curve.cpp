@@ -184,7 +184,9 @@ QString counterText(double value, const QString& unit)
     if (!std::isfinite(value)) return QStringLiteral("–");
     const CounterUnit printed = counterUnit(value, unit);
     const double scaled = value / printed.factor;
-    const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1 : std::abs(scaled) >= 0.0995 ? 2 : 4;
+    const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1
+                                                                                     : std::abs(scaled) >= 0.0995  ? 2
+                                                                                                                   : 4;
     const QString text = fixed(scaled, decimals);
     return printed.name.isEmpty() ? text : text + QLatin1Char(' ') + printed.name;
 }

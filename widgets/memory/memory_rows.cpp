@@ -31,7 +31,7 @@ std::vector<MemoryLayer> stackOf(const TimelinePanel& panel, const PanelRank& ra
         return layers;
     }
     std::vector<Bytes> inUse(layers.size(), 0); // of each layer
-    std::vector<Bytes> drawn(layers.size(), 0);  // cumulative, as the curves have it
+    std::vector<Bytes> drawn(layers.size(), 0); // cumulative, as the curves have it
     bool begun = false;
     const auto tell = [&](Nanos time) {
         Bytes sum = 0;

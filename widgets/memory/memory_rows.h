@@ -12,8 +12,8 @@ namespace stagewright {
 
 struct MemorySettings {
     std::vector<bool> shown = std::vector<bool>(memoryCategoryCount, false); // by MemoryCategory
-    bool ownScale = false; // every rank scaled to its own peak; else one scale for all
-    bool counters = true;  // charts of Timeline::counters under the ranks'
+    bool ownScale = false;                                                   // every rank scaled to its own peak; else one scale for all
+    bool counters = true;                                                    // charts of Timeline::counters under the ranks'
     MemorySettings() { set(MemoryCategory::Activations, true); }
     bool has(MemoryCategory category) const { return shown[static_cast<std::size_t>(category)]; }
     void set(MemoryCategory category, bool on) { shown[static_cast<std::size_t>(category)] = on; }

@@ -153,9 +153,7 @@ void MemoryView::refill()
     m_places.clear(); // they point into rows of other panels
     update();
     inBackground(
-        this, [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows {
-            return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings));
-        },
+        this, [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows { return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings)); },
         [this, asked](Rows rows) {
             if (asked != m_asked) return;
             m_shownGeneration = asked;

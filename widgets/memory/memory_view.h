@@ -11,10 +11,10 @@
 #include <QWidget>
 
 #include "widgets/hover_card.h"
-#include "widgets/key_map.h"
 #include "widgets/memory/memory_rows.h"
 #include "widgets/theme.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/key_map.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
@@ -31,13 +31,13 @@ public:
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
     const MemorySettings& settings() const { return m_settings; }
-    void setCategory(MemoryCategory category); // only this one
-    MemoryCategory category() const;           // the lowest one shown
-    void setBudget(std::optional<Bytes> bytes); // of every rank's activations; a dashed line
+    void setCategory(MemoryCategory category);     // only this one
+    MemoryCategory category() const;               // the lowest one shown
+    void setBudget(std::optional<Bytes> bytes);    // of every rank's activations; a dashed line
     void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none
     void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
-    void setRowHeight(double pixels); // of one chart; 0: automatic, 64 to 120
+    void setRowHeight(double pixels);                           // of one chart; 0: automatic, 64 to 120
     bool ready() const { return m_asked == m_shownGeneration; } // the charts match the panels
     QString subtitle() const { return scene(size()).subtitle; } // describes the curves
 
@@ -75,7 +75,7 @@ private:
     MemoryScene scene(const QSizeF& size) const;
     void refill();
     void accept(Rows rows);
-    void arrange(); // the rows to show and their texts
+    void arrange();                   // the rows to show and their texts
     int placeOf(int rankIndex) const; // −1: none
     void scrollBy(double pixels);
     QString headline() const;

@@ -50,7 +50,7 @@ ByteUnit byteUnit(Bytes top, const Units& units)
     return {1, QStringLiteral("B")};
 }
 
-constexpr double fewSteps = 0.5; // changes per pixel column up to which each is drawn; above that, crowded
+constexpr double fewSteps = 0.5;      // changes per pixel column up to which each is drawn; above that, crowded
 constexpr std::size_t dashable = 300; // changes in view up to which a dashed line follows each
 
 // A curve's values in one pixel column.
@@ -135,7 +135,8 @@ private:
     double snap(double v) const { return std::round(v * m_ratio) / m_ratio; }
     double y(Bytes value) const { return snap(m_scene.y(m_row, value)); }
 
-    template <typename Paint> void eachStep(Paint paint) const // x0, x1, value before, value
+    template <typename Paint>
+    void eachStep(Paint paint) const // x0, x1, value before, value
     {
         const Axis& axis = m_scene.axis;
         Bytes before = m_curve.at(m_from);
@@ -149,7 +150,8 @@ private:
             before = value;
         }
     }
-    template <typename Paint> void eachColumn(Paint paint) const
+    template <typename Paint>
+    void eachColumn(Paint paint) const
     {
         const Axis& axis = m_scene.axis;
         Column column;
@@ -301,7 +303,8 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
         const double factor = counterUnit(counter.most, counter.unit).factor;
         for (const double tick : ticks) {
             const double value = tick / factor;
-            const int decimals = value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 3;
+            const int decimals = value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1
+                                                                                                       : 3;
             label(std::round(scene.yOf(index, tick)), fixed(value, decimals), tick == counter.least);
         }
         return;
@@ -310,7 +313,9 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
         const double value = static_cast<double>(tick) / unit.size;
         if (tick != 0 && value < 0.005) continue; // nothing is held: no second zero
-        label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 2), tick == 0);
+        label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1
+                                                                                                                                   : 2),
+              tick == 0);
     }
 }
 
@@ -330,7 +335,8 @@ void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     for (std::size_t k = row.layers.size(); k-- > 0;) { // the highest first: the ones below cover it
         const bool isTotal = k + 1 == row.layers.size();
         const Steps steps(scene, index, row.layers[k].curve, ratio);
-        const QColor edge = isTotal ? theme.memoryLine : steps.crowded() ? QColor() : theme.canvas;
+        const QColor edge = isTotal ? theme.memoryLine : steps.crowded() ? QColor()
+                                                                         : theme.canvas;
         steps.paint(p, colourOf(row.layers[k].category, theme), edge, isTotal ? 1.5 : 1);
     }
     if (row.layers.size() > 1) paintLayerNames(p, scene, theme, index);

@@ -25,12 +25,12 @@ struct MemoryCurve {
     Bytes peak = 0;
     Nanos peakTime = 0;
 
-    Bytes at(Nanos time) const; // 0 before the first point
+    Bytes at(Nanos time) const;                               // 0 before the first point
     Extremes over(std::size_t first, std::size_t last) const; // of points [first, last)
-    Bytes peakIn(const TimeRange& range) const; // including what is held at its start
-    std::optional<Nanos> firstOver(Bytes limit) const; // when it is first exceeded
-    std::size_t after(Nanos time) const; // first point later than time
-    void seal(); // after the points: index and peak
+    Bytes peakIn(const TimeRange& range) const;               // including what is held at its start
+    std::optional<Nanos> firstOver(Bytes limit) const;        // when it is first exceeded
+    std::size_t after(Nanos time) const;                      // first point later than time
+    void seal();                                              // after the points: index and peak
 };
 MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration);
 
@@ -54,17 +54,17 @@ struct CounterCurve {
 };
 
 struct MemoryRow {
-    int rankIndex = -1; // −1: a counter of the run
-    QString title;      // "Rank 0"
-    std::vector<MemoryLayer> layers; // of the categories shown and present; empty: no memory
+    int rankIndex = -1;                   // −1: a counter of the run
+    QString title;                        // "Rank 0"
+    std::vector<MemoryLayer> layers;      // of the categories shown and present; empty: no memory
     std::optional<MemoryCurve> ghost;     // of the run before in compare mode
     std::optional<MemoryCurve> predicted; // of the schedule simulated with the run's costs
     std::shared_ptr<const Holdings> holdings;
     std::optional<CounterCurve> counter;
 
-    const MemoryCurve& total() const; // an empty curve if there are no layers
+    const MemoryCurve& total() const;                     // an empty curve if there are no layers
     const MemoryCurve* of(MemoryCategory category) const; // null if it is not the lowest layer
-    Bytes top() const; // largest of its curves
+    Bytes top() const;                                    // largest of its curves
 };
 
 // A placed row: a group of ranks shows the one with the largest peak.
@@ -86,14 +86,14 @@ struct MemoryScene {
     QString title;
     QString subtitle;
     Units units;
-    std::optional<Bytes> budget; // of activations
+    std::optional<Bytes> budget;    // of activations
     std::vector<Bytes> rankBudgets; // by rank's index, instead of it; empty: none
     std::optional<Bytes> budgetOf(int rankIndex) const;
     std::optional<Nanos> hoverTime;
     std::optional<TimeRange> range; // selected: the rest is veiled
-    int microbatch = -1; // hovered: marked where it holds memory
-    int step = -1;       // of it, −1: any
-    Nanos origin = 0;    // timeline time at axis time 0
+    int microbatch = -1;            // hovered: marked where it holds memory
+    int step = -1;                  // of it, −1: any
+    Nanos origin = 0;               // timeline time at axis time 0
     std::vector<MemoryPlace> rows;
 
     QRectF plot(int row) const; // scrolled

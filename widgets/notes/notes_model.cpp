@@ -1,6 +1,6 @@
 #include "widgets/notes/notes_model.h"
 
-#include "traces/note_text.h"
+#include "traces/run/note_text.h"
 
 namespace stagewright {
 

@@ -8,7 +8,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {

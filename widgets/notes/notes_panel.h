@@ -17,7 +17,7 @@ public:
     NotesModel* model() { return &m_model; }
     QTableView* table() { return m_table; }
     void setNotes(std::vector<Note> notes, Nanos unit = 1); // unit: Timeline::timeUnit()
-    int currentRow() const; // −1: none
+    int currentRow() const;                                 // −1: none
     void setCurrentRow(int row);
     void editRow(int row);
 

@@ -9,7 +9,7 @@
 #include <QSet>
 #include <QVBoxLayout>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -64,7 +64,8 @@ public:
             const QString part = title.mid(from, to - from);
             const QFontMetricsF& size = is ? strongSize : bodySize;
             p->setFont(is ? strong : body);
-            p->setPen(disabled ? t.faint : is ? (t.dark ? t.accent.lighter(125) : t.accent) : t.text);
+            p->setPen(disabled ? t.faint : is ? (t.dark ? t.accent.lighter(125) : t.accent)
+                                              : t.text);
             p->drawText(QPointF(x, baseline), size.elidedText(part, Qt::ElideRight, end - x));
             x += size.horizontalAdvance(part);
             from = to;

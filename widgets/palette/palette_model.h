@@ -13,7 +13,7 @@ struct PaletteEntry {
     QString id;       // stable across restarts: "action:open"
     QString category; // "Action", "Run", …
     QString title;
-    QString detail;   // faint, after the title; not searched
+    QString detail; // faint, after the title; not searched
     QString keys;
     QString disabled; // why it is unavailable; empty: available
     std::function<void()> perform;
@@ -22,7 +22,11 @@ struct PaletteEntry {
 class PaletteModel : public QAbstractListModel {
     Q_OBJECT
 public:
-    enum Role { CategoryRole = Qt::UserRole, DetailRole, KeysRole, DisabledRole, PlacesRole };
+    enum Role { CategoryRole = Qt::UserRole,
+                DetailRole,
+                KeysRole,
+                DisabledRole,
+                PlacesRole };
 
     explicit PaletteModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setEntries(std::vector<PaletteEntry> entries, QStringList recent); // recent ids, newest first

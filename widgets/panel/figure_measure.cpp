@@ -38,7 +38,8 @@ QString FigureMeasure::words() const { return tr("Against the baseline, %1").arg
 
 const char* FigureMeasure::Change::role() const
 {
-    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse" : "secondary";
+    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse"
+                                                                                             : "secondary";
 }
 
 FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const

@@ -8,7 +8,7 @@
 
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/side_panel.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -99,10 +99,12 @@ void GapSections::fillCauses()
         auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: clears the marks"));
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
-        connect(button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
+        connect(
+            button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
         const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
-        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nRemoving it would not shorten the step.") : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
+        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nRemoving it would not shorten the step.")
+                                                                 : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
                          tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
         if (!m_measure && gain > 0)
@@ -128,7 +130,8 @@ void GapSections::fillLongest()
         else
             text += tr(", at the end");
         auto* button = link(text, tr("Explains this gap and scrolls to it"));
-        connect(button, &QPushButton::clicked, this, [this, index] { emit gapChosen(index); }, Qt::QueuedConnection);
+        connect(
+            button, &QPushButton::clicked, this, [this, index] { emit gapChosen(index); }, Qt::QueuedConnection);
         m_longest->addRow(button, durationText(gap.end - gap.start, m_units), words(titleOf(gap.cause)));
     }
 }
@@ -147,8 +150,10 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     layout->setContentsMargins(0, 0, 0, 0);
     m_longer = link(tr("Previous gap"), tr("The next longer gap (Shift+G)"));
     m_shorter = link(tr("Next gap"), tr("The next shorter gap (G)"));
-    connect(m_longer, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
-    connect(m_shorter, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
+    connect(
+        m_longer, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
+    connect(
+        m_shorter, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
     layout->addWidget(m_longer);
     layout->addWidget(m_shorter);
     layout->addStretch(1);
@@ -164,7 +169,8 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
                 continue;
             }
             auto* button = link(opOnRank(*m_timeline, step.span), tr("Selects this op"));
-            connect(button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); }, Qt::QueuedConnection);
+            connect(
+                button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); }, Qt::QueuedConnection);
             m_selected->addWidget(button);
             m_selected->addText(sentence(step.why));
         }
@@ -184,10 +190,12 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     for (QPushButton* button : {longerHad ? m_longer.data() : nullptr, shorterHad ? m_shorter.data() : nullptr})
         if (button != nullptr) {
             m_toFocus = button; // the explanation may come before that
-            QMetaObject::invokeMethod(button, [this, button] {
-                if (m_toFocus == button) m_toFocus = nullptr;
-                button->setFocus();
-            }, Qt::QueuedConnection);
+            QMetaObject::invokeMethod(
+                button, [this, button] {
+                    if (m_toFocus == button) m_toFocus = nullptr;
+                    button->setFocus();
+                },
+                Qt::QueuedConnection);
         }
 }
 

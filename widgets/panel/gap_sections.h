@@ -42,7 +42,7 @@ signals:
     void causeChosen(std::optional<stagewright::IdleCause> cause); // nullopt: chosen again, so unmarked
     void gapChosen(int gap);
     void opChosen(stagewright::SpanId span); // of the chain
-    void walkAsked(int by); // −1, +1: the previous or next gap in the list by length
+    void walkAsked(int by);                  // −1, +1: the previous or next gap in the list by length
 
 private:
     void fillCauses();
@@ -57,7 +57,7 @@ private:
 
     std::vector<CauseRow> m_rows;
     QPointer<QPushButton> m_longer, m_shorter; // recreated for each gap
-    QPointer<QPushButton> m_toFocus; // takes the focus once it is shown
+    QPointer<QPushButton> m_toFocus;           // takes the focus once it is shown
     PanelSection *m_causes, *m_longest, *m_selected;
     std::shared_ptr<const Timeline> m_timeline;
     std::shared_ptr<const BubbleReport> m_report;

@@ -5,7 +5,7 @@
 #include <QCoreApplication>
 #include <QRegularExpression>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 namespace {

@@ -20,10 +20,10 @@ struct OpQuery {
     std::optional<int> rank, stage, microbatch, slice;
     std::vector<OpKind> kinds; // any of them
     std::optional<Op> op;      // microbatch, stage and kind of it
-    struct Bound { // of the duration
-        bool above = true; // else below
+    struct Bound {             // of the duration
+        bool above = true;     // else below
         bool equal = false;
-        double value = 0;  // ns, or units of cost
+        double value = 0; // ns, or units of cost
         bool units = false;
     };
     std::vector<Bound> durations; // all of them

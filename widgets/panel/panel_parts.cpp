@@ -11,7 +11,7 @@
 #include <QStylePainter>
 #include <QVBoxLayout>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
 

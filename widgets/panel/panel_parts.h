@@ -24,7 +24,7 @@ public:
         double share = 0;
     };
     explicit ShareBar(QWidget* parent = nullptr);
-    void setParts(std::vector<Part> parts); // shares of 1, in drawing order; the rest is idle
+    void setParts(std::vector<Part> parts);           // shares of 1, in drawing order; the rest is idle
     void setPlain(double share, bool accent = false); // one grey (or accent) bar without a groove
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {160, 9}; }
@@ -70,7 +70,11 @@ QString breakable(QString text);
 class PanelSection : public QWidget {
     Q_OBJECT
 public:
-    enum class Tone { Plain, Strong, Better, Worse, Faint };
+    enum class Tone { Plain,
+                      Strong,
+                      Better,
+                      Worse,
+                      Faint };
     explicit PanelSection(const QString& title, QWidget* parent = nullptr);
 
     void setTitle(const QString& title);

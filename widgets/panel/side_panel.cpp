@@ -11,9 +11,9 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
-#include "schedules/kinds.h"
-#include "widgets/panel/style.h"
+#include "schedules/model/kinds.h"
 #include "widgets/runs/runs_model.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 
@@ -312,7 +312,8 @@ void SidePanel::tellOverSteps(PanelSection& section, const char* key, const QStr
     const QString range = tr("%1 to %2").arg(text(sample->low, m_units), text(sample->high, m_units));
     section.addRow(tr("Over %n steps", "", sample->steps), tr("%1 (%2)").arg(text(sample->median, m_units), range),
                    tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("minimum and maximum; an interval needs six steps")) +
-                       QLatin1Char('\n') + tooltip, PanelSection::Tone::Faint);
+                       QLatin1Char('\n') + tooltip,
+                   PanelSection::Tone::Faint);
 }
 
 void SidePanel::fillSchedule()
@@ -371,7 +372,8 @@ void SidePanel::fillBubble()
         auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
                                 std::abs(points) < 0.05 ? "secondary" : (points < 0 ? "better" : "worse"), row);
         const QString why = tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
-                               "stage): %2.").arg(name, durationText(base.makespan, m_units));
+                               "stage): %2.")
+                                .arg(name, durationText(base.makespan, m_units));
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
             label->setToolTip(why);
@@ -394,8 +396,7 @@ void SidePanel::fillBubble()
         auto* bar = new ShareBar;
         bar->setParts(std::move(parts));
         m_bubble->addBar(tr("Rank %1").arg(r), bar, percentText(static_cast<double>(rank.idle) / window, 0),
-                         tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
-                                                              durationText(report.makespan(), m_units), definition::idleOfRank()));
+                         tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units), durationText(report.makespan(), m_units), definition::idleOfRank()));
         if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
             const BubbleReport& before = m->figures().bubbles;
             const double then = static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));

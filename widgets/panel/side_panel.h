@@ -7,11 +7,11 @@
 
 #include <QScrollArea>
 
+#include "traces/report/run_report.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/gap_sections.h"
 #include "widgets/panel/panel_parts.h"
-#include "traces/report/run_report.h"
 #include "widgets/timeline/aggregation.h"
 
 class QVBoxLayout;
@@ -59,8 +59,8 @@ public:
     // withinNoise: the change in time is within the variation between steps.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
     bool filtered() const { return m_stepFigures != nullptr; }
-    void setSelection(SpanId span);           // noSpan: none
-    void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
+    void setSelection(SpanId span);                                 // noSpan: none
+    void setAggregation(const Aggregation& aggregation);            // of a range; empty: back to the span
     void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not computed yet
     GapSections* gaps() { return m_gaps; }
     void showGap(); // scrolls to the selected gap

@@ -79,7 +79,8 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
     std::stable_sort(all->beats.begin(), all->beats.end(), [](const Beat& a, const Beat& b) { return a.time < b.time; });
     const Nanos median = medianOf(lengths);
     const Nanos share = panels.empty() ? 1 : panels.front()->units.time;
-    all->unit = std::max<Nanos>(1, share > 1 ? share : forwards.empty() ? median : medianOf(forwards));
+    all->unit = std::max<Nanos>(1, share > 1 ? share : forwards.empty() ? median
+                                                                        : medianOf(forwards));
     // Moments of several panels that fall together are one.
     std::vector<Beat> merged;
     for (Beat& beat : all->beats) {

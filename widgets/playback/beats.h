@@ -23,18 +23,18 @@ struct Parcel {
     int panel = 0;
     int from = 0; // indices into TimelinePanel::ranks
     int to = 0;
-    int microbatch = -1; // −1: none
+    int microbatch = -1;           // −1: none
     OpKind kind = OpKind::Forward; // of the op that sent it
-    Nanos sent = 0; // axis time
+    Nanos sent = 0;                // axis time
     Nanos arrival = 0;
     Nanos consumed = 0;
 };
 
 struct Beats {
-    std::vector<Beat> beats; // by time
+    std::vector<Beat> beats;     // by time
     std::vector<Parcel> parcels; // by time sent
-    Nanos unit = 1; // time played in half a second: a rank share, or the median forward of a measured timeline
-    Nanos end = 0;  // of the longest panel
+    Nanos unit = 1;              // time played in half a second: a rank share, or the median forward of a measured timeline
+    Nanos end = 0;               // of the longest panel
 
     int at(Nanos time) const; // the last beat at or before it; −1: before the first
 };

@@ -8,12 +8,17 @@
 #include <QPainter>
 #include <QPushButton>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
 
-enum class Sign { Previous, Play, Stop, Next, Moment, Close };
+enum class Sign { Previous,
+                  Play,
+                  Stop,
+                  Next,
+                  Moment,
+                  Close };
 
 QIcon signOf(Sign sign, const QColor& colour)
 {

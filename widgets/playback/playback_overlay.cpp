@@ -5,8 +5,8 @@
 #include <map>
 
 #include <QEvent>
-#include <QPainter>
 #include <QPaintEvent>
+#include <QPainter>
 
 #include "widgets/timeline/slice_shapes.h"
 
@@ -194,7 +194,8 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
         painter.drawRect(box);
         painter.setFont(fontOf(FontRole::Small));
         painter.setPen(fill.label);
-        const QString digits = more ? QStringLiteral("…") : parcel.microbatch < 0 ? QString() : QString::number(parcel.microbatch);
+        const QString digits = more ? QStringLiteral("…") : parcel.microbatch < 0 ? QString()
+                                                                                  : QString::number(parcel.microbatch);
         if (QFontMetricsF(painter.font()).horizontalAdvance(digits) <= parcelSize) painter.drawText(box, Qt::AlignCenter, digits);
     }
 }

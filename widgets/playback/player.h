@@ -30,8 +30,8 @@ public:
     int speed() const { return m_speed; }
     bool reducedMotion() const { return m_reduced; }
 
-    void begin(); // at the first beat; does nothing without beats
-    void end();   // no cursor
+    void begin();       // at the first beat; does nothing without beats
+    void end();         // no cursor
     void play(bool on); // from the first beat if there is no cursor or it is at the end
     void nextBeat();
     void previousBeat();

@@ -5,16 +5,21 @@
 #include <QObject>
 #include <QString>
 
-#include "widgets/key_map.h"
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
+#include "widgets/timeline/key_map.h"
 
 namespace stagewright {
 
-enum class ThemeChoice { System, Light, Dark, HighContrast };
+enum class ThemeChoice { System,
+                         Light,
+                         Dark,
+                         HighContrast };
 
 // Kinds differ by hatch on screen as in pictures for print. Automatic: where colours are hard to distinguish, with high contrast.
-enum class HatchChoice { Automatic, Always, Never };
+enum class HatchChoice { Automatic,
+                         Always,
+                         Never };
 
 struct Preferences {
     ThemeChoice theme = ThemeChoice::System;

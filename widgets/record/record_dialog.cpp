@@ -16,10 +16,10 @@
 #include <QStyle>
 #include <QVBoxLayout>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "widgets/background.h"
 #include "widgets/library/schedule_groups.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -233,7 +233,8 @@ void RecordDialog::showParameters()
             meanings << tr("%1 (%2): %3").arg(words(parameter.name), words(parameter.values), words(parameter.meaning));
         }
     }
-    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters") : any ? defaults.join(QLatin1Char(':')) : tr("it has no parameters"));
+    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters") : any ? defaults.join(QLatin1Char(':'))
+                                                                                  : tr("it has no parameters"));
     m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2").arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n'))) : QString());
 }
 
@@ -339,8 +340,7 @@ RecordSettings RecordDialog::settings() const
 {
     RecordSettings s;
     s.schedules.clear();
-    for (int i = 0; i < m_schedules->count(); ++i)
-    {
+    for (int i = 0; i < m_schedules->count(); ++i) {
         const QListWidgetItem* item = m_schedules->item(i);
         if (item->checkState() != Qt::Checked) continue;
         const QString parameters = item->data(parametersRole).toString();

@@ -28,7 +28,7 @@ public:
     void setTargets(const QStringList& files, const QString& newFile);
     QString targetFile() const; // existing, or a new path
     bool targetIsNew() const;
-    void setProgram(const QString& program); // empty: recording is disabled, with the reason
+    void setProgram(const QString& program);                 // empty: recording is disabled, with the reason
     void setDevices(const QVector<TrainingDevice>& devices); // CUDA is offered if one of its devices is usable, else the reason is shown
     QString faultText() const;
     QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
@@ -53,7 +53,7 @@ private:
     QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;
-    QString m_noCuda; // why CUDA is unusable; empty: usable, or unknown
+    QString m_noCuda;                  // why CUDA is unusable; empty: usable, or unknown
     QLineEdit* m_parameters = nullptr; // of the current schedule in the list
     quint64 m_generation = 0;          // of the check which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;

@@ -19,7 +19,13 @@ QString findStagewright();
 class RecordProcess : public QObject {
     Q_OBJECT
 public:
-    enum class State { Idle, Starting, Running, Cancelling, Finished, Failed, Cancelled };
+    enum class State { Idle,
+                       Starting,
+                       Running,
+                       Cancelling,
+                       Finished,
+                       Failed,
+                       Cancelled };
 
     struct StartedRun {
         qint64 id = 0;
@@ -29,8 +35,8 @@ public:
     };
     struct ScheduleProgress {
         QString schedule;
-        QList<double> losses;  // one per reported step
-        QList<qint64> times;   // ns
+        QList<double> losses; // one per reported step
+        QList<qint64> times;  // ns
     };
 
     struct DeviceState { // after the last reported step

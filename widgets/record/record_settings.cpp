@@ -5,7 +5,7 @@
 #include <QLocale>
 #include <QRegularExpression>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -91,7 +91,9 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
         }
         if (made->stages > s.layers)
             return fault("layers", tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
-                                       .arg(name).arg(made->stages).arg(s.layers));
+                                       .arg(name)
+                                       .arg(made->stages)
+                                       .arg(s.layers));
     }
     return std::nullopt;
 }
@@ -107,7 +109,8 @@ std::optional<SettingsFault> firstFault(const RecordSettings& s)
     if (s.warmup < 0) return fault("warmup", tr("warm-up steps can't be negative"));
     if (s.heads < 1 || s.hidden % s.heads != 0)
         return fault("heads", tr("hidden %1 is not a multiple of %2 heads; use %3")
-                                  .arg(s.hidden).arg(s.heads)
+                                  .arg(s.hidden)
+                                  .arg(s.heads)
                                   .arg(s.heads < 1 ? s.hidden : (s.hidden / s.heads + 1) * s.heads));
     if (s.sequence < 2) return fault("sequence", tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
     static const QRegularExpression numbers(QStringLiteral("^([0-9]{1,4}(,[0-9]{1,4})*)?$"));
@@ -160,7 +163,10 @@ QString inWords(const RecordSettings& s)
                        : tr("Trains the schedule in %1.").arg(listed(names));
     text += QLatin1Char(' ');
     text += tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
-                .arg(countText(s.layers, tr("1 layer"), tr("%1 layers"))).arg(s.hidden).arg(countText(s.heads, tr("1 head"), tr("%1 heads"))).arg(s.sequence)
+                .arg(countText(s.layers, tr("1 layer"), tr("%1 layers")))
+                .arg(s.hidden)
+                .arg(countText(s.heads, tr("1 head"), tr("%1 heads")))
+                .arg(s.sequence)
                 .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
     if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');

@@ -5,14 +5,14 @@
 #include <QStringList>
 #include <optional>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
 struct RecordSettings {
     QStringList schedules{QStringLiteral("1f1b"), QStringLiteral("zb-h1")}; // library names, or one CSV file
-    QString scheduleFile;                                                    // not empty: record this CSV instead
-    QString baselineFile;                                                    // not empty: record this one too, first and alternating with it
+    QString scheduleFile;                                                   // not empty: record this CSV instead
+    QString baselineFile;                                                   // not empty: record this one too, first and alternating with it
     int ranks = 4;
     int microbatches = 8;
     int chunks = 0; // 0: schedule default
@@ -23,18 +23,18 @@ struct RecordSettings {
     int microbatchSize = 4;
     int steps = 8;
     int warmup = 1;
-    QString backend;   // "", "cuda"; empty: the processor
-    QString devices;   // of cuda: "0,1"; empty: all
-    QString precision; // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
-    QString sharing;   // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
-    QString transport; // of cuda: "", "copies", "nccl"; empty: copies
-    QString clock; // of the processor: "", "wall", "virtual"; empty: automatic
-    QString link;  // "LATENCY[,BANDWIDTH]" as in --link; empty: none
+    QString backend;      // "", "cuda"; empty: the processor
+    QString devices;      // of cuda: "0,1"; empty: all
+    QString precision;    // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
+    QString sharing;      // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
+    QString transport;    // of cuda: "", "copies", "nccl"; empty: copies
+    QString clock;        // of the processor: "", "wall", "virtual"; empty: automatic
+    QString link;         // "LATENCY[,BANDWIDTH]" as in --link; empty: none
     QString optimizer;    // "", "adamw", "sgd"; empty: the default
     QString learningRate; // empty: the default
     QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
-    QString dataFile; // empty: the built-in text
+    QString dataFile;      // empty: the built-in text
     QStringList arguments; // not empty: arguments of `stagewright record` instead of all the above
 
     bool operator==(const RecordSettings&) const = default;

@@ -8,9 +8,9 @@
 #include <QPushButton>
 
 #include "widgets/numbers.h"
-#include "widgets/panel/style.h"
 #include "widgets/record/record_process.h"
 #include "widgets/runs/runs_model.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 

@@ -4,7 +4,7 @@
 
 #include <QFileInfo>
 
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
 #include "traces/store/run_names.h"
 
 namespace stagewright {
@@ -152,10 +152,12 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         return column == Time || column == Bubble ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole: {
         QString text = tr("%1, run %2: %3, %4, %5\n%6, %7 of them warm-up, %8\n%9")
-                           .arg(runTitle(info)).arg(info.id)
+                           .arg(runTitle(info))
+                           .arg(info.id)
                            .arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.stages, tr("1 stage"), tr("%L1 stages")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
                                 countText(info.steps, tr("1 step"), tr("%L1 steps")))
-                           .arg(info.warmupSteps).arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")), provenanceText(info));
+                           .arg(info.warmupSteps)
+                           .arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")), provenanceText(info));
         if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
         return text;
     }

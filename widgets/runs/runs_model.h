@@ -8,7 +8,7 @@
 
 #include <QAbstractItemModel>
 
-#include "traces/run.h"
+#include "traces/run/run.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -30,9 +30,23 @@ struct RunSummary { // known once the run has been read
 class RunsModel : public QAbstractItemModel {
     Q_OBJECT
 public:
-    enum Column { Name, State, Schedule, Clock, Time, Bubble, ColumnCount };
-    enum Role { RefFileRole = Qt::UserRole, RefIdRole, IsFileRole, DetailRole, FigureRole, MarkRole, ErrorRole };
-    enum class FileState { Reading, Ready, Failed };
+    enum Column { Name,
+                  State,
+                  Schedule,
+                  Clock,
+                  Time,
+                  Bubble,
+                  ColumnCount };
+    enum Role { RefFileRole = Qt::UserRole,
+                RefIdRole,
+                IsFileRole,
+                DetailRole,
+                FigureRole,
+                MarkRole,
+                ErrorRole };
+    enum class FileState { Reading,
+                           Ready,
+                           Failed };
 
     explicit RunsModel(QObject* parent = nullptr) : QAbstractItemModel(parent) {}
 
@@ -50,7 +64,7 @@ public:
     void removeFile(const QString& path);
     void setSummary(const RunRef& ref, const RunSummary& summary);
     bool hasSummary(const RunRef& ref) const; // a run that grew loses its summary
-    void setMarks(std::vector<RunRef> refs); // "A", "B" … of compare mode; empty: none
+    void setMarks(std::vector<RunRef> refs);  // "A", "B" … of compare mode; empty: none
 
     QStringList files() const;
     bool hasFile(const QString& path) const { return fileRow(path) >= 0; }

@@ -10,7 +10,7 @@
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 

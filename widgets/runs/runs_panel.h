@@ -1,9 +1,9 @@
 // RunsPanel: the list of open files and their runs at the left: name and shape, time and bubble ratio, A and B marks.
 #pragma once
 
+#include <QPersistentModelIndex>
 #include <QStyledItemDelegate>
 #include <QTreeView>
-#include <QPersistentModelIndex>
 #include <QWidget>
 
 #include "widgets/runs/runs_model.h"
@@ -37,13 +37,13 @@ public:
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
     QLineEdit* findField() { return m_find; } // filters runs by words in name or details; typing letters in the list does nothing
-    TableText table() const; // all files and runs, with every column
+    TableText table() const;                  // all files and runs, with every column
 
 signals:
-    void runChosen(const stagewright::RunRef& ref);                            // click or Enter
-    void runChosenAgain(const stagewright::RunRef& ref);                       // click on the one that was current
-    void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: with the run shown
-    void left(); // Escape in the find field
+    void runChosen(const stagewright::RunRef& ref);      // click or Enter
+    void runChosenAgain(const stagewright::RunRef& ref); // click on the one that was current
+    void compareAsked(const stagewright::RunRef& ref);   // Ctrl+click: with the run shown
+    void left();                                         // Escape in the find field
     void menuAsked(const QPoint& global, const stagewright::RunRef& ref, const QString& file);
 
 protected:

@@ -4,7 +4,7 @@
 
 #include <QLabel>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {

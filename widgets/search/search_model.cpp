@@ -1,6 +1,6 @@
 #include "widgets/search/search_model.h"
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 

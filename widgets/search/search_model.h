@@ -6,7 +6,7 @@
 
 #include <QAbstractTableModel>
 
-#include "traces/notes.h"
+#include "traces/run/notes.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
@@ -20,7 +20,14 @@ struct SearchHit {
 class SearchModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Op, Rank, Stage, Microbatch, Start, Duration, NoteText, ColumnCount };
+    enum Column { Op,
+                  Rank,
+                  Stage,
+                  Microbatch,
+                  Start,
+                  Duration,
+                  NoteText,
+                  ColumnCount };
 
     explicit SearchModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
     void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes);

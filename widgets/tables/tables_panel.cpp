@@ -6,7 +6,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/device/figure_table.h"
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -98,7 +98,8 @@ void TablesPanel::showTable(int row)
         return;
     }
     const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
-    m_line->setText(capitalised(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence : std::string(table.analysis->title))));
+    m_line->setText(capitalised(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence
+                                                                                                                        : std::string(table.analysis->title))));
     if (!table.unknown.empty()) return;
     std::vector<FigureColumn> columns;
     for (const AnalysisColumn& column : table.columns) {

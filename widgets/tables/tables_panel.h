@@ -24,11 +24,11 @@ public:
     explicit TablesPanel(QWidget* parent = nullptr);
     // null: no run is shown. units: how its figures are printed.
     void setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units);
-    void setWorking(); // they are being computed
+    void setWorking();                // they are being computed
     void choose(const QString& name); // as in analyses.def; nothing where there is none
     QListWidget* names() { return m_names; }
     FigureTable* table() { return m_table; } // of the one chosen; null: it is unknown, or none is there
-    QString lineText() const; // above it
+    QString lineText() const;                // above it
 
 signals:
     void spanChosen(stagewright::SpanId span); // of the row chosen; noSpan: it is about none

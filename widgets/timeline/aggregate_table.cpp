@@ -49,8 +49,14 @@ public:
             case AggregateBy::Stage: first = stage; break;
             case AggregateBy::Microbatch: first = slice.microbatchOr(-1); break;
             case AggregateBy::Rank: first = rank.rank; break;
-            case AggregateBy::StageAndKind: first = stage; second = kind; break;
-            case AggregateBy::RankAndKind: first = rank.rank; second = kind; break;
+            case AggregateBy::StageAndKind:
+                first = stage;
+                second = kind;
+                break;
+            case AggregateBy::RankAndKind:
+                first = rank.rank;
+                second = kind;
+                break;
             }
             add(AggregateLine::What::Ops, panelIndex, first, second, end - begin);
         }

@@ -9,14 +9,21 @@
 #include <QString>
 
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
-enum class AggregateBy { Kind, Stage, Microbatch, Rank, StageAndKind, RankAndKind };
+enum class AggregateBy { Kind,
+                         Stage,
+                         Microbatch,
+                         Rank,
+                         StageAndKind,
+                         RankAndKind };
 
 struct AggregateLine {
-    enum class What { Ops, Transfers, Idle }; // transfers run beside the ops: their share is extra
+    enum class What { Ops,
+                      Transfers,
+                      Idle }; // transfers run beside the ops: their share is extra
     QString name;
     What what = What::Ops;
     std::optional<OpKind> kind; // if it is all of one kind
@@ -31,9 +38,9 @@ struct AggregateLine {
 
 struct AggregateTable {
     std::vector<AggregateLine> lines; // ops by kind, stage, microbatch, rank; then transfers, then idle time
-    TimeRange range;   // axis time; union over the areas
-    int ranks = 0;     // (panel, rank) pairs
-    Nanos rankTime = 0; // ranks × range, each cut to its panel: the basis of shares
+    TimeRange range;                  // axis time; union over the areas
+    int ranks = 0;                    // (panel, rank) pairs
+    Nanos rankTime = 0;               // ranks × range, each cut to its panel: the basis of shares
     std::int64_t ops = 0;
 };
 

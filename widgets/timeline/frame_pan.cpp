@@ -97,8 +97,8 @@ bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& t
     QImage& image = canvas.image;
     const int left = static_cast<int>(std::lround(after.left * ratio));
     const int top = static_cast<int>(std::lround(rulerHeight * ratio));
-    const int width = image.width() - left;             // of the plot with its margin
-    const auto edge = static_cast<int>(columns);        // crowded rows end here, wide slices in the margin
+    const int width = image.width() - left;      // of the plot with its margin
+    const auto edge = static_cast<int>(columns); // crowded rows end here, wide slices in the margin
     const Reach reach(scene, static_cast<double>(perColumn));
     double low = std::max(0, shift); // columns [0, low) and [high, width) are painted
     double high = std::min(edge, edge + shift);

@@ -108,9 +108,9 @@ RowMetrics rowMetrics(double rowHeight, bool communication)
 namespace {
 
 constexpr double collapsedHeight = 7;
-constexpr double laneHeight = 14;      // with the gap over the next one; names fit
-constexpr double lanesRoom = 112;      // more than this and they become thinner …
-constexpr double leastLaneHeight = 4;  // … down to this
+constexpr double laneHeight = 14;     // with the gap over the next one; names fit
+constexpr double lanesRoom = 112;     // more than this and they become thinner …
+constexpr double leastLaneHeight = 4; // … down to this
 
 RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
 {

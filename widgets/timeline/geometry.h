@@ -9,7 +9,7 @@
 
 #include "schedules/base/units.h"
 #include "widgets/timeline/row_plan.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
@@ -33,7 +33,7 @@ struct Axis {
     // Widths ≤ 0 and empty ranges are degenerate: everything maps to `left`, and back to range.begin.
     bool degenerate() const { return width <= 0 || range.empty(); }
     double nanosPerPixel() const { return degenerate() ? 0 : static_cast<double>(range.duration()) / width; }
-    double toX(Nanos t) const;   // unclamped: a time outside the range gives a place outside the plot
+    double toX(Nanos t) const;    // unclamped: a time outside the range gives a place outside the plot
     Nanos toTime(double x) const; // rounded to the nearest ns, unclamped; |toX(toTime(x)) − x| ≤ half a ns
 };
 Axis axisIn(const QRectF& view, const TimeRange& range); // without gutter and right margin
@@ -60,8 +60,8 @@ std::vector<RulerTick> rulerTicks(const Axis& axis, double minSpacing, Nanos uni
 struct RowMetrics {
     double height = 48;
     double gap = 9;
-    double track = 9;      // communication track, 0: none
-    double trackGap = 2;   // between a row and its track
+    double track = 9;    // communication track, 0: none
+    double trackGap = 2; // between a row and its track
     double pitch() const { return height + gap + (track > 0 ? track + trackGap : 0); }
 };
 RowMetrics rowMetrics(double rowHeight, bool communication);
@@ -93,14 +93,14 @@ struct PanelPlace {
 struct RowLayout {
     RowMetrics metrics; // of a rank that is neither folded nor in a group
     std::vector<PanelPlace> panels;
-    std::vector<RowPlace> rows; // every row, in drawing order: the pinned ones first
-    int pinned = 0;             // rows that don't scroll
-    double pinnedHeight = 0;    // and the room they take
-    double height = 0;          // of everything
+    std::vector<RowPlace> rows;          // every row, in drawing order: the pinned ones first
+    int pinned = 0;                      // rows that don't scroll
+    double pinnedHeight = 0;             // and the room they take
+    double height = 0;                   // of everything
     std::shared_ptr<const RowPlan> plan; // null only in a default-constructed layout
 
-    int rowAt(double y) const;      // −1: none (headers, gaps; track and sub-lanes belong to the row)
-    int nearestRow(double y) const; // −1 only if there are no rows
+    int rowAt(double y) const;                 // −1: none (headers, gaps; track and sub-lanes belong to the row)
+    int nearestRow(double y) const;            // −1 only if there are no rows
     int rowOf(int panel, int rankIndex) const; // the row that shows a rank, or its folded group; −1: none
 };
 RowLayout layoutRows(std::shared_ptr<const RowPlan> plan, const RowMetrics& metrics, bool headers);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline.h"
 #include "widgets/timeline/pyramid.h"
 
@@ -58,8 +58,8 @@ public:
     const Pyramid& pyramid() const { return m_body->pyramid; }
     // The slices from `first` on are these spans (noSpan: none); any other slice has no id.
     void setIds(std::size_t first, std::vector<SpanId> ids);
-    SpanId spanOf(std::size_t slice) const; // noSpan if the slice has no id
-    std::size_t sliceOf(SpanId span) const; // size() if the lane has no such span
+    SpanId spanOf(std::size_t slice) const;             // noSpan if the slice has no id
+    std::size_t sliceOf(SpanId span) const;             // size() if the lane has no such span
     std::size_t idsBegin() const { return m_idsBegin; } // slices with ids are in [idsBegin, idsEnd)
     std::size_t idsEnd() const { return m_idsBegin + (m_ids.empty() ? m_idCount : m_ids.size()); }
     std::size_t size() const { return m_body->slices.size(); }

@@ -96,9 +96,12 @@ void paintRange(QImage& image, const QRect& area, int y0, int height, const Grou
         for (int y = top; y < bottom; ++y) {
             const int at = y0 + height - 1 - y; // 0 at the lower edge
             if (at >= most) continue;
-            QRgb colour = at >= mean ? band : at >= least ? body : blend(0.75F);
-            if (at == mean - 1) colour = line;
-            else if (at == most - 1 || at == least - 1) colour = extreme;
+            QRgb colour = at >= mean ? band : at >= least ? body
+                                                          : blend(0.75F);
+            if (at == mean - 1)
+                colour = line;
+            else if (at == most - 1 || at == least - 1)
+                colour = extreme;
             reinterpret_cast<QRgb*>(image.scanLine(y))[cut.left() + static_cast<int>(c)] = colour;
         }
     }

@@ -9,7 +9,7 @@ namespace stagewright {
 
 // Summary of a group's ranks in every column of the axis.
 struct GroupColumns {
-    LaneColumns mean; // its shares: the mean over the ranks
+    LaneColumns mean;               // its shares: the mean over the ranks
     std::vector<float> least, most; // share of the column that the idlest and the busiest rank fill
 };
 // device: columns in device pixels. O(ranks × columns + visible slices), a draft of crowded ranks O(ranks × columns).

@@ -14,7 +14,8 @@
 
 namespace stagewright {
 
-enum class Detail { Draft, Exact }; // a draft may read the pyramid where slices are crowded; its columns are off by a rounding
+enum class Detail { Draft,
+                    Exact }; // a draft may read the pyramid where slices are crowded; its columns are off by a rounding
 
 struct PixelSpan { // columns [x0, x1)
     int x0 = 0;
@@ -33,22 +34,22 @@ struct LaneColumns {
     std::vector<std::size_t> wide; // slices at least wideMin wide
     std::vector<PixelSpan> spans;
     std::vector<PixelGap> gaps;
-    std::vector<PaintSums> sums; // per column, ns; empty if nothing is crowded
+    std::vector<PaintSums> sums;              // per column, ns; empty if nothing is crowded
     std::vector<std::array<float, 4>> shares; // of a draft, instead of sums: Forward, Backward, Weight, others; 0 … 1
     std::vector<std::uint8_t> masks;          // of a draft: which paints occur in the column
     double nanosPerColumn = 1;
-    bool aggregated = false;     // crowded columns occur
+    bool aggregated = false; // crowded columns occur
     bool empty() const { return spans.empty() && sums.empty() && shares.empty(); }
     void clear();
 };
 
 struct RasterOptions {
-    double wideMin = 5;   // device px
-    double gapMin = 58;   // device px; smaller gaps are not listed
-    Nanos lead = 0;       // idle time counts from here …
-    Nanos tail = 0;       // … to here (the panel's extent)
+    double wideMin = 5; // device px
+    double gapMin = 58; // device px; smaller gaps are not listed
+    Nanos lead = 0;     // idle time counts from here …
+    Nanos tail = 0;     // … to here (the panel's extent)
     Detail detail = Detail::Exact;
-    bool fine = true; // drafts read buckets of at most a quarter column (else of at most one)
+    bool fine = true;      // drafts read buckets of at most a quarter column (else of at most one)
     bool sumsOnly = false; // every slice goes into the sums
 };
 

@@ -54,7 +54,7 @@ private:
     // An unfinished bucket, exact. When complete, its sums go into the bucket above.
     struct Open {
         PaintSums sums{};
-        Nanos gap = 0;      // longest so far, between firstBegin and lastEnd
+        Nanos gap = 0; // longest so far, between firstBegin and lastEnd
         Nanos firstBegin = 0;
         Nanos lastEnd = 0;
         std::uint32_t count = 0;

@@ -6,7 +6,7 @@
 
 #include <QString>
 
-#include "schedules/schedule.h"
+#include "schedules/model/schedule.h"
 
 namespace stagewright {
 

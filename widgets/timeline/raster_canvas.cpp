@@ -69,7 +69,8 @@ void RasterCanvas::slice(const QRect& rect, Paint paint, int tint)
     const QRect cut = rect.intersected(m_clip);
     for (int y = cut.top(); y <= cut.bottom(); ++y) {
         const int inside = y - rect.top(), fromEnd = rect.bottom() - y;
-        const int row = inside < corner ? inside : fromEnd < corner ? side - 1 - fromEnd : m_corner;
+        const int row = inside < corner ? inside : fromEnd < corner ? side - 1 - fromEnd
+                                                                    : m_corner;
         const auto* source = reinterpret_cast<const QRgb*>(tile.constScanLine(row));
         QRgb* pixels = line(y);
         const auto put = [&](int x, QRgb colour) {

@@ -18,7 +18,7 @@ public:
     RasterCanvas(QImage& image, const QRect& clip, const Theme& theme, double ratio);
 
     void fill(const QRect& rect, QRgb colour);
-    void hatch(const QRect& rect, int anchor); // anchor: x + y of a point on a line
+    void hatch(const QRect& rect, int anchor);                // anchor: x + y of a point on a line
     void slice(const QRect& rect, Paint paint, int tint = 0); // rounded corners, darker edge; square if under 8 px high
     const QRect& clip() const { return m_clip; }
     QImage& image() { return m_image; }
@@ -30,7 +30,7 @@ private:
     uchar* m_bits;
     qsizetype m_stride;
     QRect m_clip;
-    int m_period; // of the hatch, along x
+    int m_period;              // of the hatch, along x
     std::vector<QRgb> m_hatch; // one row, long enough to be copied from any phase
     int m_corner;
     const QImage& tileOf(Paint paint, int tint);

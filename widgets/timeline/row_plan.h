@@ -14,9 +14,14 @@ namespace stagewright {
 struct TimelinePanel;
 
 // How many ranks are grouped into few rows. Automatic: as Count if a panel has more than 64 ranks, else none.
-enum class Grouping : std::uint8_t { Automatic, None, Count, Stage, Busy };
+enum class Grouping : std::uint8_t { Automatic,
+                                     None,
+                                     Count,
+                                     Stage,
+                                     Busy };
 // What a group's row shows: the mean time of each kind, or the mean, minimum and maximum busy share.
-enum class GroupLook : std::uint8_t { Kinds, Range };
+enum class GroupLook : std::uint8_t { Kinds,
+                                      Range };
 
 // The user's settings. Ranks apply to every panel that has them.
 struct RowSettings {
@@ -34,15 +39,17 @@ struct RowSettings {
 
 struct RankGroup {
     std::vector<int> ranks; // ascending indices into TimelinePanel::ranks, two or more
-    QString title;  // "0–31", "stage 3", "80–84 %": short enough for the gutter
-    QString detail; // "32 ranks"
+    QString title;          // "0–31", "stage 3", "80–84 %": short enough for the gutter
+    QString detail;         // "32 ranks"
     double busyMean = 0;
     double busyLeast = 0;
     double busyMost = 0;
     bool expanded = false;
 };
 
-enum class RowKind : std::uint8_t { Rank, Collapsed, Group };
+enum class RowKind : std::uint8_t { Rank,
+                                    Collapsed,
+                                    Group };
 
 // A row to place. Every (panel, rank) has a position: its number when all ranks are counted in drawing order, panel
 // by panel, as if nothing were pinned or folded. Areas are intervals of positions, so that folding moves none of them.
@@ -52,20 +59,20 @@ struct RowItem {
     int rankIndex = 0; // index into TimelinePanel::ranks; of a group the first of its ranks
     int group = -1;    // index into RowPlan::groups[panel]: the group itself, or the rank's group; −1: none
     bool pinned = false;
-    bool track = true;    // with its communication track
-    int firstLane = 0;    // of PanelRank::lanes …
-    int lanes = 0;        // … number of lanes below it
+    bool track = true; // with its communication track
+    int firstLane = 0; // of PanelRank::lanes …
+    int lanes = 0;     // … number of lanes below it
     int firstPosition = 0;
     int lastPosition = 0; // inclusive; of a group: all of its ranks
 };
 
 struct RowPlan {
-    std::vector<RowItem> items; // the pinned ones first, then panel by panel
-    int pinned = 0;             // how many of them
-    std::vector<std::vector<RankGroup>> groups;      // by panel
-    std::vector<std::vector<int>> itemOf;            // [panel][rankIndex]: the item that shows it, or its folded group
-    std::vector<std::vector<int>> positionOf;        // [panel][rankIndex]
-    std::vector<std::pair<int, int>> rankAt;         // position → panel, rankIndex
+    std::vector<RowItem> items;                 // the pinned ones first, then panel by panel
+    int pinned = 0;                             // how many of them
+    std::vector<std::vector<RankGroup>> groups; // by panel
+    std::vector<std::vector<int>> itemOf;       // [panel][rankIndex]: the item that shows it, or its folded group
+    std::vector<std::vector<int>> positionOf;   // [panel][rankIndex]
+    std::vector<std::pair<int, int>> rankAt;    // position → panel, rankIndex
 };
 
 // O(ranks log ranks).

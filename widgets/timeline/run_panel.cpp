@@ -184,7 +184,9 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         PanelRank& rank = m_panel->ranks[i];
         // kernels, copies, other work, then waits
-        const auto order = [](Lane lane) { return lane == Lane::Kernel ? 0 : lane == Lane::Copy ? 1 : lane == Lane::Other ? 2 : 3; };
+        const auto order = [](Lane lane) { return lane == Lane::Kernel ? 0 : lane == Lane::Copy ? 1
+                                                                         : lane == Lane::Other  ? 2
+                                                                                                : 3; };
         std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const PanelLane& a, const PanelLane& b) { return order(a.lane) < order(b.lane); });
         rank.compute.buildPyramid();
         rank.subtitle = stagesText(m_rows[i].stages);

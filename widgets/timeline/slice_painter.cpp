@@ -295,7 +295,8 @@ private:
             const QRectF rect(x0, top, std::max(onePixel, x1 - x0), bottom - top);
             const SpanId id = lane.spanOf(i);
             const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
-            paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4 : 1);
+            paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4
+                                                                                                                    : 1);
             if (slice.opKind() == OpKind::Recompute) paintRecompute(rect, static_cast<int>(slice.tint));
             if (marksCritical && row.panel->isCritical(id)) paintCritical(rect);
             if (rect.height() >= 11) paintLabel(row, id, slice, rect);

@@ -13,7 +13,7 @@ inline constexpr double hatchPitch = 6; // px along x
 inline constexpr double sliceCorner = 2.5;
 
 void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill); // rounded, with a darker edge
-void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill); // lines over a fill that has a hatch
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill);  // lines over a fill that has a hatch
 // The same for the visible part only: the hatch is anchored at the whole rectangle.
 void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill, const QRectF& visible);
 QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque

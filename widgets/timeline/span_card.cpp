@@ -129,7 +129,8 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     card.rows.emplace_back(tr("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
     card.rows.emplace_back(tr("Duration"), durationText(end - begin, panel.units));
-    const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
+    const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1
+                                                                              : 0);
     if (neighbour == noSpan) return card;
     const BubbleReport* report = causes.of(panel, panel.timeline->spans()[neighbour].step);
     if (report == nullptr) return card;

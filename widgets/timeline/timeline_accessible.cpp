@@ -10,7 +10,7 @@
 #include <QCoreApplication>
 #include <QPointer>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/timeline_view.h"
 

@@ -6,7 +6,7 @@
 
 #include <QString>
 
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 

@@ -16,9 +16,9 @@ constexpr double widestFlag = 220;
 constexpr double poleHeight = 5;
 
 struct Place {
-    QRectF flag;   // with the text
-    QPointF foot;  // where the pole is
-    QRectF range;  // of a range note, over its rows
+    QRectF flag;  // with the text
+    QPointF foot; // where the pole is
+    QRectF range; // of a range note, over its rows
 };
 
 double left(const TimelineScene& scene) { return scene.axis.left; }
@@ -56,7 +56,7 @@ std::optional<Place> placeOf(const TimelineScene& scene, const NoteFlag& note, c
     const double width = std::min(widestFlag, metrics.horizontalAdvance(note.text) + 14);
     double x = place.foot.x();
     if (!place.range.isNull()) x = std::clamp(x, left(scene), std::max(left(scene), place.range.right() - width)); // the flag of a long range stays in view
-    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2)); // and that of an op at the edge
+    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2));    // and that of an op at the edge
     double y = place.foot.y() - poleHeight - flagHeight;
     if (y < rulerHeight + 1) y = rulerHeight + 1;
     place.flag = QRectF(x, y, width, flagHeight);

@@ -9,20 +9,20 @@
 #include <QString>
 
 #include "widgets/theme.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
 struct TimelineScene;
 
 struct NoteFlag {
-    int number = 0;    // the owner's, returned by flagAt()
+    int number = 0; // the owner's, returned by flagAt()
     int panel = 0;
     SpanId span = noSpan; // of a note on an op; otherwise the range applies
     TimeRange range;
     int firstRank = -1; // −1: all
     int lastRank = -1;
-    QString text;       // its first line is painted
+    QString text;         // its first line is painted
     bool passing = false; // not saved yet: dashed
     bool carried = false; // from another run of the schedule: outlined
     bool chosen = false;
@@ -32,8 +32,8 @@ struct TimelineFlags {
     std::vector<NoteFlag> notes;
     int hitPanel = 0;
     std::shared_ptr<const std::vector<SpanId>> hits; // sorted by id; may be null
-    SpanId current = noSpan; // of the hits
-    std::vector<Nanos> moments; // found times without a span, sorted
+    SpanId current = noSpan;                         // of the hits
+    std::vector<Nanos> moments;                      // found times without a span, sorted
     bool empty() const { return notes.empty() && (!hits || hits->empty()) && moments.empty(); }
 };
 

@@ -9,7 +9,7 @@
 #include <QPainter>
 
 #include "widgets/theme.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
@@ -21,9 +21,9 @@ struct GapNote {
 };
 
 struct TimelineNotes {
-    std::vector<GapNote> gaps;       // tinted; by rank, then start, not overlapping
-    std::optional<GapNote> selected; // outlined
-    std::vector<SpanId> chain;       // from what the gap waited for, back to the root; arrows lead from the root to the gap
+    std::vector<GapNote> gaps;                       // tinted; by rank, then start, not overlapping
+    std::optional<GapNote> selected;                 // outlined
+    std::vector<SpanId> chain;                       // from what the gap waited for, back to the root; arrows lead from the root to the gap
     std::shared_ptr<const std::vector<Nanos>> slack; // by span; null: not shown. Ops fade by slack; those without keep their colour
     Nanos mostSlack = 0;
 };

@@ -147,9 +147,13 @@ void paintRuler(const Frame& f)
         Nanos size = 0;
         for (const ShownTick& tick : ticks) size = std::max(size, std::abs(tick.shown));
         size = std::max(size, std::abs(scene.shownTime(scene.axis.range.end)));
-        scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6 : size >= 2'000 ? 1e3 : 1;
+        scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6
+                                           : size >= 2'000       ? 1e3
+                                                                 : 1;
         if (fixedTimeScale() > 0) scale = fixedTimeScale();
-        name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms" : scale == 1e3 ? " µs" : " ns");
+        name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms"
+                                                   : scale == 1e3   ? " µs"
+                                                                    : " ns");
     }
     const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
     const QColor major = f.theme.faint, minor = f.theme.separator;
@@ -233,7 +237,9 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
-        const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies" : lanes[at].lane == Lane::Wait ? "waits" : "other";
+        const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies"
+                                                                    : lanes[at].lane == Lane::Wait   ? "waits"
+                                                                                                     : "other";
         f.p.drawText(QRectF(Gutter(f.scene.size.width()).right - 120, y - 2, 120, 14), Qt::AlignRight | Qt::AlignVCenter, QCoreApplication::translate("TimelineView", name));
     }
 }
@@ -340,7 +346,8 @@ void paintDifference(const Frame& f, std::size_t other)
     if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common start
     const bool faster = delta < 0, pair = f.scene.panels.size() == 2;
     const bool shows = other > f.scene.differenceShows.size() || f.scene.differenceShows[other - 1];
-    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
+    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better
+                                                              : f.theme.worse;
     const Axis& axis = f.scene.axis;
     const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
     const auto rowsOf = [&](std::size_t panel) {

@@ -15,7 +15,7 @@
 #include "widgets/timeline/timeline_flags.h"
 #include "widgets/timeline/timeline_notes.h"
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
@@ -28,9 +28,9 @@ struct PaintedMarks {
 
 // What edit mode shows during a drag: where the op would go and whether that order is valid.
 struct DragFeedback {
-    SpanRef span;      // the dragged op, painted faded at its place
-    int toRank = -1;   // the row the ghost is painted on
-    Nanos begin = 0;   // axis time of the ghost (of the re-simulated op, or under the pointer)
+    SpanRef span;    // the dragged op, painted faded at its place
+    int toRank = -1; // the row the ghost is painted on
+    Nanos begin = 0; // axis time of the ghost (of the re-simulated op, or under the pointer)
     Nanos end = 0;
     std::optional<Nanos> insertAt; // axis time of the insertion bar on toRank
     bool valid = true;
@@ -44,7 +44,7 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
-    bool smallLabels = false;    // if normal labels don't fit, in narrow pictures, which can't be zoomed
+    bool smallLabels = false;          // if normal labels don't fit, in narrow pictures, which can't be zoomed
     std::vector<bool> differenceShows; // per panel from the second: its change against the first exceeds the noise; absent: true
     bool showCritical = true;
     bool showCommunication = true;
@@ -70,7 +70,7 @@ struct TimelineScene {
     int firstColumn() const { return columns ? columns->first : 0; }
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
-    double rowTop(int row) const; // in the view, scrolled
+    double rowTop(int row) const;   // in the view, scrolled
     int rowUnder(double y) const;   // y in the view; −1: none
     int nearestRow(double y) const; // −1 only if there are no rows
     const PanelRank& rankOf(const RowPlace& row) const { return panels[static_cast<std::size_t>(row.panel)]->ranks[static_cast<std::size_t>(row.rankIndex)]; }
@@ -82,10 +82,10 @@ struct TimelineScene {
     SpanRef spanAt(QPointF point) const;
     // The place of an area: one rectangle over neighbouring pinned or scrolling rows.
     std::vector<QRectF> rectsOf(const AreaSelection& area, bool pinned) const;
-    bool isCovered(const QRectF& rect, SpanRef ref) const; // scrolled under the pinned rows
+    bool isCovered(const QRectF& rect, SpanRef ref) const;                             // scrolled under the pinned rows
     int rowOf(int panel, int rankIndex) const { return rows.rowOf(panel, rankIndex); } // −1: none
-    std::int64_t visibleSlices() const;   // of the rows in view; O(rows × log slices)
-    std::vector<int> visibleRows() const; // in drawing order
+    std::int64_t visibleSlices() const;                                                // of the rows in view; O(rows × log slices)
+    std::vector<int> visibleRows() const;                                              // in drawing order
 };
 
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.

@@ -197,7 +197,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         shown.end += panel->lead;
     }
 
-    const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0 : -1;
+    const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0
+                                                                           : -1;
     if (options.causes && analysed >= 0 && !t.empty()) {
         if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap})) panel->bubbles = std::move(*report);
         for (const CriticalLink& link : criticalPath(t, analysed)) panel->critical.push_back(link.span);

@@ -13,7 +13,7 @@
 #include "traces/analysis/memory.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/lane.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
@@ -25,8 +25,8 @@ struct PanelLane {
 
 struct PanelRank {
     int rank = 0;
-    QString title;    // "Rank 0"
-    QString subtitle; // "stage 0", "stages 0, 4"
+    QString title;           // "Rank 0"
+    QString subtitle;        // "stage 0", "stages 0, 4"
     double busyFraction = 0; // of the panel's window
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
@@ -36,14 +36,14 @@ struct PanelRank {
 };
 
 struct PanelOptions {
-    int step = -1;       // −1: several steps; else that one, starting at axis time `lead`
-    Nanos lead = 0;      // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
-    QString name;        // header of compare mode
+    int step = -1;  // −1: several steps; else that one, starting at axis time `lead`
+    Nanos lead = 0; // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
+    QString name;   // header of compare mode
     bool pyramids = true;
-    bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
+    bool causes = true;                            // bubble report and critical path of the step (of a single-step timeline also at −1)
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
-    int firstStep = 0;   // if several …
-    int lastStep = -1;   // … inclusive; −1: to the run's last
+    int firstStep = 0;                             // if several …
+    int lastStep = -1;                             // … inclusive; −1: to the run's last
 };
 
 // Bounds of a step in axis time, over all ranks.

@@ -179,8 +179,10 @@ SpanRef TimelineScene::spanAt(QPointF point) const
     std::size_t at = lane->firstEndingAfter(t);
     if (at < slices.size() && slices[at].begin() <= t) {
         const bool low = inside >= at0.height / 2; // of a pair the first op lies above the second
-        if (slices[at].upper != 0 && low && at + 1 < slices.size()) ++at;
-        else if (slices[at].lower != 0 && !low && at > 0) --at;
+        if (slices[at].upper != 0 && low && at + 1 < slices.size())
+            ++at;
+        else if (slices[at].lower != 0 && !low && at > 0)
+            --at;
         return {at0.panel, lane->spanOf(at)};
     }
     if (at > 0 && slices[at - 1].end() >= t - half) return {at0.panel, lane->spanOf(at - 1)};

@@ -17,7 +17,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr int settleDelay = 80;             // ms after the last input
+constexpr int settleDelay = 80;            // ms after the last input
 constexpr std::int64_t exactLimit = 50000; // up to this many slices in view are painted exactly at once
 
 QFont viewFont()
@@ -131,7 +131,8 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
 
 int TimelineView::rowHeightFor(std::size_t panelCount) const
 {
-    return panelCount > 2 ? 30 : panelCount > 1 ? 38 : 48;
+    return panelCount > 2 ? 30 : panelCount > 1 ? 38
+                                                : 48;
 }
 
 TimelineScene TimelineView::sceneFor(const QSizeF& size) const
@@ -427,7 +428,7 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     if (rect.width() < narrowView && !scene.rows.rows.empty()) {
         const auto rows = static_cast<double>(scene.rows.rows.size());
         const auto plan = m_plan ? m_plan : std::make_shared<const RowPlan>();
-        double pitch = 57; // of rows at their preferred height
+        double pitch = 57;                        // of rows at their preferred height
         for (int tries = 0; tries < 3; ++tries) { // headers and gaps between runs take theirs
             RowMetrics metrics = rowMetrics(std::max(2.0, pitch * 0.86), false);
             metrics.gap = std::max(0.0, pitch - metrics.height);

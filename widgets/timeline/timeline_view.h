@@ -1,5 +1,5 @@
 // TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a shared
-// ViewState and owns no run. Keys and mouse: widgets/key_map.h and the window's docs. GUI thread only.
+// ViewState and owns no run. Keys and mouse: widgets/timeline/key_map.h and the window's docs. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 #include <QPointer>
 #include <QWidget>
 
-#include "widgets/key_map.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/aggregation.h"
+#include "widgets/timeline/key_map.h"
 #include "widgets/timeline/span_card.h"
 #include "widgets/timeline/timeline_painter.h"
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/view_state.h"
+#include "widgets/timeline/view_state.h"
 
 class QTimer;
 
@@ -66,7 +66,7 @@ public:
     void setPreview(std::shared_ptr<const TimelinePanel> panel);
     std::shared_ptr<const TimelinePanel> preview() const { return m_preview; }
 
-    SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
+    SpanRef spanAt(QPointF point) const;             // compute or communication; invalid over idle
     std::optional<QRectF> rectOf(SpanRef ref) const; // in widget coordinates, unclipped; nullopt: not shown
     Axis axis() const { return m_scene.axis; }
     void fitSelection(); // fits the selection; again, or without one: everything
@@ -79,8 +79,8 @@ public:
     int cursorRow() const;                // −1: none
     void setCursorRow(int row);           // shown and scrolled to
     void moveCursor(int by);
-    void toggleGroup(int row);            // opens or folds the group, or the group of its rank
-    QString rowText(int row) const;       // "Rank 3, pinned", "Ranks 0 to 31, folded": for screen readers and menus
+    void toggleGroup(int row);      // opens or folds the group, or the group of its rank
+    QString rowText(int row) const; // "Rank 3, pinned", "Ranks 0 to 31, folded": for screen readers and menus
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
     double contentHeight() const; // of the ruler and all rows
@@ -89,9 +89,9 @@ public:
     double trackHeight() const; // of the communication track below a row, including the gap; 0: none
 
     bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
-    QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
-    Aggregation aggregation() const; // of the selected areas
-    CardText cardOf(SpanRef ref) const; // text of the hover card
+    QString statusText() const;                                          // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
+    Aggregation aggregation() const;                                     // of the selected areas
+    CardText cardOf(SpanRef ref) const;                                  // text of the hover card
 
     // Paints everything with the requested marks into the rectangle; any painter, any pixel ratio.
     // In a rectangle narrower than narrowView rows shrink until all fit, without communication tracks.
@@ -102,7 +102,7 @@ public:
     QSize minimumSizeHint() const override { return {420, 140}; }
 
 signals:
-    void spanActivated(stagewright::SpanRef ref); // double click or Enter
+    void spanActivated(stagewright::SpanRef ref);                       // double click or Enter
     void idleClicked(int panel, int rank, stagewright::Nanos axisTime); // a click on a row without an op there
     // The keys reached an op of a step without loaded spans.
     void sliceAsked(int panel, int rank, stagewright::Nanos axisTime);
@@ -110,9 +110,9 @@ signals:
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
     void gapMenuAsked(const QPoint& globalPosition, int panel, int rank, stagewright::Nanos axisTime); // on idle time
-    void rowScaleAsked(double notches); // Ctrl+Shift+wheel: > 0 taller
-    void rowMenuAsked(const QPoint& globalPosition, int row); // on the gutter; the cursor is there
-    void rowsLaidOut(); // the rows changed
+    void rowScaleAsked(double notches);                                                                // Ctrl+Shift+wheel: > 0 taller
+    void rowMenuAsked(const QPoint& globalPosition, int row);                                          // on the gutter; the cursor is there
+    void rowsLaidOut();                                                                                // the rows changed
     void cursorMoved();
     // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
     // where toRank is its own rank (place in the list without it), else with all ops of toRank.
@@ -120,7 +120,7 @@ signals:
     void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDragCancelled();
-    void opToggled(stagewright::SpanRef ref); // Ctrl+click in edit mode; the selection stays
+    void opToggled(stagewright::SpanRef ref);                                // Ctrl+click in edit mode; the selection stays
     void opNudged(stagewright::SpanRef ref, int rank, int position, int by); // Ctrl+Left/Right in edit mode: −1, +1
 
 protected:
@@ -138,7 +138,13 @@ protected:
     void changeEvent(QEvent* event) override;
 
 private:
-    enum class Drag { None, Pending, Area, AreaEdge, Pan, Zoom, Op };
+    enum class Drag { None,
+                      Pending,
+                      Area,
+                      AreaEdge,
+                      Pan,
+                      Zoom,
+                      Op };
     struct DragState {
         Drag kind = Drag::None;
         Qt::MouseButton button = Qt::NoButton;
@@ -166,7 +172,7 @@ private:
     void cancelDrag();
     void dragOp(QPointF at);
     AreaSelection areaBetween(QPointF a, QPointF b) const;
-    Nanos snapped(double x, int first, int last) const; // to an op edge within 6 px, of the ranks at these positions
+    Nanos snapped(double x, int first, int last) const;                          // to an op edge within 6 px, of the ranks at these positions
     std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, whether its end
     void updateCursor(QPointF point);
     void emitAreas();
@@ -175,7 +181,7 @@ private:
     void walkStage(int by);
     void walkDependency(bool forward);
     void showRows(double top, double bottom); // y in the view
-    void choose(SpanRef ref); // selects it and scrolls to it
+    void choose(SpanRef ref);                 // selects it and scrolls to it
     void settle();
     void acceptFrame(const QImage& image, std::uint64_t generation);
     TimelineScene sceneFor(const QSizeF& size) const;

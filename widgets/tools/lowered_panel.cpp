@@ -24,9 +24,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
         return box;
     };
     const auto ruleValue = [](LoweringRule rule) { return static_cast<int>(rule); };
-    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)}, {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)},
-                            {tr("Eager post"), ruleValue(LoweringRule::EagerPost)}, {tr("Rank parity"), ruleValue(LoweringRule::RankParity)},
-                            {tr("Grouped"), ruleValue(LoweringRule::Grouped)}});
+    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)}, {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)}, {tr("Eager post"), ruleValue(LoweringRule::EagerPost)}, {tr("Rank parity"), ruleValue(LoweringRule::RankParity)}, {tr("Grouped"), ruleValue(LoweringRule::Grouped)}});
     m_sends = combo("sends", {{tr("Buffered"), 0}, {tr("Rendezvous"), 1}});
     m_receives = combo("receives", {{tr("Blocking"), 0}, {tr("Posted"), 1}});
     m_ahead = new QSpinBox(form);
@@ -125,7 +123,8 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         bar->setParts({{Paint::Communication, std::min(1.0, share)}});
         m_channels->addBar(tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
                            tr("%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side")
-                               .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages"))).arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
+                               .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages")))
+                               .arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
     }
     if (picture.channels.size() > most) m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");
 }

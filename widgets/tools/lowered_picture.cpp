@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "schedules/deadlock.h"
+#include "schedules/execute/deadlock.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/cost_model.h"
-#include "schedules/lower.h"
-#include "schedules/simulate.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/cost_model.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
@@ -26,14 +26,14 @@ struct ChannelUse {
     int from = 0;
     int to = 0;
     int messages = 0;
-    Nanos busy = 0;   // in transfer; parallel messages count separately
-    Nanos queued = 0; // both sides were posted but the channel was busy
+    Nanos busy = 0;     // in transfer; parallel messages count separately
+    Nanos queued = 0;   // both sides were posted but the channel was busy
     Nanos unposted = 0; // sent and not yet posted at the receiver (rendezvous), or behind other messages in the sender's list
 };
 
 struct LoweredPicture {
     std::optional<Error> fault;
-    bool hangs = false; // the lists never end with this lowering
+    bool hangs = false;                         // the lists never end with this lowering
     std::shared_ptr<const Schedule> lowered;    // null if the rule fails
     std::shared_ptr<const TimelinePanel> panel; // null on a fault
     std::size_t sends = 0;

@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <QSignalBlocker>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
 #include "widgets/tools/tool_form.h"
 
@@ -146,7 +146,8 @@ void ResidualPanel::fillWorst()
             break;
         }
         auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
-        connect(button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
+        connect(
+            button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
         m_worst->addRow(button, tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
                         tr("Predicted %1, measured %2").arg(durationText(of.predicted, m_units), durationText(of.measured, m_units)));
     }
@@ -166,12 +167,15 @@ void ResidualPanel::fillGroups()
         const OpResiduals& of = groups[order[i]];
         auto* button = link(tr("%1 of stage %2").arg(QString::fromUtf8(ruleOf(of.kind).text.data(), static_cast<qsizetype>(ruleOf(of.kind).text.size()))).arg(of.stage),
                             of.worst == noSpan ? QString() : tr("Shows the largest error: %1 of step %2").arg(opOnRank(*m_timeline, of.worst)).arg(m_timeline->spans()[of.worst].step + 1));
-        if (of.worst != noSpan) connect(button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); }, Qt::QueuedConnection);
+        if (of.worst != noSpan) connect(
+            button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); }, Qt::QueuedConnection);
         auto* bar = new ShareBar;
         bar->setPlain(spread(order[i]) / most);
         m_groups->addBar(button, bar, tr("± %1").arg(share(of.percentile95, of.predicted, false)),
                          tr("Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6")
-                             .arg(of.rank).arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops"))).arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
+                             .arg(of.rank)
+                             .arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops")))
+                             .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
     }
     if (order.size() > groupsShown) m_groups->addText(tr("and %1 more with smaller errors").arg(order.size() - groupsShown), "faint");
 }

@@ -28,7 +28,7 @@ public:
     void setSelected(SpanId span);
 
 signals:
-    void changed(); // the source
+    void changed();                          // the source
     void opChosen(stagewright::SpanId span); // of any step
     void closeAsked();
 

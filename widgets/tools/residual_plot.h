@@ -45,9 +45,9 @@ private:
     std::shared_ptr<const Timeline> m_timeline;
     Units m_units;
     SpanId m_selected = noSpan;
-    double m_least = 0, m_most = 1;  // predicted
+    double m_least = 0, m_most = 1;   // predicted
     double m_below = -1, m_above = 1; // residual
-    QPixmap m_drawn; // axes and marks; null: to be repainted
+    QPixmap m_drawn;                  // axes and marks; null: to be repainted
     const Theme* m_theme = &Theme::light();
 };
 

@@ -7,7 +7,7 @@
 #include <QSpinBox>
 #include <QWidget>
 
-#include "widgets/panel/style.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 

@@ -9,7 +9,7 @@
 #include <QPushButton>
 #include <QSignalBlocker>
 
-#include "schedules/kinds.h"
+#include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/tool_form.h"
@@ -257,7 +257,8 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     m_figures->clear();
     m_peaks->clear();
     if (question.empty()) m_figures->addText(tr("Nothing is changed. Both timelines are simulated with the run's costs."), "faint");
-    const auto tone = [](auto change) { return change < 0 ? PanelSection::Tone::Better : change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain; };
+    const auto tone = [](auto change) { return change < 0 ? PanelSection::Tone::Better : change > 0 ? PanelSection::Tone::Worse
+                                                                                                    : PanelSection::Tone::Plain; };
     const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference, PanelSection::Tone of, const QString& tooltip) {
         m_figures->addRow(name, before == after ? after : tr("%1 → %2").arg(before, after), tooltip);
         if (before != after) m_figures->addRow(QString(), difference, tooltip, of);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/what_if.h"
+#include "schedules/plan/what_if.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {

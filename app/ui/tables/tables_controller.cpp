@@ -3,8 +3,8 @@
 #include <QDockWidget>
 #include <QListWidget>
 
-#include "app/ui/bottom_dock.h"
-#include "app/ui/main_window.h"
+#include "app/ui/shell/bottom_dock.h"
+#include "app/ui/shell/main_window.h"
 #include "widgets/background.h"
 #include "widgets/tables/tables_panel.h"
 

@@ -13,7 +13,11 @@ struct DeviceThreads {
 
     __device__ int thread() const { return static_cast<int>(threadIdx.x); }
     __device__ void barrier() const { __syncthreads(); }
-    template <typename T> __device__ T shuffleXor(T x, int mask) const { return __shfl_xor_sync(0xffffffffU, x, mask); }
+    template <typename T>
+    __device__ T shuffleXor(T x, int mask) const
+    {
+        return __shfl_xor_sync(0xffffffffU, x, mask);
+    }
 
     __device__ Quad loadMatrices(std::uint32_t at) const
     {
@@ -42,29 +46,45 @@ struct DeviceThreads {
 
     __device__ void copy16(std::uint32_t to, const void* from, bool there) const
     {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(base + to), "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(base + to), "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+                     : "memory");
     }
     __device__ void copy4(std::uint32_t to, const void* from, bool there) const
     {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(base + to), "l"(__cvta_generic_to_global(from)), "r"(there ? 4 : 0) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(base + to), "l"(__cvta_generic_to_global(from)), "r"(there ? 4 : 0)
+                     : "memory");
     }
-    __device__ void commitCopies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
-    __device__ void waitCopies() const { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+    __device__ void commitCopies() const { asm volatile("cp.async.commit_group;" ::
+                                                            : "memory"); }
+    __device__ void waitCopies() const { asm volatile("cp.async.wait_group 0;" ::
+                                                          : "memory"); }
 
     __device__ float sharedFloat(std::uint32_t at) const
     {
         float value;
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(base + at) : "memory");
+        asm volatile("ld.shared.f32 %0, [%1];"
+                     : "=f"(value)
+                     : "r"(base + at)
+                     : "memory");
         return value;
     }
     // Numbers that a block's threads exchange, outside the dynamic shared memory.
-    template <typename T, int Slots> __device__ static T* slots()
+    template <typename T, int Slots>
+    __device__ static T* slots()
     {
         __shared__ T all[Slots];
         return all;
     }
-    template <typename T, int Slots> __device__ void putSlot(int number, T value) const { slots<T, Slots>()[number] = value; }
-    template <typename T, int Slots> __device__ T slot(int number) const { return slots<T, Slots>()[number]; }
+    template <typename T, int Slots>
+    __device__ void putSlot(int number, T value) const
+    {
+        slots<T, Slots>()[number] = value;
+    }
+    template <typename T, int Slots>
+    __device__ T slot(int number) const
+    {
+        return slots<T, Slots>()[number];
+    }
 
     __device__ float loadFloat(const float* from) const { return *from; }
     __device__ std::uint32_t loadPair(const std::uint16_t* from) const { return *reinterpret_cast<const std::uint32_t*>(from); }
@@ -74,13 +94,17 @@ struct DeviceThreads {
     __device__ std::uint32_t pack(float first, float second) const
     {
         std::uint32_t pair;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+            : "=r"(pair)
+            : "f"(second), "f"(first));
         return pair;
     }
     __device__ float exp2(float x) const
     {
         float y;
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+        asm("ex2.approx.ftz.f32 %0, %1;"
+            : "=f"(y)
+            : "f"(x));
         return y;
     }
 };

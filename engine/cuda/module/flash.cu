@@ -10,15 +10,18 @@ namespace {
 constexpr int blocksPerMultiprocessor = 2; // at least: no more registers than that leaves a thread
 
 // Later queries have more keys, earlier keys more queries: those blocks begin first.
-template <int Width> __global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashForwardKernel(StagewrightFlash f)
+template <int Width>
+__global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashForwardKernel(StagewrightFlash f)
 {
     flashForwardTile<Width>(DeviceThreads{}, f, static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y), static_cast<int>(gridDim.x - 1 - blockIdx.x));
 }
-template <int Width> __global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashQueryKernel(StagewrightFlash f)
+template <int Width>
+__global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashQueryKernel(StagewrightFlash f)
 {
     flashQueryTile<Width>(DeviceThreads{}, f, static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y), static_cast<int>(gridDim.x - 1 - blockIdx.x));
 }
-template <int Width> __global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashKeyKernel(StagewrightFlash f)
+template <int Width>
+__global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashKeyKernel(StagewrightFlash f)
 {
     flashKeyTile<Width>(DeviceThreads{}, f, static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }

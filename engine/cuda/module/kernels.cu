@@ -23,28 +23,41 @@ unsigned blocksFor(std::size_t count)
     return static_cast<unsigned>((count + flatThreads - 1) / flatThreads);
 }
 
-template <typename E> __global__ void normKernel(StagewrightNorm n) { normRow<E>(Block{}, n, blockIdx.x); }
-template <typename E> __global__ void normBackwardKernel(StagewrightNorm n) { normBackwardRow<E>(Block{}, n, blockIdx.x); }
-template <typename E> __global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
+template <typename E>
+__global__ void normKernel(StagewrightNorm n)
+{
+    normRow<E>(Block{}, n, blockIdx.x);
+}
+template <typename E>
+__global__ void normBackwardKernel(StagewrightNorm n)
+{
+    normBackwardRow<E>(Block{}, n, blockIdx.x);
+}
+template <typename E>
+__global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
 {
     if (flatIndex() < count) scaleShiftAt<E>(n, flatIndex());
 }
 
-template <typename E> __global__ void normSumsKernel(StagewrightNorm n)
+template <typename E>
+__global__ void normSumsKernel(StagewrightNorm n)
 {
     normSumsBlock<E>(DeviceThreads{}, n, static_cast<int>(blockIdx.x));
 }
-template <typename E> __global__ void columnSumsKernel(const void* x, int rows, int width, float* sums)
+template <typename E>
+__global__ void columnSumsKernel(const void* x, int rows, int width, float* sums)
 {
     columnSumsBlock<E>(DeviceThreads{}, x, rows, width, sums, static_cast<int>(blockIdx.x));
 }
 
-template <typename E> __global__ void geluKernel(std::size_t count, const void* x, void* out)
+template <typename E>
+__global__ void geluKernel(std::size_t count, const void* x, void* out)
 {
     if (flatIndex() < count) E::store(row<E>(out, 0), flatIndex(), geluOf(E::load(row<E>(x, 0), flatIndex())));
 }
 // C (rows, columns) of a plain product becomes what the fused one makes.
-template <typename E> __global__ void finishKernel(StagewrightProduct p, std::size_t count)
+template <typename E>
+__global__ void finishKernel(StagewrightProduct p, std::size_t count)
 {
     const std::size_t i = flatIndex();
     if (i >= count) return;
@@ -64,17 +77,23 @@ template <typename E> __global__ void finishKernel(StagewrightProduct p, std::si
     E::store(c, at, value);
 }
 
-template <typename E> __global__ void softmaxKernel(StagewrightSoftmax s)
+template <typename E>
+__global__ void softmaxKernel(StagewrightSoftmax s)
 {
     softmaxRow<E>(Block{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }
-template <typename E> __global__ void softmaxBackwardKernel(StagewrightSoftmax s)
+template <typename E>
+__global__ void softmaxBackwardKernel(StagewrightSoftmax s)
 {
     softmaxBackwardRow<E>(Block{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }
 
-enum class FlashPass { Forward, Inner, Query, Key };
-template <typename E, FlashPass pass> __global__ void flashKernel(StagewrightFlash f)
+enum class FlashPass { Forward,
+                       Inner,
+                       Query,
+                       Key };
+template <typename E, FlashPass pass>
+__global__ void flashKernel(StagewrightFlash f)
 {
     const int r = static_cast<int>(blockIdx.x) * (rowThreads / 32) + static_cast<int>(threadIdx.x) / 32;
     if (r >= f.tokens) return; // whole warps
@@ -87,18 +106,23 @@ template <typename E, FlashPass pass> __global__ void flashKernel(StagewrightFla
     if constexpr (pass == FlashPass::Key) flashKeyRow<E>(lanes, f, sample, head, r);
 }
 
-template <typename E> __global__ void embedKernel(StagewrightEmbedding e, std::size_t count)
+template <typename E>
+__global__ void embedKernel(StagewrightEmbedding e, std::size_t count)
 {
     if (flatIndex() < count) embedAt<E>(e, flatIndex());
 }
-template <typename E> __global__ void embedGradKernel(StagewrightEmbedding e)
+template <typename E>
+__global__ void embedGradKernel(StagewrightEmbedding e)
 {
     const int block = static_cast<int>(blockIdx.x);
-    if (block < e.vocabulary) tokenGrad<E>(Block{}, e, block);
-    else positionGrad<E>(Block{}, e, block - e.vocabulary);
+    if (block < e.vocabulary)
+        tokenGrad<E>(Block{}, e, block);
+    else
+        positionGrad<E>(Block{}, e, block - e.vocabulary);
 }
 
-template <typename E> __global__ void crossEntropyKernel(int vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss)
+template <typename E>
+__global__ void crossEntropyKernel(int vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss)
 {
     crossEntropyRow<E>(Block{}, vocabulary, logits, targets[blockIdx.x], rowLoss, blockIdx.x);
 }
@@ -115,11 +139,13 @@ __global__ void squaresKernel(std::size_t count, const float* x, double* partial
 }
 __global__ void addPartialsKernel(const double* partial, double* sum) { addPartials(Block{}, partial, sum); }
 
-template <typename E> __global__ void stepKernel(int kind, StagewrightStep s)
+template <typename E>
+__global__ void stepKernel(int kind, StagewrightStep s)
 {
     if (flatIndex() < s.count) stepAt<E>(kind, s, flatIndex());
 }
-template <typename E> __global__ void narrowKernel(std::size_t count, const float* x, void* elements)
+template <typename E>
+__global__ void narrowKernel(std::size_t count, const float* x, void* elements)
 {
     if (flatIndex() < count) E::store(row<E>(elements, 0), flatIndex(), x[flatIndex()]);
 }
@@ -135,15 +161,19 @@ int launched(const char* what)
 }
 
 // f(E{}) for the queue's elements, on its device; then what the launch said.
-template <typename Launch> int onElements(StagewrightQueue* queue, const char* what, Launch&& launch)
+template <typename Launch>
+int onElements(StagewrightQueue* queue, const char* what, Launch&& launch)
 {
     if (int bad = queue->enter()) return bad;
-    if (queue->wish.narrow != 0) launch(Bf16{});
-    else launch(Fp32{});
+    if (queue->wish.narrow != 0)
+        launch(Bf16{});
+    else
+        launch(Fp32{});
     return launched(what);
 }
 
-template <typename Element> using Of = std::decay_t<Element>;
+template <typename Element>
+using Of = std::decay_t<Element>;
 
 } // namespace
 

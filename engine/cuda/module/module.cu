@@ -16,7 +16,8 @@ std::string& lastErrorText()
 
 namespace {
 
-template <std::size_t N> void put(char (&to)[N], const std::string& text)
+template <std::size_t N>
+void put(char (&to)[N], const std::string& text)
 {
     std::snprintf(to, N, "%s", text.c_str());
 }

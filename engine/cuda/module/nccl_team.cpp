@@ -21,7 +21,8 @@ std::mutex& issuing()
     return mutex;
 }
 
-template <typename Function> void find(void* library, NcclFunctions& functions, Function& function, const char* name)
+template <typename Function>
+void find(void* library, NcclFunctions& functions, Function& function, const char* name)
 {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function == nullptr && functions.missing.empty()) functions.missing = std::string("NCCL has no ") + name;
@@ -125,7 +126,8 @@ int NcclTeam::settle(const char* what)
 }
 
 // Everything that `work` posts, as one group; end by end.
-template <typename Work> int NcclTeam::group(const char* what, Work&& work)
+template <typename Work>
+int NcclTeam::group(const char* what, Work&& work)
 {
     const std::lock_guard order(issuing());
     const std::lock_guard lock(m_lock);

@@ -53,8 +53,8 @@ public:
     // The calls below: 0, or another number and error() says why; the team is unusable then. Pointers: by end.
     int open(std::vector<End> ends); // each on a device of its own
     int transfer(int from, const void* bytes, int to, void* there, std::size_t count);
-    int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);     // sums
-    int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);  // end i: the i-th part
+    int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);    // sums
+    int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each); // end i: the i-th part
     int allGather(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);
     int poll(); // what went wrong since on the devices or between them
     const std::string& error() const { return m_error; }
@@ -63,7 +63,8 @@ public:
     void abort();
 
 private:
-    template <typename Work> int group(const char* what, Work&& work);
+    template <typename Work>
+    int group(const char* what, Work&& work);
     int settle(const char* what); // until NCCL has taken everything over
     int failed(const char* what, ncclResult_t result);
     void abortNow();

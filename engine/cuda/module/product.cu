@@ -78,7 +78,8 @@ int layout(cublasLtMatrixLayout_t& out, cudaDataType_t type, int rows, int colum
     return check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch), "batches of a matrix");
 }
 
-template <typename Value> int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
+template <typename Value>
+int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
 {
     return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a product");
 }

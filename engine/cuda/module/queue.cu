@@ -30,14 +30,17 @@ struct Driver {
     const char* missing = nullptr; // the first that the driver does not have
 };
 
-template <typename Function> void find(Driver& driver, Function& function, const char* name)
+template <typename Function>
+void find(Driver& driver, Function& function, const char* name)
 {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found{};
     const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &entry, 12050, cudaEnableDefault, &found);
     (void)cudaGetLastError();
-    if (status == cudaSuccess && found == cudaDriverEntryPointSuccess) function = reinterpret_cast<Function>(entry);
-    else if (!driver.missing) driver.missing = name;
+    if (status == cudaSuccess && found == cudaDriverEntryPointSuccess)
+        function = reinterpret_cast<Function>(entry);
+    else if (!driver.missing)
+        driver.missing = name;
 }
 
 const Driver& driver()

@@ -35,8 +35,8 @@ struct StagewrightQueue {
     CUgreenCtx partition = nullptr;
     CUcontext partitionContext = nullptr; // the same, for what is created in it
     cudaStream_t clock = nullptr;         // of a partition, in the device's own context: its marks' times
-    int multiprocessors = 0; // of the partition; 0: the whole device
-    bool readsHost = false;  // copies may read the host's memory after the call
+    int multiprocessors = 0;              // of the partition; 0: the whole device
+    bool readsHost = false;               // copies may read the host's memory after the call
     stagewright::cuda::module::ProductPlans plans;
 
     StagewrightQueue();
@@ -83,7 +83,7 @@ int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
-int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash); // on the matrix units; the caller has entered the queue
+int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash);         // on the matrix units; the caller has entered the queue
 int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "profiler/clock.h"
 #include "profiler/cupti/module/cupti_decode.h"
 #include "profiler/cupti/module/recorded_calls.h"
+#include "profiler/record/clock.h"
 
 namespace stagewright::cupti {
 
@@ -24,13 +24,20 @@ void CUPTIAPI nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*
 
 // KERNEL would serialise the kernels. External ids come with API records only, hence the calls below.
 constexpr std::array kinds{
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,    CUPTI_ACTIVITY_KIND_MEMCPY,   CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM,
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_CONTEXT,
+    CUPTI_ACTIVITY_KIND_STREAM,
     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
 };
 
 // f(call) for every recorded call of the runtime.
-template <typename Visit> bool eachRuntimeCall(Visit&& f)
+template <typename Visit>
+bool eachRuntimeCall(Visit&& f)
 {
     return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) && std::all_of(runtimeGraphCalls.begin(), runtimeGraphCalls.end(), f);
 }

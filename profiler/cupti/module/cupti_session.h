@@ -24,13 +24,15 @@
 namespace stagewright::cupti {
 
 struct SessionOptions {
-    std::size_t bufferBytes = std::size_t{4} << 20;  // CUPTI advises 1 to 10 MiB
+    std::size_t bufferBytes = std::size_t{4} << 20;    // CUPTI advises 1 to 10 MiB
     std::size_t largestBytes = std::size_t{128} << 20; // of all buffers that are out or not yet decoded; then nothing is recorded
-    bool events = false; // CUDA event records with device times
-    bool dump = false;   // keep the buffers as they were filled
+    bool events = false;                               // CUDA event records with device times
+    bool dump = false;                                 // keep the buffers as they were filled
 };
 
-enum class StartState : std::uint8_t { Started, Conflict, Failed };
+enum class StartState : std::uint8_t { Started,
+                                       Conflict,
+                                       Failed };
 
 class CuptiSession {
 public:

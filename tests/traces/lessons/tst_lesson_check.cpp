@@ -41,8 +41,7 @@ Learner fakeRuns()
 
 } // namespace
 
-class TestLessonCheck : public QObject
-{
+class TestLessonCheck : public QObject {
     Q_OBJECT
 private slots:
     void templateIsSound()
@@ -158,7 +157,7 @@ private slots:
                         std::string part = parts[k].text();
                         const std::string left = "(" + comparison.left.text() + ")", right = "(" + comparison.right.text() + ")";
                         if (k == i)
-                            part = comparison.sign == "==" ? "abs(" + left + " - " + right + ") <= 1"
+                            part = comparison.sign == "=="     ? "abs(" + left + " - " + right + ") <= 1"
                                    : comparison.sign[0] == '<' ? left + " <= " + right + " + 1"
                                                                : left + " >= " + right + " - 1";
                         goal += (goal.empty() ? "" : " and ") + part;

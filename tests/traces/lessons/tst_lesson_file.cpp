@@ -11,8 +11,7 @@ using namespace stagewright::lessons;
 
 namespace {
 
-class Names : public Scope
-{
+class Names : public Scope {
 public:
     Result<Value> name(std::string_view name) const override
     {
@@ -47,8 +46,7 @@ const std::string head = "---\nlesson: x\ntitle: T\nset: ranks=2 microbatches=2\
 
 } // namespace
 
-class TestLessonFile : public QObject
-{
+class TestLessonFile : public QObject {
     Q_OBJECT
 private slots:
     void values_data()

@@ -1,8 +1,8 @@
 // Texts of playback, the glossary, and the learner's progress.
 #include <QtTest>
 
-#include "schedules/csv.h"
-#include "schedules/registry.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/lessons/glossary.h"
 #include "traces/lessons/lesson_file.h"
@@ -40,8 +40,7 @@ QString words(const std::vector<Beat>& all, BeatEvent event)
 
 } // namespace
 
-class TestNarration : public QObject
-{
+class TestNarration : public QObject {
     Q_OBJECT
 private slots:
     void oneForwardOneBackward()

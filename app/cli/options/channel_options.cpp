@@ -1,0 +1,120 @@
+#include "app/cli/options/channel_options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/session.h"
+#include "app/cli/usage.h"
+#include "schedules/messages/messages.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+} // namespace
+
+void addLowerOption(CLI::App& app, std::string& lower)
+{
+    app.add_option("--lower", lower,
+                   "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped")
+        ->type_name("RULE")
+        ->check(CLI::Validator(
+            [](std::string& text) {
+                const auto rule = parseLowering(text);
+                return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+            },
+            ""));
+}
+
+void addChannelOptions(CLI::App& app, ChannelOptions& options)
+{
+    app.add_option("--sends", options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
+        ->type_name("MODE")
+        ->check(oneOf({"buffered", "rendezvous"}));
+    app.add_option("--channels", options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]")
+        ->type_name("N")
+        ->check(wholeNumber(0, 1'000'000));
+    addLowerOption(app, options.lower);
+    app.add_option("--receives", options.receives,
+                   "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
+        ->type_name("MODE")
+        ->check(oneOf({"blocking", "posted"}));
+}
+
+Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
+{
+    LoweredChoice out{schedule, {}, std::nullopt};
+    out.channels.sends = options.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
+    out.channels.perDirection = options.channels;
+    if (!options.lower.empty()) {
+        auto rule = parseLowering(options.lower);
+        if (!rule) return tl::unexpected(std::move(rule.error()).with("--lower"));
+        out.lowering = *rule;
+    } else if ((out.channels.sends == SendMode::Rendezvous || out.channels.perDirection > 0) && !isLowered(schedule)) {
+        out.lowering = Lowering{};
+        session.note("sends and receives inserted just in time; --lower chooses another rule");
+    }
+    if (out.lowering && isLowered(schedule)) {
+        session.note(schedule.name + " already has its sends and receives: --lower is not used");
+        out.lowering.reset();
+    }
+    if (!options.receives.empty() && !out.lowering && !isLowered(schedule))
+        session.note("--receives is not used: there are no receives in the order; --lower or --sends rendezvous inserts them");
+    if (out.lowering) out.channels.receives = receivesOf(out.lowering->rule);
+    if (!options.receives.empty())
+        out.channels.receives = options.receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
+    if (out.lowering) {
+        auto lowered = lower(schedule, *out.lowering);
+        if (lowered)
+            out.schedule = std::move(*lowered);
+        else
+            out.lowering.reset();
+    }
+    return out;
+}
+
+std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns)
+{
+    return describeDeadlock(deadlock) + "\n" + drawDeadlock(schedule, deadlock, columns);
+}
+
+void addDeadlockJson(Json& object, const Deadlock& deadlock)
+{
+    Json cycle = Json::array();
+    for (const int rank : deadlock.cycle)
+        for (const BlockedRank& blocked : deadlock.blocked)
+            if (blocked.rank == rank)
+                cycle.push_back({{"rank", rank},
+                                 {"position", blocked.position},
+                                 {"op", toText(blocked.op)},
+                                 {"on_rank", blocked.onRank},
+                                 {"on_position", blocked.onPosition},
+                                 {"waits_for", toText(blocked.waitsFor)},
+                                 {"sentence", blocked.sentence}});
+    Json circle = Json::array();
+    for (const CircleOp& op : deadlock.circle)
+        circle.push_back({{"rank", op.rank}, {"position", op.position}, {"op", toText(op.op)}});
+    Json fix = Json::array();
+    for (const OrderChange& change : deadlock.fix)
+        fix.push_back({{"rank", change.rank}, {"op", toText(change.op)}, {"from", change.from}, {"to", change.to}});
+    object["hung"] = deadlock.hung();
+    object["cycle"] = std::move(cycle);
+    object["victims"] = deadlock.victims;
+    object["circle"] = std::move(circle);
+    object["fix"] = std::move(fix);
+    object["fix_rule"] = deadlock.fixRule.empty() ? Json(nullptr) : Json(deadlock.fixRule);
+    object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);
+    object["grouping_works"] = deadlock.groupingWorks ? Json(*deadlock.groupingWorks) : Json(nullptr);
+}
+
+void addChannelsJson(Json& object, const LoweredChoice& choice)
+{
+    object["sends"] = choice.channels.sends == SendMode::Rendezvous ? "rendezvous" : "buffered";
+    object["channels"] = choice.channels.perDirection;
+    object["receives"] = choice.channels.blockingReceives() ? "blocking" : "posted";
+    object["lowering"] = choice.lowering ? Json(toText(*choice.lowering)) : Json(nullptr);
+}
+
+} // namespace stagewright

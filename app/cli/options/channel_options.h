@@ -1,0 +1,48 @@
+// --sends, --channels, --lower, --receives: how a schedule's messages travel. And a deadlock as text and JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "schedules/base/result.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/schedule.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stagewright {
+
+class Session;
+
+struct ChannelOptions {
+    std::string sends = "buffered";
+    int channels = 0;
+    std::string lower;    // "": none requested
+    std::string receives; // "": as the rule says
+};
+void addChannelOptions(CLI::App& app, ChannelOptions& options);
+void addLowerOption(CLI::App& app, std::string& lower);
+
+// The schedule as it is run: lowered by the rule, or by the just-in-time rule where the channels matter and it is not lowered yet
+// (with a note). A schedule that can't be lowered (it is not valid) comes back as it is.
+struct LoweredChoice {
+    Schedule schedule;
+    Channels channels;
+    std::optional<Lowering> lowering; // none: its lists are as given
+};
+Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session);
+
+// Sentences, and the cycle drawn on the lists.
+std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
+// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works; empty lists where nothing hangs.
+void addDeadlockJson(nlohmann::ordered_json& object, const Deadlock& deadlock);
+// Keys sends, channels, receives, lowering.
+void addChannelsJson(nlohmann::ordered_json& object, const LoweredChoice& choice);
+
+} // namespace stagewright

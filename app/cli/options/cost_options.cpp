@@ -1,0 +1,299 @@
+// --costs, --costs-from, --comm and --link as a cost model.
+#include "app/cli/options/options.h"
+
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/usage.h"
+#include "app/costs/split_sources.h"
+#include "engine/layers/configured_model.h"
+#include "schedules/model/analytic_costs.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/layer_costs.h"
+#include "schedules/text/cost_json.h"
+#include "traces/fit/fit_costs.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Suffix {
+    const char* text;
+    double factor;
+};
+
+template <std::size_t N>
+Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N], const char* what)
+{
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code == std::errc() && value >= 0 && std::isfinite(value)) {
+        std::string unit(end, text.data() + text.size());
+        if (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
+        for (const Suffix& suffix : suffixes)
+            if (unit == suffix.text) {
+                if (value * suffix.factor > 9e18)
+                    return fail(ErrorCode::Usage, fmt::format("'{}' is too large for {}", text, what));
+                return value * suffix.factor;
+            }
+    }
+    std::string accepted;
+    for (const Suffix& suffix : suffixes) accepted += fmt::format("{}{}", accepted.empty() ? "" : ", ", suffix.text);
+    return fail(ErrorCode::Usage, fmt::format("'{}' is not {}", text, what),
+                fmt::format("write a number and a unit of {}", accepted));
+}
+
+std::vector<std::string> splitAt(const std::string& text, char separator)
+{
+    std::vector<std::string> parts;
+    std::size_t from = 0;
+    for (;;) {
+        const std::size_t at = text.find(separator, from);
+        parts.push_back(text.substr(from, at - from));
+        if (at == std::string::npos) return parts;
+        from = at + 1;
+    }
+}
+
+Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
+{
+    CostModel::UnitCosts costs;
+    for (const std::string& part : splitAt(text, ',')) {
+        const auto equals = part.find('=');
+        const std::string key = part.substr(0, equals);
+        double value = 0;
+        const char* begin = equals == std::string::npos ? part.data() + part.size() : part.data() + equals + 1;
+        const auto [end, code] = std::from_chars(begin, part.data() + part.size(), value);
+        if (equals == std::string::npos || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
+            return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is not a cost", part),
+                        "write F=1,I=1,W=1 with numbers of at least 0, or name a .json file");
+        if (key == "F")
+            costs.forward = value;
+        else if (key == "I")
+            costs.inputGrad = value;
+        else if (key == "W")
+            costs.weightGrad = value;
+        else if (key == "B")
+            costs.backward = value;
+        else if (key == "OPT")
+            costs.optimizer = value;
+        else
+            return fail(ErrorCode::Usage, fmt::format("--costs: there is no kind '{}'", key),
+                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT (optimizer)");
+    }
+    return costs;
+}
+
+// Measured costs have the kinds of their own schedule. A full backward is I then W (if only B is known: completeSplit). A recomputation
+// costs as much as its forward.
+Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
+{
+    if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size()) costs.sliceStarts = starts; // cut otherwise
+    if (costs.stages() != schedule.stages)
+        return fail(ErrorCode::Usage,
+                    fmt::format("the costs of {} are for {} stages, but {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
+                    "take costs from a run with the same number of stages, or give --costs F=…,I=…,W=…");
+    completeWhole(costs, schedule.ranks);
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        const int r = static_cast<int>(rank);
+        for (const Op& op : schedule.order[rank]) {
+            if (op.kind == OpKind::Filler || costs.duration(op.kind, op.stage, r) > 0) continue;
+            const Nanos forward = costs.duration(OpKind::Forward, op.stage, r);
+            if (op.kind == OpKind::Recompute && forward > 0) {
+                costs.setDuration(OpKind::Recompute, op.stage, r, forward);
+                continue;
+            }
+            if (!isCompute(op.kind)) continue;
+            return fail(ErrorCode::Usage, fmt::format("the costs of {} have no time for {} on rank {}", origin, toText(op), r),
+                        op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
+                                                    : "take costs from a run that has it, such as one of zb-h1");
+        }
+    }
+    return {};
+}
+
+std::optional<double> givenShare(const CostOptions& options)
+{
+    return options.inputShare >= 0 ? std::optional(options.inputShare) : std::nullopt;
+}
+
+// Where a run's costs are for other stages or layers than the schedule's: by layer, split as a recording would split them.
+Result<void> fitStages(const Schedule& schedule, const CostOptions& options, const std::optional<ConfiguredModel>& model, CostModel& costs)
+{
+    std::vector<int> layers = options.stageLayers;
+    const bool asked = !layers.empty() && std::accumulate(layers.begin(), layers.end(), 0) == blocksOf(costs.layers);
+    if (costs.layers.empty() || (costs.stages() == schedule.stages && !asked)) return {};
+    if (layers.empty() && model) layers = model->layersFor(schedule.stages);
+    auto byLayer = costsByLayer(costs, schedule, layers);
+    if (!byLayer) return tl::unexpected(std::move(byLayer.error()));
+    costs = std::move(*byLayer);
+    return {};
+}
+
+Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& options)
+{
+    CostModel costs;
+    std::string origin;
+    if (!options.costsFrom.empty()) {
+        auto stored = readRun(parseRunReference(options.costsFrom));
+        if (!stored) return tl::unexpected(std::move(stored.error()).with("--costs-from"));
+        origin = fmt::format("{}#{}", stored->file, stored->run.info.id);
+        auto own = costsOf(stored->run);
+        if (!own) return tl::unexpected(std::move(own.error()).with(origin));
+        costs = std::move(*own);
+        costs.origin = "fitted from " + origin;
+        const auto model = configuredModel(stored->run.configuration);
+        if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (schedule.splitsBackward()) {
+            auto file = openRunFile(stored->file);
+            if (!file) return tl::unexpected(std::move(file.error()));
+            auto sources = splitSources(file->get(), stored->run, costs);
+            if (!sources) return tl::unexpected(std::move(sources.error()));
+            completeSplit(costs, schedule.ranks, *sources, givenShare(options));
+        }
+    } else {
+        auto text = readFile(options.costs);
+        if (!text) return tl::unexpected(std::move(text.error()).with("--costs"));
+        auto read = readCostsJson(*text);
+        if (!read) return tl::unexpected(std::move(read.error()).with(options.costs));
+        costs = std::move(*read);
+        origin = options.costs;
+        if (auto fits = fitStages(schedule, options, std::nullopt, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (schedule.splitsBackward()) completeSplit(costs, schedule.ranks, {}, givenShare(options));
+    }
+    if (auto complete = completeKinds(schedule, costs, origin); !complete) return tl::unexpected(std::move(complete.error()));
+    return costs;
+}
+
+} // namespace
+
+Result<Nanos> parseTime(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    return parseQuantity(text, suffixes, "a time").map([](double value) { return static_cast<Nanos>(std::llround(value)); });
+}
+
+Result<Bytes> parseBytes(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+    return parseQuantity(text, suffixes, "a size").map([](double value) { return static_cast<Bytes>(std::llround(value)); });
+}
+
+Result<Link> parseLink(const std::string& text)
+{
+    const auto comma = text.find(',');
+    Link link;
+    auto latency = parseTime(text.substr(0, comma));
+    if (!latency) return tl::unexpected(std::move(latency.error()).with("--link"));
+    link.latency = *latency;
+    if (comma != std::string::npos) {
+        static constexpr Suffix suffixes[] = {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
+        auto bandwidth = parseQuantity(text.substr(comma + 1), suffixes, "a bandwidth");
+        if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()).with("--link"));
+        if (*bandwidth <= 0)
+            return fail(ErrorCode::Usage, "--link: a bandwidth of 0 never delivers", "omit it for a link without limit");
+        link.bytesPerSecond = *bandwidth;
+    }
+    return link;
+}
+
+Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
+{
+    double total = 0;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+        for (const int stage : schedule.placement.stagesOf(rank))
+            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
+                     static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size(), 1));
+    return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
+}
+
+namespace {
+
+Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& options)
+{
+    constexpr std::string_view analytic = "analytic:";
+    const bool derived = options.costs.starts_with(analytic);
+    const bool measured = derived || !options.costsFrom.empty() || options.costs.ends_with(".json");
+    if (!measured) {
+        CostModel::UnitCosts units;
+        if (!options.costs.empty()) {
+            auto parsed = parseUnitCosts(options.costs);
+            if (!parsed) return tl::unexpected(std::move(parsed.error()));
+            units = *parsed;
+        }
+        if (!options.link.empty())
+            return fail(ErrorCode::Usage, "--link gives times, but the costs are in units of a rank share",
+                        "use --comm C, or measured costs (--costs-from FILE#RUN)");
+        units.latency = options.comm > 0 ? options.comm * units.forward : 0;
+        units.freedAtInput = options.freedAtInput;
+        CostModel costs = CostModel::uniform(schedule, units);
+        for (StageMemory& memory : costs.memory)
+            memory.boundary = std::llround(options.keep * static_cast<double>(memory.activation));
+        return costs;
+    }
+    if (options.keep > 0)
+        return fail(ErrorCode::Usage, "--keep: these costs already include the size of a stage's input", "use it with unit costs only");
+    Result<CostModel> costs;
+    if (derived) {
+        auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));
+        if (!read) return tl::unexpected(std::move(read.error()).with("--costs"));
+        read->layers = options.stageLayers;
+        costs = analyticCosts(schedule, *read);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with("--costs"));
+    } else {
+        costs = measuredCosts(schedule, options);
+        if (!costs) return costs;
+    }
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        costs->links = Links{*link, {}};
+    } else if (options.comm >= 0) {
+        costs->links = Links{};
+        costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));
+    }
+    return costs;
+}
+
+} // namespace
+
+GeneratorCosts generatorCosts(const CostOptions& options)
+{
+    GeneratorCosts out;
+    const bool measured = !options.costsFrom.empty() || options.costs.ends_with(".json");
+    if (!measured && !options.costs.empty()) {
+        if (auto parsed = parseUnitCosts(options.costs)) {
+            out.forward = parsed->forward;
+            out.inputGrad = parsed->inputGrad;
+            out.weightGrad = parsed->weightGrad;
+        }
+    }
+    out.latency = std::max(options.comm, 0.0) * out.forward;
+    out.freedAtInput = options.freedAtInput;
+    return out;
+}
+
+Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
+{
+    auto perturbation = choosePerturbation(options.perturb, schedule.ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    if (auto one = checkOneStep(*perturbation); !one) return tl::unexpected(std::move(one.error()).with("--perturb"));
+    auto costs = undisturbedCosts(schedule, options);
+    if (!costs) return costs;
+    const Nanos unit = forwardUnit(schedule, *costs);
+    const bool byLayer = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0) == blocksOf(costs->layers);
+    if (!options.stageLayers.empty() && costs->source != CostSource::Analytic && !byLayer) {
+        costs = withStageLayers(schedule, *costs, options.stageLayers);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
+    }
+    if (perturbation->empty()) return costs;
+    return perturbed(schedule, *costs, *perturbation, unit, static_cast<std::uint64_t>(options.seed));
+}
+
+} // namespace stagewright

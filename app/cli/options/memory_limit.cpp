@@ -1,0 +1,105 @@
+#include "app/cli/options/memory_limit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/cli/options/options.h"
+#include "traces/lessons/reports.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+Result<double> plainNumber(const std::string& text)
+{
+    try {
+        return std::min(std::stod(text), 1e9);
+    } catch (const std::exception&) {
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
+    }
+}
+
+// Every microbatch's activations at once, on the rank where that is most.
+Bytes everythingHeld(const Schedule& schedule, const CostModel& costs)
+{
+    Bytes most = 0;
+    for (const auto& row : schedule.order) {
+        Bytes held = 0;
+        for (const Op& op : row)
+            if (op.kind == OpKind::Forward && static_cast<std::size_t>(op.stage) < costs.memory.size())
+                held += costs.memory[static_cast<std::size_t>(op.stage)].activation * op.count;
+        most = std::max(most, held);
+    }
+    return most;
+}
+
+// One microbatch-activation, its share of the model on a rank, where that is most.
+Bytes oneHeld(const Schedule& schedule, const CostModel& costs)
+{
+    Bytes most = 0;
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        const auto stages = schedule.placement.stagesOf(rank);
+        double held = 0;
+        for (const int stage : stages) held += static_cast<double>(costs.memory[static_cast<std::size_t>(stage)].activation);
+        const double shares = static_cast<double>(schedule.ranks) * static_cast<double>(stages.size()) / schedule.stages;
+        if (shares > 0) most = std::max(most, static_cast<Bytes>(std::llround(held / shares)));
+    }
+    return most;
+}
+
+} // namespace
+
+bool isPlainNumber(const std::string& text)
+{
+    return text.find_first_not_of("0123456789.") == std::string::npos && text.find_first_of("0123456789") != std::string::npos;
+}
+
+Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs)
+{
+    if (text.empty()) return std::optional<Bytes>();
+    if (isPlainNumber(text)) {
+        if (costs.memoryUnit == 1)
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text), "write a size such as 64MB");
+        auto number = plainNumber(text);
+        if (!number) return tl::unexpected(std::move(number.error()));
+        return std::optional<Bytes>(static_cast<Bytes>(*number * static_cast<double>(costs.memoryUnit)));
+    }
+    auto bytes = parseBytes(text);
+    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
+    if (costs.memoryUnit != 1)
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
+                    "write a plain number such as 4, or use measured costs (--costs-from FILE#RUN)");
+    return std::optional<Bytes>(*bytes);
+}
+
+Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
+{
+    if (text.empty()) return std::optional<Bytes>();
+    const bool counts = isPlainNumber(text);
+    const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
+    Bytes limit = 0;
+    if (text.back() == '%') {
+        const std::string share = text.substr(0, text.size() - 1);
+        if (!isPlainNumber(share))
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text), "write 60%, 4 or 64MB");
+        auto number = plainNumber(share);
+        if (!number) return tl::unexpected(std::move(number.error()));
+        limit = static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
+    } else {
+        auto read = readMemoryLimit(text, costs);
+        if (!read) return tl::unexpected(std::move(read.error()));
+        limit = **read;
+    }
+    const auto over = lessons::firstOverCap(schedule, costs, limit);
+    if (!over) return std::optional<Bytes>(counts ? std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes))) : limit);
+    const auto said = [&](double units) { return counts ? fmt::format("{:.4g}", units) : formatBytes(static_cast<Bytes>(units)); };
+    return fail(ErrorCode::Invalid,
+                fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,
+                            toText(over->op), said(over->held), said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),
+                "choose a schedule that holds less, --recompute, or a higher --memory-limit");
+}
+
+} // namespace stagewright

@@ -1,0 +1,26 @@
+// --memory-limit: what a rank may hold at its peak, in the units of the costs at hand.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+bool isPlainNumber(const std::string& text);
+
+// Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count bytes;
+// mixing the two is a Usage error with the remedy. Empty text: no limit.
+Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs);
+
+// Before a recording: the order's peak against "4" (microbatch-activations), "64MB", or "60%" of what holding every
+// microbatch at once takes on the fullest rank. bytes: a cost model with the model's bytes by stage, memoryUnit 1. Invalid,
+// naming rank, op and both numbers, where the order needs more. Gives the limit in bytes, of microbatch-activations those of the
+// rank where one is largest; none where the text is empty. O(ops).
+Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes);
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+// Options that mean the same everywhere: written once, used by the verbs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace stagewright {
+
+class Session;
+
+struct ShapeOptions {
+    int ranks = 4;
+    int microbatches = 8;
+    std::string chunks = "auto";
+    GeneratorCosts costs; // for schedules that are made for their costs
+    std::string overlap = "atomic";
+    bool ranksGiven = false, microbatchesGiven = false, chunksGiven = false; // on the command line
+};
+void addShapeOptions(CLI::App& app, ShapeOptions& options);
+
+// --schedule NAME[,NAME…] or FILE.csv, also several times.
+struct ScheduleOptions {
+    std::vector<std::string> schedules;
+    ShapeOptions shape;
+};
+CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help);
+
+struct CostOptions {
+    std::string costs;     // "F=1,I=1,W=1" or FILE.json
+    std::string costsFrom; // F#RUN
+    double comm = -1;      // < 0: not given
+    std::string link;      // "LATENCY,BANDWIDTH"
+    double freedAtInput = 0;
+    double keep = 0;                  // share of an activation that recomputed stages keep: the stage's input
+    double inputShare = -1;           // I's share of a measured full backward, where the costs have only that; < 0: from other runs or the model
+    std::vector<int> stageLayers;     // simulate: costs in proportion to them
+    std::vector<std::string> perturb; // parts of schedules/execute/perturb.h
+    std::int64_t seed = 1;            // of jitter
+};
+void addCostOptions(CLI::App& app, CostOptions& options);
+void addCommOptions(CLI::App& app, double& comm, std::string& link);
+void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb);
+void addSeedOption(CLI::App& app, std::int64_t& seed); // of jitter, where nothing is trained
+Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
+
+// --recompute all|none|0-2, --hoist
+struct RecomputeOptions {
+    std::string stages = "none";
+    bool hoisted = false;
+};
+void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // notes where --hoist has no effect
+
+// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Notes where
+// --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid).
+Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
+// The same without the check: for `validate` and for what simulates a broken schedule's cycle.
+Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
+bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or holds a slash
+
+// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit costs.
+GeneratorCosts generatorCosts(const CostOptions& options);
+Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options);
+// Mean forward time of one microbatch over a rank's stages: the unit of --comm.
+Nanos forwardUnit(const Schedule& schedule, const CostModel& costs);
+
+Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
+Result<Nanos> parseTime(const std::string& text);  // "50us", "1.5ms", "2s", "800ns"
+Result<Bytes> parseBytes(const std::string& text); // "64MB", "2GiB", "4096B"
+
+// "demo.stagewright#3" → file and run; without # the run is "".
+struct RunReference {
+    std::string file;
+    std::string run;
+};
+RunReference parseRunReference(const std::string& text);
+
+} // namespace stagewright

@@ -1,0 +1,194 @@
+#include "app/cli/options/requirement.h"
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "app/cli/options/options.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, makespan_ns<40ms, peak_activation_bytes[0]<=8MiB or loss[-1]<3.2";
+
+// "0.12", "12%", "40ms", "8MiB".
+bool readBound(const std::string& text, Requirement& out)
+{
+    const char* const last = text.data() + text.size();
+    const auto [end, code] = std::from_chars(text.data(), last, out.bound);
+    if (code != std::errc() || !std::isfinite(out.bound)) return false;
+    out.boundText = text;
+    if (end == last) return true;
+    if (std::string_view(end, static_cast<std::size_t>(last - end)) == "%") {
+        out.bound /= 100;
+        return true;
+    }
+    if (const auto time = parseTime(text)) {
+        out.bound = static_cast<double>(*time);
+        out.unit = Requirement::Unit::Time;
+        return true;
+    }
+    const auto bytes = parseBytes(text);
+    if (!bytes) return false;
+    out.bound = static_cast<double>(*bytes);
+    out.unit = Requirement::Unit::Memory;
+    return true;
+}
+
+// What the figure at that path counts: times and activations are in the object's own unit if their key names none.
+enum class Counts { Number,
+                    Nanoseconds,
+                    Shares,
+                    Bytes,
+                    Activations };
+Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
+{
+    static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
+                                                 "comm_time", "hidden_time", "exposed_time", "gain", "gain_by_cause"};
+    const bool shares = figures.contains("time_unit") && figures["time_unit"] == "rank_share";
+    for (const std::string& part : path) {
+        if (part.ends_with("_ns")) return Counts::Nanoseconds;
+        if (part.ends_with("bytes")) return Counts::Bytes;
+        if (part == "peak_activation") return shares ? Counts::Activations : Counts::Bytes;
+        for (const std::string_view time : times)
+            if (part == time) return shares ? Counts::Shares : Counts::Nanoseconds;
+    }
+    return Counts::Number;
+}
+
+Result<void> checkUnit(const Requirement& requirement, const std::string& key, const Json& figures)
+{
+    if (requirement.unit == Requirement::Unit::None) return {};
+    const Counts counts = whatCounts(requirement.path, figures);
+    if (requirement.unit == Requirement::Unit::Time ? counts == Counts::Nanoseconds : counts == Counts::Bytes) return {};
+    const char* what = counts == Counts::Nanoseconds   ? "a time"
+                       : counts == Counts::Shares      ? "a time in rank shares"
+                       : counts == Counts::Bytes       ? "bytes"
+                       : counts == Counts::Activations ? "microbatch-activations"
+                                                       : "a number without unit";
+    const char* remedy = counts == Counts::Nanoseconds   ? "write 40ms or a number of nanoseconds"
+                         : counts == Counts::Shares      ? "write a plain number such as 33"
+                         : counts == Counts::Bytes       ? "write 8MiB or a number of bytes"
+                         : counts == Counts::Activations ? "write a plain number such as 4"
+                                                         : "write a plain number, or a share such as 12%";
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is {} and can't be compared with {}", requirement.text, key, what, requirement.boundText), remedy);
+}
+
+std::string numberText(double value)
+{
+    return std::abs(value) < 1e15 && value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
+
+bool readPath(std::string text, std::vector<std::string>& path)
+{
+    while (!text.empty()) {
+        const std::size_t end = text.find_first_of(".[", 1);
+        std::string part = text.substr(0, end);
+        if (part.front() == '.') part.erase(0, 1);
+        int position = 0;
+        if (part.empty()) return false;
+        if (part.front() == '[') {
+            const char* last = part.data() + part.size() - 1;
+            const auto [stop, code] = std::from_chars(part.data() + 1, last, position);
+            if (part.back() != ']' || code != std::errc() || stop != last) return false;
+        }
+        path.push_back(part);
+        if (end == std::string::npos) return true;
+        text.erase(0, end);
+    }
+    return !path.empty();
+}
+
+bool comparedByMagnitude(const std::vector<std::string>& path)
+{
+    return path == std::vector<std::string>{"residuals", "step_error"};
+}
+
+std::string keysOf(const Json& object)
+{
+    std::string keys;
+    for (const auto& [key, value] : object.items())
+        if (!value.is_string() && !value.is_boolean()) keys += (keys.empty() ? "" : ", ") + key;
+    return keys;
+}
+
+} // namespace
+
+Result<Requirement> parseRequirement(const std::string& text)
+{
+    Requirement out;
+    out.text = text;
+    const std::size_t at = text.find_first_of("<>=");
+    if (at != std::string::npos && at > 0) {
+        std::size_t after = at + 1;
+        if (after < text.size() && text[after] == '=') ++after;
+        out.comparison = text.substr(at, after - at);
+        std::string key = text.substr(0, at);
+        while (!key.empty() && key.back() == ' ') key.pop_back();
+        while (after < text.size() && text[after] == ' ') ++after;
+        if (out.comparison != "=" && readBound(text.substr(after), out) && readPath(key, out.path)) return out;
+    }
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': expected FIGURE < NUMBER", text), form);
+}
+
+Result<RequirementCheck> checkRequirement(const Requirement& requirement, const Json& figures)
+{
+    const Json* at = &figures;
+    std::string key;
+    for (const std::string& part : requirement.path) {
+        const auto wrong = [&](const std::string& what, const std::string& remedy) {
+            return fail(ErrorCode::Usage, fmt::format("requirement '{}': {}", requirement.text, what), remedy);
+        };
+        if (at->is_null()) break; // says so below
+        if (part.front() == '[') {
+            int position = 0;
+            std::from_chars(part.data() + 1, part.data() + part.size() - 1, position);
+            if (!at->is_array()) return wrong(fmt::format("{} is not a list", key), form);
+            const int size = static_cast<int>(at->size());
+            const int index = position < 0 ? size + position : position;
+            if (index < 0 || index >= size) return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
+            at = &(*at)[static_cast<std::size_t>(index)];
+        } else {
+            if (!at->is_object()) return wrong(fmt::format("{} has no keys", key), form);
+            const auto found = at->find(part);
+            if (found == at->end()) {
+                std::vector<std::string> names;
+                for (const auto& item : at->items()) names.push_back(item.key());
+                const std::string near = nearestName(part, names);
+                return wrong(fmt::format("there is no key '{}'", part),
+                             (near.empty() ? std::string() : fmt::format("did you mean {}? ", near)) + "keys are " + keysOf(*at));
+            }
+            at = &*found;
+        }
+        key += (key.empty() || part.front() == '[' ? "" : ".") + part;
+    }
+    if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
+    RequirementCheck out;
+    if (at->is_null()) {
+        out.sentence = fmt::format("{} is unknown for this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
+        return out;
+    }
+    if (!at->is_number()) {
+        return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is not a number", requirement.text, key),
+                    at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key)
+                                                                                     : form);
+    }
+    const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is not smaller than one of 2 %
+    const double value = magnitude ? std::abs(at->get<double>()) : at->get<double>();
+    const double bound = requirement.bound;
+    if (magnitude) key = "|" + key + "|";
+    const std::string& is = requirement.comparison;
+    out.holds = is == "<=" ? value <= bound : is == ">=" ? value >= bound
+                                          : is == "<"    ? value < bound
+                                          : is == ">"    ? value > bound
+                                                         : value == bound;
+    out.sentence = fmt::format("{} is {}, required is {} {}", key, numberText(value), is, numberText(bound));
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,66 @@
+#include "app/cli/options/run_access.h"
+
+#include <fmt/core.h>
+
+#include "app/cli/options/files.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+
+namespace stagewright {
+
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
+{
+    if (isFolder(path)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
+    return RunFile::open(path, mode);
+}
+
+Result<StoredRun> readRun(const RunReference& reference, const Progress& progress)
+{
+    auto file = openRunFile(reference.file);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    return readRun(**file, reference.run, progress);
+}
+
+Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress)
+{
+    std::int64_t id = 0;
+    if (idOrName.empty()) {
+        auto runs = file.runs();
+        if (!runs) return tl::unexpected(std::move(runs.error()));
+        if (runs->empty())
+            return fail(ErrorCode::Usage, fmt::format("{} holds no run", file.path()),
+                        fmt::format("record one: stagewright record -o {}", file.path()));
+        id = runs->back().id;
+    } else {
+        auto found = file.find(idOrName);
+        if (!found) return tl::unexpected(std::move(found.error()));
+        id = *found;
+    }
+    auto run = file.read(id, progress);
+    if (!run) return tl::unexpected(std::move(run.error()));
+    if (!run->timeline)
+        return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id), "record the run again");
+    if (run->info.damagedBlocks > 0 && run->timeline->empty())
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run->info.name),
+                    "restore the file from a copy, or record the run again");
+    auto notes = file.notes(id, true);
+    if (!notes) return tl::unexpected(std::move(notes.error()));
+    return StoredRun{file.path(), std::move(*run), std::move(*notes)};
+}
+
+void warnOfDamage(const StoredRun& stored, Session& session)
+{
+    if (stored.run.info.damagedBlocks == 0) return;
+    session.warn(fmt::format("{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
+                             "the run again",
+                             describe(stored), plural(stored.run.info.damagedBlocks, "damaged block"),
+                             stored.run.info.damagedBlocks == 1 ? "is" : "are"));
+}
+
+std::string describe(const StoredRun& stored)
+{
+    return fmt::format("{}#{} {}", stored.file, stored.run.info.id, stored.run.info.name);
+}
+
+} // namespace stagewright

@@ -1,0 +1,30 @@
+// Runs by reference: "FILE#RUN", or FILE and RUN; without a run the newest of the file.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/cli/options/options.h"
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/run/run.h"
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+
+class Session;
+
+struct StoredRun {
+    std::string file;
+    Run run;
+    std::vector<Note> notes; // its own, then those carried over from runs of the same schedule
+};
+
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
+// Damaged blocks are left out; a run without a readable span is an error (Unreadable).
+Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
+Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});
+void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out
+std::string describe(const StoredRun& stored);                // "demo.stagewright#3 zb-h1"
+
+} // namespace stagewright

@@ -1,0 +1,115 @@
+#include "app/cli/options/training_options.h"
+
+#include <charconv>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+// "2" or "1-3"
+Result<std::pair<int, int>> parseLayers(const std::string& text)
+{
+    int first = 0;
+    int last = 0;
+    const char* const end = text.data() + text.size();
+    auto read = std::from_chars(text.data(), end, first);
+    bool good = read.ec == std::errc() && first >= 0;
+    last = first;
+    if (good && read.ptr != end) {
+        good = *read.ptr == '-';
+        if (good) read = std::from_chars(read.ptr + 1, end, last);
+        good = good && read.ec == std::errc() && read.ptr == end && last >= first;
+    }
+    if (!good) return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is not a range of layers", text), "write 2 or 1-3; layers are counted from 0");
+    return std::pair(first, last);
+}
+
+void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
+{
+    app.add_option("--device", choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]")
+        ->type_name("N,…")
+        ->delimiter(',')
+        ->check(wholeNumber(0, 4096));
+    app.add_option("--precision", choice.precision, "fp32, tf32 or bf16 with fp32 master weights [bf16 on GPUs, else fp32]")
+        ->type_name("NAME")
+        ->check(oneOf({"fp32", "tf32", "bf16"}));
+    app.add_option("--products", choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
+        ->type_name("NAME")
+        ->check(oneOf({"openblas", "onednn"}));
+    app.add_option("--sharing", choice.sharing,
+                   "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
+                   "the virtual clock [queues where each rank has its own GPU, else serialised]")
+        ->type_name("HOW")
+        ->check(oneOf({"queues", "partitions", "serialised"}));
+    app.add_option("--transport", choice.transport,
+                   "How messages travel between GPUs: copies of the driver, or nccl, where each rank has its own GPU [copies]")
+        ->type_name("HOW")
+        ->check(oneOf({"copies", "nccl"}));
+}
+
+} // namespace
+
+void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
+{
+    app.add_option("--recompute-layers", choice.recomputeLayers, "Layers to recompute; the others keep their activations [all]")->type_name("A-B");
+    app.add_option("--optimizer", choice.optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
+    app.add_option("--lr", choice.learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));
+    app.add_option("--momentum", choice.momentum, "Momentum of sgd [0]")->type_name("X")->check(realNumber(0, 0.9999));
+    app.add_option("--weight-decay", choice.weightDecay, "Weight decay of matrices [0.1]")->type_name("X")->check(realNumber(0, 1000));
+    app.add_option("--clip", choice.clipNorm, "Largest global gradient norm; 0: none [1]")->type_name("X")->check(realNumber(0, 1e9));
+    addDeviceOptions(app, choice);
+}
+
+Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
+{
+    training.device.devices = choice.devices;
+    training.device.products = choice.products;
+    training.device.precision = choice.precision == "fp32"   ? Precision::Fp32
+                                : choice.precision == "tf32" ? Precision::Tf32
+                                : choice.precision == "bf16" ? Precision::Bf16
+                                                             : Precision::Default;
+    training.device.sharing = choice.sharing == "partitions" ? DeviceSharing::Partitions : DeviceSharing::Queues;
+    training.device.transport = choice.transport == "nccl" ? DeviceTransport::Nccl : DeviceTransport::Copies;
+    const ClockMode wanted = choice.sharing == "serialised" ? ClockMode::Virtual : ClockMode::Wall;
+    if (!choice.sharing.empty()) {
+        if (training.clock != ClockMode::Auto && training.clock != wanted)
+            return fail(ErrorCode::Usage, fmt::format("--sharing {} can't be used with the {} clock", choice.sharing, toText(training.clock)), "omit --clock");
+        training.clock = wanted;
+    }
+    OptimizerConfig& optimizer = training.optimizer;
+    optimizer.kind = choice.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
+    if (choice.learningRate >= 0) optimizer.learningRate = choice.learningRate;
+    if (choice.weightDecay >= 0) optimizer.weightDecay = choice.weightDecay;
+    if (choice.clipNorm >= 0) optimizer.clipNorm = choice.clipNorm;
+    if (choice.momentum >= 0) {
+        if (optimizer.kind != OptimizerKind::Sgd)
+            return fail(ErrorCode::Usage, fmt::format("--momentum {}: adamw has its own moments", choice.momentum), "give --optimizer sgd with it");
+        optimizer.momentum = choice.momentum;
+    }
+    if (choice.recomputeLayers.empty()) return {};
+    auto layers = parseLayers(choice.recomputeLayers);
+    if (!layers) return tl::unexpected(std::move(layers.error()));
+    training.recomputedLayers = *layers;
+    return {};
+}
+
+Result<void> disturbsRealRun(const Perturbation& perturbation, int steps)
+{
+    constexpr const char* remedy = "real ranks can only be slowed; 'stagewright simulate' takes any factor";
+    for (const auto& [rank, factor] : perturbation.ranks)
+        if (factor < 1) return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor), remedy);
+    for (const auto& transient : perturbation.transients) {
+        if (transient.factor < 1)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: rank {} can't be made faster, {} is below 1", toText(transient), transient.rank, transient.factor), remedy);
+        if (transient.step > steps)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: step {} of {}", toText(transient), transient.step, steps), "steps are counted from 1, warm-up steps included");
+    }
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,21 @@
+// Counts and lists as words, on top of traces/run/quantity.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "traces/run/quantity.h"
+#include "traces/run/run.h"
+
+namespace stagewright {
+
+std::string plural(long long count, const std::string& noun); // "1 run", "3 runs", "2 microbatches"
+std::string listText(const std::vector<std::string>& items);  // "a, b and c"
+
+double medianOf(std::vector<double> values); // of an even number the lower of the two in the middle; 0 where empty
+// Values of the measured steps (warm-up left out).
+std::vector<double> measuredValues(const Run& run, std::string_view metric);
+std::int64_t unixMilliseconds(); // now
+
+} // namespace stagewright

@@ -1,0 +1,38 @@
+// A lesson as text for the terminal, and verdicts as text and JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "traces/lessons/check_lesson.h"
+#include "traces/lessons/grading.h"
+#include "traces/lessons/lesson.h"
+
+namespace stagewright {
+
+struct LessonTextOptions {
+    int columns = 100;
+    bool colour = false;
+    int hints = 0;          // so many of each check
+    bool solutions = false; // "show me"
+};
+// The whole lesson with its numbers and pictures, and how to answer.
+std::string lessonText(const lessons::Lesson& lesson, const LessonTextOptions& options);
+
+// One graded thing of a lesson.
+struct GradedBlock {
+    std::string id;
+    std::string kind; // "check", "quiz", "run"
+    lessons::Grade grade;
+};
+std::string gradesText(const std::vector<GradedBlock>& graded, bool colour);
+nlohmann::ordered_json gradesJson(const lessons::Lesson& lesson, const std::vector<GradedBlock>& graded);
+nlohmann::ordered_json valueJson(const lessons::Value& value);
+
+// "06-latency.md:52: fault (wrong): …"
+std::string findingsText(const lessons::LessonReport& report, bool colour, bool notes);
+nlohmann::ordered_json reportJson(const lessons::LessonReport& report);
+
+} // namespace stagewright

@@ -1,0 +1,230 @@
+#include "app/cli/text/run_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "app/cli/text/lever_text.h"
+#include "app/cli/text/table.h"
+#include "schedules/base/step_number.h"
+#include "traces/analysis/gap_explainer.h"
+#include "traces/run/run_facts.h"
+
+namespace stagewright {
+
+namespace {
+
+using Align = Table::Align;
+
+std::string peaksText(const RunReport& figures, MemoryCategory category)
+{
+    std::vector<std::string> texts;
+    for (std::size_t r = 0; r < figures.memory.size(); ++r)
+        texts.push_back(figures.units.memoryText(figures.peak(static_cast<int>(r), category)));
+    if (texts.size() > 8) return "at most " + figures.units.memoryText(figures.largestPeak(category));
+    std::string joined;
+    for (const std::string& text : texts) joined += (joined.empty() ? "" : "  ") + text;
+    return joined;
+}
+
+} // namespace
+
+std::string headlineText(const Run& run, const RunReport& figures, bool colour)
+{
+    const BubbleReport& bubbles = figures.bubbles;
+    std::string text = tinted(run.info.name, Tint::Bold, colour) +
+                       fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
+                                   run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
+    text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
+    if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
+    text += "\n";
+    std::string made; // what else the figures depend on
+    if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;
+    if (const std::string size = configured(run, "microbatch_size"); !size.empty()) made += (made.empty() ? "" : "; ") + fmt::format("microbatch size {}", size);
+    if (const std::string latency = linkLatencyText(run); !latency.empty()) made += (made.empty() ? "" : "; ") + fmt::format("link latency {}", latency);
+    std::string disturbed;
+    if (const std::string links = emulatedLinksText(run); !links.empty()) disturbed += "emulated links " + links;
+    if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
+    if (!disturbed.empty()) made += (made.empty() ? "" : "\n") + disturbed;
+    text += made.empty() ? "\n" : made + "\n\n";
+    const std::string unit = figures.units.shares() ? " rank shares" : "";
+    Table table({{"", Align::Left}, {"", Align::Left}, {"", Align::Left}});
+    const auto over = [&figures](const char* key, const char* of) {
+        const FigureSample* sample = figures.overSteps.find(key);
+        return sample ? sampleText(*sample, of, figures.units) : std::string();
+    };
+    table.add({"time", figures.units.timeText(bubbles.makespan()) + unit, over("makespan", "ns")});
+    if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit, over("span", "ns")});
+    table.add({"bubble", formatPercent(bubbles.bubbleFraction), over("bubble_fraction", "fraction")}, Tint::Bold);
+    if (!figures.memory.empty()) {
+        const std::string sample = over("peak_activation", "bytes");
+        table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",
+                   peaksText(figures, MemoryCategory::Activations), sample.empty() ? sample : "the fullest rank: " + sample});
+    }
+    if (figures.memoryCap) table.add({"memory limit of a rank", figures.units.memoryText(*figures.memoryCap)});
+    if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
+    if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
+        table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
+                                       plural(static_cast<long long>(loss->values.size()), "step"))});
+    if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
+    return text + table.text(colour);
+}
+
+std::string idleText(const RunReport& figures, bool colour)
+{
+    const BubbleReport& bubbles = figures.bubbles;
+    const std::size_t ranks = bubbles.ranks.size();
+    const bool byRank = ranks <= 8;
+    std::vector<Table::Column> columns{{"idle by cause", Align::Left}, {"total", Align::Right}, {"share", Align::Right}};
+    if (figures.levers) columns.push_back({"step without", Align::Right});
+    if (byRank)
+        for (std::size_t r = 0; r < ranks; ++r) columns.push_back({fmt::format("rank {}", r), Align::Right});
+    Table table(std::move(columns));
+    const Nanos window = bubbles.makespan() * static_cast<Nanos>(ranks);
+    const auto share = [&](Nanos time) {
+        return formatPercent(window > 0 ? static_cast<double>(time) / static_cast<double>(window) : 0);
+    };
+    for (const IdleCause cause : causesByGain(bubbles.byCause, figures.levers ? &*figures.levers : nullptr)) {
+        const auto c = static_cast<std::size_t>(cause);
+        std::vector<std::string> cells{std::string(titleOf(cause)), figures.units.timeText(bubbles.byCause[c]), share(bubbles.byCause[c])};
+        if (figures.levers) {
+            const auto gain = figures.levers->gainOf(cause);
+            cells.push_back(!gain ? "·" : *gain == 0 ? "="
+                                                     : figures.units.timeText(-*gain));
+        }
+        if (byRank)
+            for (const RankBubbles& rank : bubbles.ranks)
+                cells.push_back(rank.byCause[c] ? figures.units.timeText(rank.byCause[c]) : "·");
+        table.add(std::move(cells));
+    }
+    const auto totals = [&](const std::string& title, Nanos total, auto of, Tint tint) {
+        std::vector<std::string> cells{title, figures.units.timeText(total), share(total)};
+        if (figures.levers) cells.emplace_back();
+        if (byRank)
+            for (const RankBubbles& rank : bubbles.ranks) cells.push_back(figures.units.timeText(of(rank)));
+        table.add(std::move(cells), tint);
+    };
+    totals(
+        "idle", bubbles.idle, [](const RankBubbles& rank) { return rank.idle; }, Tint::Bold);
+    totals(
+        "busy", bubbles.busy, [](const RankBubbles& rank) { return rank.busy; }, Tint::None);
+    const Nanos apart = window - bubbles.busy - bubbles.idle;
+    if (apart != 0) totals(
+        "apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
+    const std::string straggler = stragglerSentence(bubbles, figures.units.time);
+    return table.text(colour) + (straggler.empty() ? "" : straggler + "\n");
+}
+
+std::string holdersText(const std::vector<Holder>& holders)
+{
+    std::map<int, std::vector<int>> byStage;
+    for (const Holder& holder : holders) byStage[holder.stage].push_back(holder.microbatch);
+    std::string text;
+    for (auto& [stage, microbatches] : byStage) {
+        std::sort(microbatches.begin(), microbatches.end());
+        std::string list;
+        for (std::size_t i = 0; i < microbatches.size();) {
+            std::size_t last = i;
+            while (last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1) ++last;
+            const std::string one = microbatches[i] < 0 ? "none" : std::to_string(microbatches[i]);
+            list += (list.empty() ? "" : ", ") + (last > i ? fmt::format("{}–{}", one, microbatches[last]) : one);
+            i = last + 1;
+        }
+        text += fmt::format("{}stage {}: {}", text.empty() ? "" : "; ", stage, list);
+    }
+    return text.empty() ? "nobody" : text;
+}
+
+std::string memoryText(const RunReport& figures, bool colour)
+{
+    if (figures.memory.empty()) return {};
+    const bool bytes = figures.units.memory == 1;
+    std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
+    static constexpr MemoryCategory others[] = {MemoryCategory::Weights, MemoryCategory::Gradients, MemoryCategory::Optimizer,
+                                                MemoryCategory::Communication, MemoryCategory::Workspace};
+    if (bytes)
+        for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
+    columns.push_back({"held at the peak by stage: microbatches", Align::Left});
+    Table table(std::move(columns));
+    for (std::size_t r = 0; r < figures.memory.size(); ++r) {
+        const int rank = static_cast<int>(r);
+        std::vector<std::string> cells{fmt::format("rank {}", r), figures.units.memoryText(figures.peak(rank, MemoryCategory::Activations))};
+        if (bytes)
+            for (const MemoryCategory category : others) cells.push_back(figures.units.memoryText(figures.peak(rank, category)));
+        cells.push_back(holdersText(figures.memory[r].holders));
+        table.add(std::move(cells));
+    }
+    return table.text(colour);
+}
+
+std::string overlapText(const RunReport& figures)
+{
+    const OverlapReport& overlap = figures.overlap;
+    if (overlap.messages == 0) return "communication  none between ranks\n";
+    if (overlap.commTime == 0)
+        return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message"));
+    const double hidden = static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime);
+    return fmt::format("communication  {} in {}: {} hidden ({}), {} exposed\n", figures.units.timeText(overlap.commTime),
+                       plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), formatPercent(hidden),
+                       figures.units.timeText(overlap.exposedTime));
+}
+
+std::string criticalPathText(const Run& run, const RunReport& figures)
+{
+    const Timeline& timeline = *run.timeline;
+    const auto& path = figures.criticalPath;
+    if (path.empty()) return {};
+    std::string text;
+    std::size_t width = 0;
+    Nanos waits = 0;
+    for (const CriticalLink& link : path) waits += link.waitBefore;
+    for (std::size_t i = 0; i < path.size();) {
+        std::size_t last = i; // ops of one rank in a row
+        while (last + 1 < path.size() && !path[last + 1].crossesRank) ++last;
+        const Span& first = timeline.spans()[path[i].span];
+        std::string part = timeline.nameOf(first);
+        if (last > i) part += fmt::format("{}{}", last > i + 1 ? "…" : " ", timeline.nameOf(timeline.spans()[path[last].span]));
+        part = fmt::format("r{} {}", timeline.trackOf(path[i].span).rank, part);
+        if (last > i + 1) part += fmt::format(" ({} ops)", last - i + 1);
+        const std::string joint = text.empty() ? "  " : " → ";
+        if (width + displayWidth(part) > 96) {
+            text += " →\n  ";
+            width = 0;
+        } else {
+            text += joint;
+        }
+        text += part;
+        width += displayWidth(part) + 3;
+        i = last + 1;
+    }
+    return fmt::format("critical path  {}, {} of it waiting for transfer and launch\n{}\n", plural(static_cast<long long>(path.size()), "op"),
+                       figures.units.timeText(waits), text);
+}
+
+std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count)
+{
+    std::vector<Gap> gaps = figures.bubbles.gaps;
+    const std::size_t shown = std::min(count, gaps.size());
+    std::stable_sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
+    if (shown == 0) return {};
+    const GapExplainer explainer(*run.timeline, figures.step);
+    std::string text;
+    for (std::size_t i = 0; i < shown; ++i) text += "  " + explainer.explain(gaps[i]).sentence + "\n";
+    return text;
+}
+
+std::string metricText(double value, const std::string& unit, bool withSign, const Units& units)
+{
+    const char* plus = withSign && value > 0 ? "+" : "";
+    if (unit == "ns") return fmt::format("{}{}", plus, units.timeText(std::llround(value)));
+    if (unit == "bytes") return fmt::format("{}{}", plus, units.memoryText(std::llround(value)));
+    if (unit == "fraction") {
+        if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
+        return formatPercent(value);
+    }
+    return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
+}
+
+} // namespace stagewright

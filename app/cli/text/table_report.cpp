@@ -1,0 +1,146 @@
+#include "app/cli/text/table_report.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "app/cli/text/table.h"
+#include "schedules/model/kinds.h"
+#include "traces/analysis/kernels.h"
+#include "traces/analysis/roofline.h"
+
+namespace stagewright {
+
+namespace {
+
+std::string shortened(const std::string& name)
+{
+    constexpr std::size_t most = 56;
+    if (displayWidth(name) <= most) return name;
+    std::size_t end = most - 1;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
+        --end;
+    return name.substr(0, end) + "…";
+}
+
+Json cellJson(const AnalysisCell& cell)
+{
+    return std::visit([](const auto& value) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+            return nullptr;
+        else
+            return value;
+    },
+                      cell);
+}
+
+// Rows as objects; keys: these columns only, empty: all.
+Json rowsJson(const ReportTable& table, const std::vector<std::string_view>& keys = {})
+{
+    Json out = Json::array();
+    for (const auto& row : table.rows) {
+        Json object = Json::object();
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (keys.empty() || std::find(keys.begin(), keys.end(), table.columns[i].key) != keys.end()) object[table.columns[i].key] = cellJson(row[i]);
+        out.push_back(std::move(object));
+    }
+    return out;
+}
+
+Json textOrNull(const std::string& text)
+{
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+
+} // namespace
+
+std::string inLine(std::string title)
+{
+    if (title.size() > 1 && std::islower(static_cast<unsigned char>(title[1])) != 0)
+        title[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(title[0])));
+    return title;
+}
+
+std::string tableText(const ReportTable& table, const Units& units, bool colour, std::size_t mostRows)
+{
+    if (!table.unknown.empty()) return table.unknown + "\n";
+    std::vector<Table::Column> columns;
+    for (const AnalysisColumn& column : table.columns)
+        columns.push_back({inLine(column.title), column.kind == ColumnKind::Text ? Table::Align::Left : Table::Align::Right});
+    Table out(std::move(columns));
+    for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
+        std::vector<std::string> cells;
+        for (std::size_t c = 0; c < table.columns.size(); ++c) cells.push_back(shortened(cellText(table.columns[c], table.rows[i][c], units)));
+        out.add(std::move(cells));
+    }
+    std::string text = out.text(colour);
+    if (table.rows.size() > mostRows) text += fmt::format("{} more rows: --json\n", table.rows.size() - mostRows);
+    if (!table.sentence.empty()) text += table.sentence + "\n";
+    return text;
+}
+
+Json tableJson(const ReportTable& table)
+{
+    Json columns = Json::array();
+    for (const AnalysisColumn& column : table.columns)
+        columns.push_back({{"key", column.key}, {"title", column.title}, {"unit", textOrNull(std::string(column.unit()))}});
+    return {{"title", std::string(table.analysis->title)},
+            {"columns", std::move(columns)},
+            {"rows", table.unknown.empty() ? rowsJson(table) : Json(nullptr)},
+            {"sentence", textOrNull(table.sentence)},
+            {"unknown", textOrNull(table.unknown)}};
+}
+
+std::vector<std::string> kernelTables(const Run& run)
+{
+    std::vector<std::string> names{"kernels"};
+    if (!hasKernels(*run.timeline)) return names;
+    for (const char* name : {"launch_gaps", "links", "roofline"})
+        if (findAnalysis(name)->unknown(run).empty()) names.emplace_back(name);
+    return names;
+}
+
+Json kernelsJson(const Run& run, int step)
+{
+    const Timeline& timeline = *run.timeline;
+    Json gaps = nullptr;
+    if (const auto report = analyseLaunchGaps(timeline, step); report && hasKernels(timeline))
+        gaps = {{"share", report->exposedShare()}, {"total_ns", report->total()}, {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
+    Json roofline = nullptr;
+    const auto ceilings = ceilingsOf(run);
+    const auto rows = rooflineOf(run, step);
+    if (ceilings && rows) {
+        roofline = Json::array();
+        for (const RooflineRow& row : *rows) {
+            roofline.push_back({{"op", std::string(ruleOf(row.kind).text)},
+                                {"ops", row.ops},
+                                {"time_ns", row.time},
+                                {"flops", row.flops},
+                                {"bytes", row.bytes},
+                                {"flops_per_byte", row.intensity()},
+                                {"flops_per_second", row.achieved()},
+                                {"attainable_flops_per_second", row.attainable(*ceilings)},
+                                {"share", row.share(*ceilings)}});
+        }
+    }
+    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step), {"op", "name", "lane", "calls", "total_ns", "mean_ns", "shortest_ns", "longest_ns"})},
+            {"launch_gaps", std::move(gaps)},
+            {"links", rowsJson(reportTable(*findAnalysis("links"), run, step))},
+            {"roofline", std::move(roofline)}};
+}
+
+Json slackJson(const Run& run, int step)
+{
+    return rowsJson(reportTable(*findAnalysis("slack"), run, step), {"op", "rank", "slack_ns"});
+}
+
+Json residualsJson(const Run& run, const Residuals& residuals)
+{
+    return {{"ops", rowsJson(reportTable(*findAnalysis("residuals"), run, 0))},
+            {"predicted_step_ns", residuals.predictedStep},
+            {"measured_step_ns", residuals.measuredStep},
+            {"steps", residuals.steps},
+            {"step_error", residuals.error}};
+}
+
+} // namespace stagewright

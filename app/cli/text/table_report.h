@@ -1,0 +1,26 @@
+// The tables of a report (traces/report/tables.h) as text and JSON, and what --kernels, --slack and --residuals are short for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/text/run_json.h"
+#include "traces/fit/residuals.h"
+#include "traces/report/tables.h"
+
+namespace stagewright {
+
+std::string inLine(std::string title); // "Sender waits" → "sender waits", "TFLOP" as it is
+// At most so many rows, and how many more there are. Why the table is unknown, where it is.
+std::string tableText(const ReportTable& table, const Units& units, bool colour, std::size_t mostRows);
+// {"title", "columns": [{"key", "title", "unit"}], "rows": [{key: cell}], "sentence", "unknown"}
+Json tableJson(const ReportTable& table);
+
+// The tables that --kernels prints; of a run without kernels only the one that says so.
+std::vector<std::string> kernelTables(const Run& run);
+// {"kernels": [...], "launch_gaps": {...}, "links": [...], "roofline": [...] or null}
+Json kernelsJson(const Run& run, int step);
+Json slackJson(const Run& run, int step); // of every op
+Json residualsJson(const Run& run, const Residuals& residuals);
+
+} // namespace stagewright

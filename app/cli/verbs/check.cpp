@@ -1,0 +1,357 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/options/channel_options.h"
+#include "app/cli/options/options.h"
+#include "app/cli/options/training_options.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "engine/check/backend_check.h"
+#include "engine/check/kernel_check.h"
+#include "engine/training/execution_plan.h"
+#include "engine/training/training.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/variants.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    ScheduleOptions schedule;
+    RecomputeOptions recompute;
+    TrainingChoice choice;
+    ChannelOptions channels;
+    double comm = -1;
+    std::string link;
+    std::vector<std::string> perturb;
+    std::string backend;
+    std::string model = "layers=8,hidden=32,heads=2,seq=16";
+    int steps = 2;
+    int microbatchSize = 2;
+    long long seed = 1;
+};
+
+std::string yesNo(bool value)
+{
+    return value ? "yes" : "no";
+}
+
+// The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that halve
+// microbatches where these have an odd number of samples.
+std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
+{
+    const Shape shape(wanted.ranks, wanted.microbatches, wanted.chunks == "auto" ? 0 : std::stoi(wanted.chunks));
+    std::vector<Schedule> schedules;
+    for (const ScheduleInfo& info : allSchedules()) {
+        for (const std::string& name : variantsOf(info)) {
+            auto schedule = makeOnNearShape(name, shape);
+            if (!schedule) {
+                leftOut.push_back(fmt::format("{} skipped: {}", name, schedule.error().message));
+                continue;
+            }
+            const auto cells = cellsOf(*schedule);
+            if (microbatchSize % 2 != 0 && cells && cells->halves > 1) {
+                leftOut.push_back(fmt::format("{} skipped: it halves microbatches, and a microbatch size of {} is odd", name, microbatchSize));
+                continue;
+            }
+            schedules.push_back(std::move(*schedule));
+        }
+    }
+    return schedules;
+}
+
+// Why none of the backend's devices can be used; empty: one can.
+std::string whyUnusable(std::string_view name)
+{
+    auto backend = makeBackend(name);
+    if (!backend) return backend.error().message;
+    std::string reasons;
+    for (const DeviceInfo& device : (*backend)->devices()) {
+        if (device.usable) return {};
+        reasons += (reasons.empty() ? "" : "; ") + (device.name.empty() ? "" : device.name + ": ") + device.reason;
+    }
+    return reasons.empty() ? "it has no device" : reasons;
+}
+
+// Its layers, one for each stage where the schedule has more.
+ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
+{
+    model.layers = std::max(model.layers, schedule.stages);
+    return model;
+}
+
+bool onDevice(const std::string& backend)
+{
+    return backend != "cpu";
+}
+
+std::vector<Precision> precisionsOf(const TrainingOptions& training)
+{
+    if (training.device.precision != Precision::Default) return {training.device.precision};
+    return {Precision::Fp32, Precision::Tf32, Precision::Bf16};
+}
+
+// A device's kernels against the CPU's, one by one.
+Result<bool> compareEachKernel(const TrainingOptions& training, Session& session, Table& table, Json& results)
+{
+    bool passed = true;
+    for (const Precision precision : precisionsOf(training)) {
+        session.progress().tell(fmt::format("kernels of {} in {}", training.backend, toText(precision)), 0, 1);
+        auto compared = compareKernels(training.backend, training.device, precision);
+        if (!compared) return tl::unexpected(std::move(compared.error()));
+        for (const KernelComparison& one : *compared) {
+            passed = passed && one.passed;
+            table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error), fmt::format("{:.0e}", one.tolerance),
+                       one.passed ? "pass" : "FAIL"},
+                      one.passed ? Tint::None : Tint::Bad);
+            results.push_back({{"kernel", one.kernel},
+                               {"backend", training.backend},
+                               {"precision", std::string(toText(precision))},
+                               {"error", one.error},
+                               {"tolerance", one.tolerance},
+                               {"passed", one.passed}});
+        }
+    }
+    return passed;
+}
+
+// A device's layers against the CPU's, in the requested precision or in all of them.
+Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
+                           std::stop_token stop)
+{
+    constexpr int steps = 10;
+    bool passed = true;
+    for (const Precision precision : precisionsOf(training)) {
+        session.progress().tell(fmt::format("{} in {} against cpu", training.backend, toText(precision)), 0, 1);
+        TrainingOptions options = training;
+        options.model = model;
+        options.device.precision = precision;
+        auto result = compareWithCpu(options, 2, steps, stop);
+        if (!result) return tl::unexpected(std::move(result.error()));
+        passed = passed && result->passed;
+        table.add({fmt::format("{} against cpu, {}", result->backend, plural(result->steps, "step")), std::string(toText(precision)),
+                   fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
+                   fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
+                  result->passed ? Tint::None : Tint::Bad);
+        results.push_back({{"backend", result->backend},
+                           {"precision", std::string(toText(precision))},
+                           {"steps", result->steps},
+                           {"gradient_error", result->gradientError},
+                           {"gradient_tolerance", result->gradientTolerance},
+                           {"farthest_tensor", result->farthestTensor},
+                           {"loss_error", result->lossError},
+                           {"loss_tolerance", result->lossTolerance},
+                           {"passed", result->passed}});
+    }
+    return passed;
+}
+
+// A schedule and how its messages travel.
+struct Checked {
+    Schedule schedule;
+    Channels channels;
+    std::optional<Lowering> lowering;
+};
+
+// Why the messages of a schedule never all arrive; empty: they do.
+std::string whyBlocked(const LoweredChoice& choice)
+{
+    const auto result = simulate(choice.schedule, CostModel::uniform(choice.schedule), choice.channels);
+    return result ? std::string() : result.error().message;
+}
+
+Result<Checked> withChannels(const Schedule& schedule, const ChannelOptions& options, Session& session)
+{
+    auto chosen = chooseLowering(schedule, options, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    if (std::string blocked = whyBlocked(*chosen); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
+    // the training lowers it
+    return Checked{chosen->lowering ? schedule : std::move(chosen->schedule), chosen->channels, chosen->lowering};
+}
+
+// Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
+Result<Perturbation> disturb(const Options& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
+{
+    int ranks = schedules.empty() ? 1 : schedules.front().schedule.ranks;
+    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule.ranks);
+    auto perturbation = choosePerturbation(options.perturb, ranks);
+    if (!perturbation) return perturbation;
+    if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        training.links.all = *link;
+    }
+    if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;
+    TrainingOptions plain = training;
+    plain.model = modelFor(schedules.front().schedule, training.model);
+    auto measured = measureForwardUnit(schedules.front().schedule, plain);
+    if (!measured) return tl::unexpected(std::move(measured.error()));
+    unit = *measured;
+    if (options.comm >= 0) training.links.all.latency = static_cast<Nanos>(options.comm * static_cast<double>(unit));
+    setLatency(*perturbation, unit, training.links);
+    return perturbation;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    TrainingOptions training;
+    auto model = parseModelConfig(options.model);
+    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    training.model = *model;
+    training.microbatchSize = options.microbatchSize;
+    training.seed = static_cast<std::uint64_t>(options.seed);
+    training.data = Corpus::builtIn();
+    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
+
+    std::vector<Schedule> schedules;
+    for (const std::string& name : options.schedule.schedules) {
+        auto schedule = chooseSchedule(name, options.schedule.shape, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        schedules.push_back(std::move(*schedule));
+    }
+    std::vector<std::string> leftOut;
+    if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
+    std::vector<Checked> trained;
+    ChannelOptions channels = options.channels;
+    if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
+        channels.lower = toText(Lowering{}); // said once, not for each schedule
+        session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
+    }
+    for (const Schedule& schedule : schedules) {
+        auto with = recomputed(schedule, options.recompute, session);
+        if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
+        const auto sound = CheckedSchedule::of(*with);
+        if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
+        if (auto plan = planExecution(**sound); !plan && options.schedule.schedules.empty())
+            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan.error().message));
+        else if (auto checked = withChannels(*with, channels, session); checked)
+            trained.push_back(std::move(*checked));
+        else if (options.schedule.schedules.empty())
+            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, checked.error().message));
+        else
+            return tl::unexpected(std::move(checked.error()).with(schedule.name));
+    }
+    Nanos unit = 0;
+    auto perturbation = disturb(options, trained, training, unit);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    std::vector<std::string> backends;
+    if (!options.backend.empty())
+        backends.push_back(options.backend);
+    else
+        for (const std::string_view name : backendNames()) {
+            if (std::string missing = whyUnusable(name); missing.empty())
+                backends.emplace_back(name);
+            else
+                leftOut.push_back(fmt::format("backend {} skipped: {}", name, missing));
+        }
+
+    Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"}, {"repeatable"}, {"order kept"}, {"verdict"}});
+    Json results = Json::array();
+    Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Json comparisons = Json::array();
+    Table kernelTable({{"kernel"}, {"backend"}, {"precision"}, {"error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Json kernels = Json::array();
+    const DeviceOptions devices = training.device;
+    std::vector<std::string> notes;
+    bool passed = true;
+    std::int64_t done = 0;
+    const auto total = static_cast<std::int64_t>(trained.size() * backends.size());
+    const std::stop_token stop = session.stop();
+    for (const std::string& backend : backends) {
+        training.backend = backend;
+        training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
+        if (onDevice(backend)) {
+            auto each = compareEachKernel(training, session, kernelTable, kernels);
+            if (!each) return tl::unexpected(std::move(each.error()).with(backend));
+            passed = passed && *each;
+            auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
+            if (!same) return tl::unexpected(std::move(same.error()).with(backend));
+            passed = passed && *same;
+            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
+        }
+        for (const Checked& checked : trained) {
+            const Schedule& schedule = checked.schedule;
+            training.channels = checked.channels;
+            if (checked.lowering) training.lowering = *checked.lowering;
+            training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
+            session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
+            training.model = modelFor(schedule, *model);
+            auto result = checkSchedule(schedule, training, options.steps, stop);
+            if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
+            passed = passed && result->passed;
+            table.add({result->schedule, result->shape, result->backend, fmt::format("{:.3g}", result->gradientError),
+                       yesNo(result->gradientsEqual), yesNo(result->lossesEqual), yesNo(result->repeatEqual), yesNo(result->orderEqual),
+                       result->passed ? "pass" : "FAIL"},
+                      result->passed ? Tint::None : Tint::Bad);
+            if (!result->note.empty()) notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
+            results.push_back({{"schedule", result->schedule},
+                               {"shape", result->shape},
+                               {"backend", result->backend},
+                               {"gradient_error", result->gradientError},
+                               {"gradients_equal", result->gradientsEqual},
+                               {"losses_equal", result->lossesEqual},
+                               {"repeat_equal", result->repeatEqual},
+                               {"order_equal", result->orderEqual},
+                               {"copies_equal", result->copiesEqual},
+                               {"rollbacks", result->rollbacks},
+                               {"weights", std::string(toText(result->weights))},
+                               {"deviation", result->weights == WeightRule::Synchronous ? Json(nullptr) : Json(result->deviation)},
+                               {"loss", result->loss},
+                               {"reference_loss", result->referenceLoss},
+                               {"note", result->note},
+                               {"passed", result->passed}});
+        }
+    }
+    session.progress().tell("checked", total, total);
+    session.progress().clear();
+    if (session.json)
+        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"kernels", kernels}, {"against_cpu", comparisons}, {"left_out", leftOut}});
+    if (!kernels.empty()) session.out(kernelTable.text(session.colourOut()) + "\n");
+    if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
+    session.out(table.text(session.colourOut()));
+    for (const std::string& note : notes) session.out("  " + note + "\n");
+    for (const std::string& note : leftOut) session.out("  " + note + "\n");
+    session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, stale weights against a one-rank "
+                            "model of their rule, {}\n",
+                            passed ? "all pass" : "NOT all pass", plural(options.steps, "step")));
+    return passed ? ExitDone : ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_check()
+{
+    return {"check", "Verify this machine: compare every schedule's gradients with a one-rank replay, on each backend",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                addScheduleOptions(app, options->schedule, "Schedules to check [all, with every variant]");
+                app.add_option("--backend", options->backend, "Only this backend [all]")->type_name("NAME");
+                app.add_option("--steps", options->steps, "Training steps [2]")->type_name("N")->check(wholeNumber(1, 10'000));
+                app.add_option("--model", options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")->type_name("KEY=N,…");
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
+                addRecomputeOptions(app, options->recompute);
+                addTrainingOptions(app, options->choice);
+                addCommOptions(app, options->comm, options->link);
+                addChannelOptions(app, options->channels);
+                addPerturbOption(app, options->perturb);
+                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
+                app.footer("Exit code 1 if a check fails.");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/comparison_text.h"
+#include "app/cli/usage.h"
+#include "traces/compare/compare.h"
+#include "traces/compare/plan_of.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostRuns = 4;
+
+struct Options {
+    std::vector<std::string> runs;
+    int ops = 8;
+    bool plan = false; // the one run against its own plan
+};
+
+bool namesRunFile(const std::string& word) { return word.ends_with(".stagewright") || word.find('#') != std::string::npos; }
+
+// F A B [C [D]], F#A G#B …, or F alone where it holds two to four runs.
+Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& words)
+{
+    std::vector<RunReference> chosen;
+    const RunReference first = parseRunReference(words[0]);
+    const bool names = words.size() > 1 && std::none_of(words.begin() + 1, words.end(), namesRunFile);
+    if (words.size() == 1) {
+        auto file = openRunFile(first.file);
+        if (!file) return tl::unexpected(std::move(file.error()));
+        auto runs = (*file)->runs();
+        if (!runs) return tl::unexpected(std::move(runs.error()));
+        if (runs->size() < 2 || runs->size() > mostRuns || !first.run.empty())
+            return fail(ErrorCode::Usage, fmt::format("compare needs two to four runs, but {} has {}", words[0], first.run.empty() ? runs->size() : 1),
+                        fmt::format("write: stagewright compare {} A B; 'stagewright runs {}' lists them", first.file, first.file));
+        for (const RunInfo& info : *runs) chosen.push_back({first.file, std::to_string(info.id)});
+        return chosen;
+    }
+    if (names) { // runs of one file
+        if (!first.run.empty() && words.size() > 2)
+            return fail(ErrorCode::Usage, fmt::format("'{}' already names a run", words[0]), "write FILE A B, or FILE#A FILE#B");
+        if (words.size() == 2)
+            return fail(ErrorCode::Usage, fmt::format("compare needs two runs, but only '{}' is named", words[1]), "write FILE A B, or FILE#A FILE#B");
+        for (std::size_t i = 1; i < words.size(); ++i) chosen.push_back({first.file, words[i]});
+    } else {
+        for (const std::string& word : words) chosen.push_back(parseRunReference(word));
+    }
+    if (chosen.size() > mostRuns)
+        return fail(ErrorCode::Usage, fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), mostRuns));
+    return chosen;
+}
+
+// The run against its schedule timed with its own costs.
+Result<int> runWithPlan(const Options& options, Session& session)
+{
+    RunReference reference = parseRunReference(options.runs[0]);
+    if (options.runs.size() > 2 || (options.runs.size() == 2 && !reference.run.empty()))
+        return fail(ErrorCode::Usage, "--plan compares one run with its own plan", "write FILE RUN --plan");
+    if (options.runs.size() == 2) reference.run = options.runs[1];
+    auto stored = readRun(reference);
+    if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
+    auto plan = planOf(stored->run);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    auto comparison = compareRuns(*plan, stored->run);
+    if (!comparison) return tl::unexpected(std::move(comparison.error()));
+    const auto deviation = firstDeviation(*plan, stored->run, *comparison);
+    std::vector<Run> runs;
+    runs.push_back(std::move(*plan));
+    runs.push_back(std::move(stored->run));
+    std::vector<Comparison> comparisons;
+    comparisons.push_back(std::move(*comparison));
+    if (session.json) {
+        auto object = comparisonJson(runs, comparisons);
+        object["first_deviation"] = deviation ? nlohmann::ordered_json{{"op", toText(deviation->op.op)}, {"rank", deviation->op.rank}, {"start_delta_ns", deviation->op.startDelta}, {"duration_delta_ns", deviation->op.durationDelta}, {"sentence", deviation->sentence}}
+                                              : nlohmann::ordered_json(nullptr);
+        session.answer(object);
+    }
+    session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
+    session.out(fmt::format("\nthe first op that deviates\n  {}\n", deviation ? deviation->sentence : "no op by more than 2 % of the step"));
+    return ExitDone;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    if (options.plan) return runWithPlan(options, session);
+    auto references = chooseRuns(options.runs);
+    if (!references) return tl::unexpected(std::move(references.error()));
+    std::vector<Run> runs;
+    for (const RunReference& reference : *references) {
+        auto stored = readRun(reference);
+        if (!stored) return tl::unexpected(std::move(stored.error()));
+        warnOfDamage(*stored, session);
+        runs.push_back(std::move(stored->run));
+    }
+    std::vector<Comparison> comparisons;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        auto comparison = compareRuns(runs[0], runs[i]);
+        if (!comparison) return tl::unexpected(std::move(comparison.error()));
+        comparisons.push_back(std::move(*comparison));
+    }
+    if (session.json) session.answer(comparisonJson(runs, comparisons));
+    session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_compare()
+{
+    return {"compare", "Align two to four runs by op; show what changed and why", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]")->required()->expected(1, 5);
+                app.add_option("--ops", options->ops, "Number of moved ops to list [8]")->type_name("N")->check(wholeNumber(0, 100'000));
+                app.add_flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
+                app.footer("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
+                           "          stagewright compare job.stagewright 3 --plan");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/usage.h"
+#include "app/cli/version.h"
+#include "traces/format/format_registry.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string file;
+    std::string run;
+    std::string format;
+    std::string output;
+    std::string against; // another run: the report compares
+    int step = 0;        // from 1; 0: the one with the median time
+    TextPairs ofFormats; // by FormatOption::name, as given; of a flag the value is empty
+    bool verbose = false;
+};
+
+bool canExport(const FormatInfo& format) { return format.write != nullptr || format.drawn; }
+
+std::vector<std::string> formatNames(bool (*which)(const FormatInfo&) = canExport)
+{
+    std::vector<std::string> names;
+    for (const FormatInfo* format : allFormats())
+        if (canExport(*format) && which(*format)) names.emplace_back(format->name);
+    return names;
+}
+
+bool hasOption(const FormatInfo& format, std::string_view name)
+{
+    return std::any_of(format.options.begin(), format.options.end(), [&](const FormatOption& option) { return option.name == name; });
+}
+
+// The formats that an option is of: "csv", "pictures".
+std::string owners(std::string_view option)
+{
+    std::vector<std::string> names;
+    bool drawn = false;
+    for (const FormatInfo* format : allFormats())
+        if (hasOption(*format, option)) {
+            if (!format->drawn || !drawn) names.emplace_back(format->drawn ? "pictures" : format->name);
+            drawn = drawn || format->drawn;
+        }
+    return listText(names);
+}
+
+// The requested format and that of the file's suffix must agree. A suffix that belongs to no format says nothing.
+Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& output)
+{
+    const FormatInfo* said = formatOfSuffix(output);
+    if (asked.empty()) {
+        if (said == nullptr) {
+            std::string known;
+            for (const FormatInfo* format : allFormats())
+                if (canExport(*format) && !format->folder && formatOfSuffix(format->suffixes.front()) == format) known += fmt::format("{}{}", known.empty() ? "" : ", ", format->suffixes.front());
+            return fail(ErrorCode::Usage, fmt::format("file {}: the name has no known suffix", output), "give --format, or one of the suffixes " + known);
+        }
+        return said;
+    }
+    const FormatInfo* wanted = findFormat(asked);
+    std::string suffix = std::filesystem::path(output).extension().string();
+    std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (said != nullptr && !wanted->folder && std::find(wanted->suffixes.begin(), wanted->suffixes.end(), suffix) == wanted->suffixes.end())
+        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, but the suffix is {}", output, asked, suffix.substr(1)), fmt::format("name it {}, or omit --format", wanted->suffixes.front()));
+    return wanted;
+}
+
+// The window's program draws pictures; it needs no display.
+Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Options& options)
+{
+    std::string program = siblingProgram("stagewright-ui");
+    if (program.empty())
+        return fail(ErrorCode::Unavailable, fmt::format("stagewright-ui draws {} files, and it is not next to this program", format.name),
+                    "build it with Qt 6 installed (./bootstrap.sh build), or export chrome or csv");
+    const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
+    if (!folder.empty() && !isFolder(folder.string()))
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be created (there is no folder {})", options.output, folder.string()),
+                    "create the folder, or choose another place");
+    std::vector<std::string> words{program, stored.file, "--export", std::string(format.name), "-o", options.output};
+    if (options.against.empty())
+        words.insert(words.end(), {"--run", std::to_string(stored.run.info.id)});
+    else
+        words.insert(words.end(), {"--compare", options.against, std::to_string(stored.run.info.id)});
+    if (options.step > 0) words.insert(words.end(), {"--step", std::to_string(options.step)});
+    for (const auto& [name, value] : options.ofFormats) {
+        words.push_back("--" + name);
+        if (!value.empty()) words.push_back(value);
+    }
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("QT_QPA_PLATFORM", "offscreen", 1);
+        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // Qt's warnings about the missing display
+        execv(program.c_str(), arguments.data());
+        _exit(127);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        return fail(ErrorCode::Failed, fmt::format("{} can't be started: {}", program, std::strerror(errno)));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ExitUsage) return fail(ErrorCode::Usage, fmt::format("{} was not drawn", options.output), "see the line above");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return fail(ErrorCode::Failed, fmt::format("{} ended with {} {}", program, WIFEXITED(status) ? "exit code" : "signal",
+                                                   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+    return Json::object();
+}
+
+// Another run by number or name of the same file, or FILE#RUN.
+Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, Session& session)
+{
+    auto other = readRun(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against));
+    if (other) warnOfDamage(*other, session);
+    return other;
+}
+
+Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Options& options, Session& session)
+{
+    const auto named = [](const StoredRun& run) { return fmt::format("{}, run {}", std::filesystem::path(run.file).filename().string(), run.run.info.id); };
+    ExportRequest request;
+    request.run = &stored.run;
+    request.path = options.output;
+    request.step = options.step - 1;
+    request.program = fmt::format("Stagewright {}", programVersion);
+    request.source = named(stored);
+    request.options = options.ofFormats;
+    request.progress = session.reporter("spans");
+    std::optional<StoredRun> other;
+    if (!options.against.empty()) {
+        auto read = otherRun(stored, options.against, session);
+        if (!read) return tl::unexpected(std::move(read.error()));
+        other = std::move(*read);
+        request.against = &other->run;
+        request.againstSource = named(*other);
+    }
+    const auto written = format.write(request);
+    if (!written) return tl::unexpected(written.error());
+    if (options.verbose) session.note(written->sentence);
+    Json counts = Json::object();
+    for (const auto& [key, count] : written->counts) counts[key] = count;
+    return counts;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    const auto chosen = formatOf(options.format, options.output);
+    if (!chosen) return tl::unexpected(chosen.error());
+    const FormatInfo& format = **chosen;
+    for (const auto& [name, value] : options.ofFormats) {
+        const auto option = std::find_if(format.options.begin(), format.options.end(), [&name = name](const FormatOption& one) { return one.name == name; });
+        if (option == format.options.end())
+            return fail(ErrorCode::Usage, fmt::format("--{} is for {}, but the format is {}", name, owners(name), format.name), "omit it, or use another format");
+        if (option->check != nullptr)
+            if (auto right = option->check(value); !right) return tl::unexpected(std::move(right.error()).with("--" + name));
+    }
+    if (!options.against.empty() && !format.compares)
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name), "use " + listText(formatNames([](const FormatInfo& one) { return one.compares; })));
+    if (format.drawn && options.against.find('#') != std::string::npos)
+        return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
+    RunReference reference = parseRunReference(options.file);
+    if (!options.run.empty()) reference.run = options.run;
+    auto stored = readRun(reference);
+    if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
+    const Result<Json> counts = format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);
+    if (!counts) return tl::unexpected(counts.error());
+    if (session.json)
+        session.answer({{"file", stored->file}, {"run", stored->run.info.id}, {"format", std::string(format.name)}, {"output", options.output}, {"counts", counts->empty() ? Json(nullptr) : *counts}});
+    session.note(fmt::format("wrote {} ({}#{} {})", options.output, stored->file, stored->run.info.id, stored->run.info.name));
+    return ExitDone;
+}
+
+// Each once, in the order of the formats; an option of several formats names all of them.
+void addFormatOptions(CLI::App& app, const std::shared_ptr<Options>& options)
+{
+    std::vector<std::string_view> known;
+    for (const FormatInfo* format : allFormats())
+        for (const FormatOption& option : format->options) {
+            if (std::find(known.begin(), known.end(), option.name) != known.end()) continue;
+            known.push_back(option.name);
+            std::string help = owners(option.name) + ": " + std::string(option.help);
+            help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
+            const std::string word = "--" + std::string(option.name);
+            const auto keep = [options, name = std::string(option.name)](const std::string& value) { options->ofFormats.emplace_back(name, value); };
+            if (option.value.empty())
+                app.add_flag_callback(
+                    word, [keep] { keep({}); }, help);
+            else
+                app.add_option_function<std::string>(word, keep, help)->type_name(std::string(option.value));
+        }
+}
+
+std::string formatsHelp()
+{
+    std::string text;
+    for (const FormatInfo* format : allFormats())
+        if (canExport(*format)) text += fmt::format("{}: {}\n", format->name, format->writes);
+    return text + "[from the suffix of OUT]";
+}
+
+} // namespace
+
+Command command_export()
+{
+    return {"export", "Write a run for other tools",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
+                app.add_option("RUN", options->run, "A run, by number or name [the newest]");
+                app.add_option("--format", options->format, formatsHelp())->type_name("FORMAT")->check(oneOf(formatNames()));
+                app.add_option("--against", options->against, "html, pictures: compare with another run (A)")->type_name("RUN");
+                app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
+                addFormatOptions(app, options);
+                app.add_option("-o,--output", options->output, "The file to write, or the folder")->type_name("OUT")->required();
+                app.add_flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
+                app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

@@ -1,0 +1,189 @@
+#include <chrono>
+#include <map>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/files.h"
+#include "app/cli/session.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "traces/format/format_registry.h"
+#include "traces/import/import.h"
+#include "traces/store/add_runs.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    std::string rules;
+    std::string output;
+    std::string name;
+    bool hostOps = false;
+    bool oneJob = false;
+    int threads = 0;
+};
+
+Json textOrNull(const std::string& text)
+{
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json jsonOf(const ImportedRun& imported, bool stored)
+{
+    const RunInfo& info = imported.run.info;
+    Json left = Json::object();
+    for (const auto& [what, count] : imported.leftOut) left[what] = count;
+    return {{"run", stored ? Json(info.id) : Json(nullptr)},
+            {"name", info.name},
+            {"format", imported.format},
+            {"files", imported.files},
+            {"ranks", info.ranks},
+            {"steps", info.steps},
+            {"stages", info.stages > 0 ? Json(info.stages) : Json(nullptr)},
+            {"microbatches", info.microbatches > 0 ? Json(info.microbatches) : Json(nullptr)},
+            {"spans", info.spanCount},
+            {"events", imported.events},
+            {"ops", imported.ops},
+            {"labels", textOrNull(imported.dialect)},
+            {"recognised", textOrNull(imported.recognised)},
+            {"not_rebuilt", textOrNull(imported.notRebuilt)},
+            {"kernels", imported.kernels},
+            {"kernels_under_ops", imported.kernelsUnderOps},
+            {"kernels_under_ranges", imported.kernelsUnderRanges},
+            {"messages", imported.messages},
+            {"unpaired_messages", imported.unpaired},
+            {"collectives", imported.collectives},
+            {"clocks", textOrNull(imported.clocks)},
+            {"clock_error_ns", imported.clockError >= 0 ? Json(imported.clockError) : Json(nullptr)},
+            {"damaged_events", imported.damaged},
+            {"left_out", std::move(left)},
+            {"notes", imported.notes}};
+}
+
+std::string scheduleText(const ImportedRun& imported)
+{
+    if (!imported.recognised.empty()) return imported.recognised;
+    if (imported.run.schedule) return "of its own";
+    return imported.ops > 0 ? "not rebuilt" : "no ops";
+}
+
+// Files that are not traces are listed in one line: folders hold other files, too.
+void warnOfRefused(const std::vector<RefusedFile>& refused, Session& session)
+{
+    std::string others;
+    std::size_t count = 0;
+    for (const RefusedFile& file : refused) {
+        if (!file.error.message.ends_with(": unknown trace format"))
+            session.warn(file.error.message);
+        else if (++count <= 5)
+            others += (count > 1 ? ", " : "") + file.path;
+    }
+    if (count == 1)
+        session.warn(fmt::format("file {}: unknown trace format", others));
+    else if (count > 1)
+        session.warn(fmt::format("{} files have an unknown trace format: {}{}", count, others, count > 5 ? " …" : ""));
+}
+
+void print(const ImportResult& result, Session& session)
+{
+    Table table({{"run", Table::Align::Right}, {"name"}, {"format"}, {"ranks", Table::Align::Right}, {"steps", Table::Align::Right}, {"ops", Table::Align::Right}, {"kernels", Table::Align::Right}, {"messages", Table::Align::Right}, {"schedule"}, {"clocks"}});
+    for (const ImportedRun& imported : result.runs) {
+        const RunInfo& info = imported.run.info;
+        table.add({info.id > 0 ? fmt::format("#{}", info.id) : "", info.name, imported.format, std::to_string(info.ranks), std::to_string(info.steps),
+                   std::to_string(imported.ops), std::to_string(imported.kernels), std::to_string(imported.messages + imported.collectives),
+                   scheduleText(imported), imported.clocks});
+    }
+    session.out(table.text(session.colourOut()));
+    std::map<std::string, std::vector<const ImportedRun*>> byNote; // a note on many runs is printed once
+    for (const ImportedRun& imported : result.runs)
+        for (const std::string& note : imported.notes) byNote[note].push_back(&imported);
+    std::set<std::string> said;
+    for (const ImportedRun& imported : result.runs) {
+        if (imported.kernels > 0)
+            session.out(fmt::format("{}: {} of {} kernels and copies are under an op, {} under a named range\n", imported.run.info.name, imported.kernelsUnderOps, imported.kernels,
+                                    imported.kernelsUnderRanges));
+        for (const std::string& note : imported.notes) {
+            const std::size_t times = byNote[note].size();
+            if (times <= 3)
+                session.out(fmt::format("{}: {}\n", imported.run.info.name, note));
+            else if (said.insert(note).second)
+                session.out(fmt::format("{} runs: {}\n", times, note));
+        }
+        if (imported.ops == 0 && imported.run.timeline)
+            session.out(fmt::format("{}: no range is named like an op; map names to ops with --rules (docs/formats.md)\n", imported.run.info.name));
+    }
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    ImportOptions import;
+    import.hostOps = options.hostOps;
+    import.oneJob = options.oneJob;
+    import.threads = options.threads;
+    if (!options.rules.empty()) {
+        auto text = readFile(options.rules);
+        if (!text) return tl::unexpected(std::move(text.error()));
+        auto rules = LabelRules::parse(*text);
+        if (!rules) return tl::unexpected(std::move(rules.error()).with("file " + options.rules));
+        import.rules = std::move(*rules);
+    }
+    if (!options.output.empty())
+        if (auto may = mayAddRuns(options.output); !may) return tl::unexpected(std::move(may.error()));
+    auto result = importTraces(options.files, import, session.reporter("bytes"));
+    if (!result) return tl::unexpected(std::move(result.error()));
+    warnOfRefused(result->refused, session);
+    if (!options.output.empty()) {
+        std::vector<const Run*> runs;
+        for (ImportedRun& imported : result->runs) {
+            Run& one = imported.run;
+            if (!options.name.empty()) one.info.name = options.name;
+            if (one.info.createdUnixMs == 0)
+                one.info.createdUnixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+            runs.push_back(&one);
+        }
+        const auto ids = addRuns(options.output, runs, session.reporter("spans"));
+        if (!ids) return tl::unexpected(ids.error());
+        for (std::size_t i = 0; i < ids->size(); ++i) result->runs[i].run.info.id = (*ids)[i];
+    }
+    if (session.json) {
+        Json runs = Json::array();
+        for (const ImportedRun& imported : result->runs) runs.push_back(jsonOf(imported, !options.output.empty()));
+        Json refused = Json::array();
+        for (const RefusedFile& file : result->refused) refused.push_back({{"file", file.path}, {"error", file.error.message}});
+        session.answer({{"file", textOrNull(options.output)}, {"runs", std::move(runs)}, {"refused", std::move(refused)}});
+    }
+    print(*result, session);
+    if (!options.output.empty()) session.note(fmt::format("stored {} run{} in {}", result->runs.size(), result->runs.size() == 1 ? "" : "s", options.output));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_import()
+{
+    return {"import", "Import traces of other tools as runs",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILES", options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run")->required();
+                app.add_option("-o,--output,--into", options->output, "Run file to add them to [none: only describe them]")->type_name("FILE");
+                app.add_option("--rules", options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)")->type_name("FILE");
+                app.add_option("--name", options->name, "Name of the runs [the files' name without the rank]")->type_name("NAME");
+                app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+                app.add_flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
+                app.add_option("--threads", options->threads, "Files to read at once [one per core]")->type_name("N")->check(wholeNumber(1, 1024));
+                app.footer("Reads " + readableFormats() + ".\n"
+                                                          "Unreadable files are reported and skipped.\n"
+                                                          "Examples: stagewright import traces/ -o job.stagewright\n"
+                                                          "          stagewright import 'rank*.json.gz' --rules names.txt --json");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

@@ -1,0 +1,540 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/files.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/lesson_text.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "app/cli/verbs/lesson_runs.h"
+#include "schedules/base/csv_line.h"
+#include "schedules/text/csv.h"
+#include "traces/format/atomic_file.h"
+#include "traces/lessons/check_lesson.h"
+#include "traces/lessons/figure.h"
+#include "traces/lessons/glossary.h"
+#include "traces/lessons/lesson_file.h"
+#include "traces/lessons/lesson_library.h"
+#include "traces/lessons/progress_file.h"
+
+namespace stagewright {
+
+using namespace lessons;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+struct Options {
+    std::vector<std::string> names;
+    bool check = false;
+    bool record = false;
+    bool notes = false;
+    std::vector<std::string> answers; // [ID=]FILE.csv
+    std::vector<std::string> said;    // ID=VALUE
+    std::vector<std::string> settings;
+    std::string runs;
+    std::string answerFolder;
+    bool csv = false;
+    std::string makeNew;
+    std::string start; // file for the starting order
+    std::string step;
+    std::string figures;
+    int hints = 0;
+    bool show = false;
+    bool startOver = false;
+    bool glossary = false;
+};
+
+std::string markText(Mark mark)
+{
+    switch (mark) {
+    case Mark::None: return "";
+    case Mark::Guessed: return "begun";
+    case Mark::Shown: return "shown";
+    case Mark::Done: return "done";
+    case Mark::Proved: return "done and verified";
+    }
+    return "";
+}
+
+// An unreadable progress file is reported, and the lessons work without it.
+LearnerProgress progressOf(Session& session)
+{
+    auto read = LearnerProgress::read(LearnerProgress::defaultPath());
+    if (read) return std::move(*read);
+    session.warn(read.error().message + (read.error().remedy.empty() ? "" : "; " + read.error().remedy));
+    return {};
+}
+
+Result<int> listAll(Session& session)
+{
+    const Library library = loadLibrary();
+    LearnerProgress progress = progressOf(session);
+    for (const Lesson& lesson : library.lessons) progress.regrade(lesson);
+    if (session.json) {
+        Json all = Json::array();
+        for (const Lesson& lesson : library.lessons) {
+            const auto missing = missingNeeds(lesson.needs);
+            all.push_back({{"number", lesson.number > 0 ? Json(lesson.number) : Json(nullptr)},
+                           {"lesson", lesson.id},
+                           {"title", lesson.title},
+                           {"shelf", lesson.shelf.empty() ? Json(nullptr) : Json(lesson.shelf)},
+                           {"minutes", lesson.minutes > 0 ? Json(lesson.minutes) : Json(nullptr)},
+                           {"after", lesson.after},
+                           {"needs", missing},
+                           {"mark", std::string(lessons::toText(progress.markOf(lesson)))},
+                           {"file", lesson.file}});
+        }
+        Json faults = Json::array();
+        for (const Error& fault : library.faults) faults.push_back(fault.message);
+        session.answer({{"lessons", std::move(all)}, {"faults", std::move(faults)}});
+    }
+    Table table({{"", Table::Align::Right}, {"lesson"}, {"question"}, {"min", Table::Align::Right}, {""}});
+    int done = 0, proved = 0;
+    for (const Lesson& lesson : library.lessons) {
+        const auto missing = missingNeeds(lesson.needs);
+        const Mark mark = progress.markOf(lesson);
+        done += mark == Mark::Done || mark == Mark::Proved;
+        proved += mark == Mark::Proved;
+        table.add({lesson.number > 0 ? std::to_string(lesson.number) : "", lesson.id, lesson.title, lesson.minutes > 0 ? std::to_string(lesson.minutes) : "",
+                   missing.empty() ? markText(mark) : "needs " + missing.front()},
+                  missing.empty() ? Tint::None : Tint::Dim);
+    }
+    session.out(table.text(session.colourOut()));
+    session.out(fmt::format("\n{} of {} done, {} verified on this machine. 'stagewright lesson NAME' prints one.\n", done, library.lessons.size(), proved));
+    for (const Error& fault : library.faults) session.warn(fault.message);
+    return ExitDone;
+}
+
+Result<int> printGlossary(const Options& options, Session& session)
+{
+    std::vector<const Term*> shown;
+    for (const std::string& name : options.names) {
+        const Term* term = findTerm(name);
+        if (!term) {
+            std::vector<std::string> names;
+            for (const Term& one : glossary()) names.push_back(one.name);
+            const std::string near = nearestName(name, names);
+            return fail(ErrorCode::Usage, fmt::format("the glossary has no '{}'", name), near.empty() ? "omit the name to print all terms" : "did you mean " + near + "?");
+        }
+        shown.push_back(term);
+    }
+    if (options.names.empty())
+        for (const Term& term : glossary()) shown.push_back(&term);
+    Json terms = Json::array();
+    for (const Term* term : shown) {
+        terms.push_back({{"id", term->id}, {"name", term->name}, {"aliases", term->aliases}, {"definition", term->definition}, {"related", term->related}, {"lesson", term->lesson.empty() ? Json(nullptr) : Json(term->lesson)}});
+        std::string also;
+        for (const std::string& alias : term->aliases) also += (also.empty() ? "also " : "; ") + alias;
+        session.out(tinted(term->name, Tint::Bold, session.colourOut()) + "\n");
+        if (!also.empty()) session.out("  " + tinted(also, Tint::Dim, session.colourOut()) + "\n");
+        session.out("  " + term->definition + "\n");
+        if (!term->lesson.empty()) session.out("  lesson: " + term->lesson + "\n");
+    }
+    if (session.json) session.answer({{"terms", std::move(terms)}});
+    return ExitDone;
+}
+
+Result<int> checkAll(const Options& options, Session& session)
+{
+    const Library library = loadLibrary();
+    std::vector<Lesson> chosen;
+    for (const std::string& name : options.names) {
+        auto lesson = findLesson(name);
+        if (!lesson) return tl::unexpected(std::move(lesson.error()));
+        chosen.push_back(std::move(*lesson));
+    }
+    if (options.names.empty()) {
+        if (!library.faults.empty()) return tl::unexpected(library.faults.front());
+        chosen = library.lessons;
+    }
+    CheckOptions checking;
+    for (const Lesson& lesson : library.lessons) checking.lessons.push_back(lesson.id);
+    for (const Lesson& lesson : chosen) checking.lessons.push_back(lesson.id);
+    bool sound = true;
+    int statements = 0;
+    Json all = Json::array();
+    for (const Lesson& lesson : chosen) {
+        checking.recorded = {};
+        checking.judgeRuns = false;
+        if (options.record && missingNeeds(lesson.needs).empty()) {
+            auto recorded = recordLesson(lesson, {}, true, session);
+            if (!recorded) return tl::unexpected(std::move(recorded.error()).with(lesson.file));
+            checking.recorded = std::move(*recorded);
+            checking.judgeRuns = true;
+        }
+        const LessonReport report = checkLesson(lesson, checking);
+        sound = sound && report.sound();
+        statements += report.statements;
+        if (session.json) all.push_back(reportJson(report));
+        session.out(findingsText(report, session.colourOut(), options.notes));
+        const int skipped = report.count(Severity::Skipped);
+        session.out(fmt::format("{}: {}; {}{}{}\n", lesson.id, report.sound() ? "sound" : "not sound", plural(report.statements, "statement"),
+                                report.count(Severity::Warning) > 0 ? ", " + plural(report.count(Severity::Warning), "warning") : "",
+                                skipped > 0 ? fmt::format(", {} skipped", skipped) : ""));
+    }
+    if (session.json) session.answer({{"sound", sound}, {"statements", statements}, {"lessons", std::move(all)}});
+    return sound ? ExitDone : ExitDoesNotHold;
+}
+
+struct Given {
+    std::map<std::string, Schedule> orders; // by check; "": of any
+    Learner learner;
+    Settings settings; // of the lesson's steps with what was set
+    std::string set;
+};
+
+Result<void> readAnswer(const Lesson& lesson, const std::string& text, Given& given)
+{
+    const std::size_t equals = text.find('=');
+    const std::string id = equals == std::string::npos ? std::string() : text.substr(0, equals);
+    const bool named = !id.empty() && lesson.check(id);
+    if (equals != std::string::npos && !named && !fileExists(text)) {
+        std::string ids;
+        for (const Check* check : lesson.all<Check>()) ids += (ids.empty() ? "" : ", ") + check->id;
+        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + ids);
+    }
+    const std::string path = named ? text.substr(equals + 1) : text;
+    auto csv = readFile(path);
+    if (!csv) return tl::unexpected(std::move(csv.error()));
+    auto schedule = readScheduleCsv(*csv, {}, path.substr(path.rfind('/') + 1));
+    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
+    given.orders[named ? id : std::string()] = std::move(*schedule);
+    return {};
+}
+
+Result<void> readSaid(const Lesson& lesson, const std::string& text, Learner& learner)
+{
+    const std::size_t equals = text.find('=');
+    const std::string id = text.substr(0, equals);
+    const auto predicts = lesson.all<Predict>();
+    const bool known = lesson.quiz(id) || std::any_of(predicts.begin(), predicts.end(), [&](const Predict* one) { return one->id == id; });
+    if (equals != std::string::npos && known) {
+        learner.said[id] = text.substr(equals + 1);
+        return {};
+    }
+    std::string ids;
+    for (const Quiz* quiz : lesson.all<Quiz>()) ids += (ids.empty() ? "" : ", ") + quiz->id;
+    for (const Predict* one : predicts) ids += (ids.empty() ? "" : ", ") + one->id;
+    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + ids);
+}
+
+// Every check that has an answer, every question that was answered, every run that is there.
+std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
+{
+    std::vector<GradedBlock> out;
+    for (const Check* check : lesson.all<Check>()) {
+        const Step* step = lesson.step(check->step);
+        auto order = given.orders.find(check->id);
+        if (order == given.orders.end()) order = given.orders.find("");
+        if (!step || !missingFor(lesson, *check).empty()) continue;
+        auto settings = withSettings(step->settings, given.set);
+        if (!settings) continue;
+        Canvas canvas{{}, *settings};
+        if (order != given.orders.end()) {
+            canvas.schedule = order->second;
+            canvas.settings.ranks = order->second.ranks;
+            canvas.settings.microbatches = order->second.microbatches;
+        } else if (!given.set.empty()) { // a question of settings alone
+            auto start = startOf(lesson, *step);
+            if (!start) continue;
+            auto edited = applyEdits({EditCommand{"set", given.set}}, std::move(*start));
+            if (!edited) continue;
+            canvas = std::move(*edited);
+        } else {
+            continue;
+        }
+        Grade grade = StepState(lesson, *step, canvas, given.learner).grade(*check);
+        if (order != given.orders.end() && (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches) &&
+            given.set.empty() && grade.verdict == Verdict::Pass) {
+            grade.verdict = Verdict::Fail;
+        }
+        if (order != given.orders.end() && grade.verdict == Verdict::Fail && given.set.empty() &&
+            (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches))
+            grade.message = fmt::format("the answer has {} and {}, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
+                                        canvas.settings.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", canvas.settings.microbatches),
+                                        step->settings.ranks, step->settings.microbatches);
+        out.push_back({check->id, "check", std::move(grade)});
+    }
+    const Step* last = nullptr;
+    for (const Quiz* quiz : lesson.all<Quiz>()) {
+        const Step* step = lesson.step(quiz->step);
+        if (!step || given.learner.said.count(quiz->id) == 0 || !missingFor(lesson, *quiz).empty()) continue;
+        auto start = startOf(lesson, *step);
+        if (start) out.push_back({quiz->id, "quiz", StepState(lesson, *step, std::move(*start), given.learner).grade(*quiz)});
+    }
+    if (!given.learner.runs.empty() || !given.learner.failures.empty())
+        for (const RunBlock* run : lesson.all<RunBlock>()) {
+            last = lesson.step(std::max(run->step, 0));
+            if (!last || !missingNeeds(run->needs).empty()) continue;
+            auto start = startOf(lesson, *last);
+            if (!start) continue;
+            const StepState state(lesson, *last, std::move(*start), given.learner);
+            for (Grade& grade : state.grade(*run)) out.push_back({run->id, "run", std::move(grade)});
+        }
+    return out;
+}
+
+// A file that names no check answers the checks that it passes: one passed check makes it right.
+bool passed(const Given& given, const std::vector<GradedBlock>& graded)
+{
+    const bool any = given.orders.count("") > 0;
+    bool some = false, wrong = false;
+    for (const GradedBlock& one : graded) {
+        const bool free = any && one.kind == "check" && given.orders.count(one.id) == 0;
+        if (one.grade.verdict == Verdict::Pass)
+            some = true;
+        else if (!free && one.grade.verdict == Verdict::Fail)
+            wrong = true;
+    }
+    return some && !wrong;
+}
+
+void keepProgress(const Lesson& lesson, const Given& given, const std::vector<GradedBlock>& graded, Session& session)
+{
+    auto read = LearnerProgress::read(LearnerProgress::defaultPath());
+    if (!read) return; // reported when the lessons are listed; the file stays as it is
+    std::map<std::string, bool> runHolds;
+    for (const GradedBlock& one : graded) {
+        KeptAnswer kept;
+        kept.lesson = lesson.id;
+        kept.check = one.id;
+        kept.hash = lesson.hash;
+        kept.unixMs = unixMilliseconds();
+        kept.settings = given.set;
+        if (one.kind == "run") {
+            runHolds[one.id] = (runHolds.count(one.id) == 0 || runHolds[one.id]) && one.grade.verdict == Verdict::Pass;
+            continue;
+        }
+        kept.mark = one.grade.verdict == Verdict::Pass ? Mark::Done : one.grade.verdict == Verdict::Fail ? Mark::Guessed
+                                                                                                         : Mark::None;
+        if (kept.mark == Mark::None || (kept.mark == Mark::Guessed && one.kind == "check" && given.orders.count(one.id) == 0)) continue;
+        if (const auto said = given.learner.said.find(one.id); said != given.learner.said.end()) kept.said = said->second;
+        auto order = given.orders.find(one.id);
+        if (order == given.orders.end()) order = given.orders.find("");
+        if (one.kind == "check" && order != given.orders.end()) kept.csv = writeScheduleCsv(order->second).value_or("");
+        read->keep(std::move(kept));
+    }
+    for (const auto& [id, holdsAll] : runHolds)
+        if (holdsAll) read->keep({lesson.id, id, lesson.hash, Mark::Proved, {}, {}, {}, {}, unixMilliseconds()});
+    if (auto written = read->write(LearnerProgress::defaultPath()); !written) session.warn("progress is not saved: " + written.error().message);
+}
+
+Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
+{
+    Given given;
+    for (const std::string& word : options.settings) given.set += (given.set.empty() ? "" : " ") + word;
+    if (auto set = withSettings(lesson.settings, given.set); !set) return tl::unexpected(std::move(set.error()).with("--set"));
+    for (const std::string& one : options.answers)
+        if (auto read = readAnswer(lesson, one, given); !read) return tl::unexpected(std::move(read.error()));
+    for (const std::string& one : options.said)
+        if (auto read = readSaid(lesson, one, given.learner); !read) return tl::unexpected(std::move(read.error()));
+    if (!options.runs.empty())
+        if (auto read = readLessonRuns(lesson, options.runs, given.learner); !read) return tl::unexpected(std::move(read.error()));
+    if (options.record) {
+        std::map<std::string, Schedule> answers;
+        for (const auto& [id, order] : given.orders) answers[id.empty() ? "mine" : id] = order;
+        auto recorded = recordLesson(lesson, answers, false, session);
+        if (!recorded) return tl::unexpected(std::move(recorded.error()));
+        given.learner.runs = std::move(recorded->runs);
+        given.learner.failures = std::move(recorded->failures);
+    }
+    const auto graded = gradeAll(lesson, given);
+    if (graded.empty()) return fail(ErrorCode::Usage, fmt::format("nothing in lesson {} takes this answer", lesson.id), "'stagewright lesson " + lesson.id + "' prints its goals and questions");
+    const bool right = passed(given, graded);
+    if (session.json) {
+        Json object = gradesJson(lesson, graded);
+        object["passed"] = right;
+        session.answer(object);
+    }
+    session.out(gradesText(graded, session.colourOut()));
+    keepProgress(lesson, given, graded, session);
+    return right ? ExitDone : ExitDoesNotHold;
+}
+
+// FOLDER/alice.csv, FOLDER/alice.CHECK.csv and FOLDER/alice.txt (lines ID=VALUE) are the answers of alice.
+Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& session)
+{
+    if (!isFolder(options.answerFolder)) return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", options.answerFolder), "name the folder with the answers");
+    std::vector<std::string> files;
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(options.answerFolder, code)) files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    std::map<std::string, Given> pupils;
+    std::map<std::string, std::string> unreadable;
+    for (const std::string& file : files) {
+        const std::string name = file.substr(file.rfind('/') + 1);
+        const std::string pupil = name.substr(0, name.find('.'));
+        Result<void> read;
+        if (name.ends_with(".csv")) {
+            const std::string middle = name.size() > pupil.size() + 5 ? name.substr(pupil.size() + 1, name.size() - pupil.size() - 5) : std::string();
+            read = readAnswer(lesson, (middle.empty() ? std::string() : middle + "=") + file, pupils[pupil]);
+        } else if (name.ends_with(".txt")) {
+            auto text = readFile(file);
+            if (!text) return tl::unexpected(std::move(text.error()));
+            std::size_t from = 0;
+            while (read && from < text->size()) {
+                const std::size_t end = std::min(text->find('\n', from), text->size());
+                if (const std::string line = text->substr(from, end - from); line.find('=') != std::string::npos) read = readSaid(lesson, line, pupils[pupil].learner);
+                from = end + 1;
+            }
+        } else {
+            continue;
+        }
+        if (!read) unreadable[pupil] = read.error().message;
+        pupils.try_emplace(pupil);
+    }
+    if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} contains no answers", options.answerFolder), "name them NAME.csv, NAME.CHECK.csv or NAME.txt");
+    if (options.csv) session.out(csvLine({"name", "kind", "id", "verdict", "grade", "value", "message"}));
+    Json all = Json::array();
+    bool every = true;
+    Table table({{"name"}, {"check"}, {"verdict"}, {"message"}});
+    for (const auto& [pupil, given] : pupils) {
+        auto graded = gradeAll(lesson, given);
+        if (const auto fault = unreadable.find(pupil); fault != unreadable.end()) {
+            GradedBlock one{"", "file", {}};
+            one.grade.verdict = Verdict::Fail;
+            one.grade.message = fault->second;
+            graded.push_back(std::move(one));
+        }
+        every = every && passed(given, graded) && unreadable.count(pupil) == 0;
+        Json object = gradesJson(lesson, graded);
+        object["name"] = pupil;
+        object["passed"] = passed(given, graded) && unreadable.count(pupil) == 0;
+        all.push_back(std::move(object));
+        for (const GradedBlock& one : graded) {
+            const std::string verdict(lessons::toText(one.grade.verdict));
+            std::string value;
+            for (const Meter& meter : one.grade.meters)
+                if (!meter.sign.empty()) value += (value.empty() ? "" : "; ") + meter.subject + "=" + lessons::toText(meter.yours);
+            if (options.csv) session.out(csvLine({pupil, one.kind, one.id, verdict, one.grade.medal, value, one.grade.message}));
+            table.add({pupil, one.id, verdict, one.grade.message}, one.grade.verdict == Verdict::Pass ? Tint::Good : Tint::None);
+        }
+    }
+    if (session.json) session.answer({{"lesson", lesson.id}, {"answers", std::move(all)}});
+    if (!options.csv) session.out(table.text(session.colourOut()));
+    return every ? ExitDone : ExitDoesNotHold;
+}
+
+Result<int> makeTemplate(const std::string& name, Session& session)
+{
+    std::string path = name;
+    if (!path.ends_with(".md")) path += ".md";
+    std::string id = path.substr(path.rfind('/') + 1);
+    id.resize(id.size() - 3);
+    for (const char c : id)
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
+            return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is not a lesson id", name, id), "use lower-case letters, digits and '-'");
+    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} already exists", path), "choose another name, or remove it first");
+    if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written) return tl::unexpected(std::move(written.error()));
+    session.out(fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n", path, path, learnerFolder() + "/lessons"));
+    if (session.json) session.answer({{"file", path}});
+    return ExitDone;
+}
+
+Result<int> writeParts(const Lesson& lesson, const Options& options, Session& session)
+{
+    if (!options.start.empty()) {
+        const Step* step = nullptr;
+        std::string ids;
+        for (const Step* one : lesson.all<Step>()) {
+            ids += (ids.empty() ? "" : ", ") + one->id;
+            if (options.step.empty() ? step == nullptr : one->id == options.step) step = one;
+        }
+        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + ids);
+        auto canvas = startOf(lesson, *step);
+        if (!canvas) return tl::unexpected(std::move(canvas.error()));
+        auto csv = writeScheduleCsv(canvas->schedule);
+        if (!csv) return tl::unexpected(std::move(csv.error()));
+        if (auto written = writeFileAtomically(options.start, *csv); !written) return tl::unexpected(std::move(written.error()));
+        session.out(fmt::format("the order of step '{}' is in {}; edit it, then: stagewright lesson {} --answer {}\n", step->id, options.start, lesson.id, options.start));
+    }
+    if (options.figures.empty()) return ExitDone;
+    std::error_code code;
+    std::filesystem::create_directories(options.figures, code);
+    for (const Figure* figure : lesson.all<Figure>()) {
+        const Step* step = lesson.step(std::max(figure->step, 0));
+        if (!step || !missingNeeds(step->needs).empty()) continue;
+        auto canvas = startOf(lesson, *step);
+        if (!canvas) return tl::unexpected(std::move(canvas.error()));
+        auto data = figureOf(StepState(lesson, *step, std::move(*canvas)), lesson, *figure);
+        if (!data) return tl::unexpected(std::move(data.error()));
+        const std::string path = options.figures + "/" + figure->file;
+        if (auto written = writeFileAtomically(path, figureSvg(*data)); !written) return tl::unexpected(std::move(written.error()));
+        session.out(path + "\n");
+    }
+    return ExitDone;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    if (!options.makeNew.empty()) return makeTemplate(options.makeNew, session);
+    if (options.glossary) return printGlossary(options, session);
+    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
+    if (options.check) return checkAll(options, session);
+    if (options.names.empty()) return listAll(session);
+    if (options.names.size() > 1) return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()), "name one, or check several with --check");
+    auto lesson = findLesson(options.names.front());
+    if (!lesson) return tl::unexpected(std::move(lesson.error()));
+    if (options.startOver) {
+        auto progress = LearnerProgress::read(LearnerProgress::defaultPath());
+        if (!progress) return tl::unexpected(std::move(progress.error()));
+        progress->forget(lesson->id);
+        if (auto written = progress->write(LearnerProgress::defaultPath()); !written) return tl::unexpected(std::move(written.error()));
+        session.out(fmt::format("lesson {} starts over\n", lesson->id));
+        return ExitDone;
+    }
+    if (!options.answerFolder.empty()) return gradeClass(*lesson, options, session);
+    if (!options.start.empty() || !options.figures.empty()) return writeParts(*lesson, options, session);
+    if (!options.answers.empty() || !options.said.empty() || !options.runs.empty() || !options.settings.empty() || options.record) return gradeOne(*lesson, options, session);
+    LessonTextOptions text;
+    text.columns = session.columns();
+    text.colour = session.colourOut();
+    text.hints = options.hints;
+    text.solutions = options.show;
+    const std::string printed = lessonText(*lesson, text);
+    if (session.json) session.answer({{"lesson", lesson->id}, {"title", lesson->title}, {"file", lesson->file}, {"text", printed}});
+    session.out(printed);
+    session.out(fmt::format("\nAnswer: stagewright lesson {0} --start mine.csv writes the order to edit; --answer mine.csv grades it; --say ID=VALUE answers a question; --hints 1 helps.\n",
+                            options.names.front()));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_lesson()
+{
+    return {"lesson", "Learn: list, print and grade lessons; check your own", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("NAME", options->names, "A lesson by name, number or file (.md); none: all are listed");
+                app.add_flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
+                app.add_flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
+                app.add_flag("--notes", options->notes, "With --check: also report minor findings");
+                app.add_option("--answer", options->answers, "A schedule CSV as the answer; without an ID, to every check it fits")->type_name("[ID=]FILE.csv")->allow_extra_args(false);
+                app.add_option("--say", options->said, "An answer to a question")->type_name("ID=VALUE")->allow_extra_args(false);
+                app.add_option("--set", options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1")->type_name("KEY=VALUE")->allow_extra_args(false);
+                app.add_option("--runs", options->runs, "A run file with the lesson's recorded runs")->type_name("FILE");
+                app.add_option("--answer-dir", options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) in a folder")->type_name("FOLDER");
+                app.add_flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
+                app.add_option("--new", options->makeNew, "Write a commented template of a lesson")->type_name("NAME");
+                app.add_option("--start", options->start, "Write the order that a step starts with")->type_name("FILE.csv");
+                app.add_option("--step", options->step, "Which step --start means [the first]")->type_name("ID");
+                app.add_option("--figures", options->figures, "Draw the lesson's figures into a folder")->type_name("FOLDER");
+                app.add_option("--hints", options->hints, "Number of hints to print for each goal [0]")->type_name("N")->check(wholeNumber(0, 3));
+                app.add_flag("--show", options->show, "Print the solutions as well");
+                app.add_flag("--start-over", options->startOver, "Forget the progress of a lesson");
+                app.add_flag("--glossary", options->glossary, "Print the glossary, or the terms named");
+                app.footer("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file can't be read, with line and column.\n"
+                           "Examples: stagewright lesson 6\n"
+                           "          stagewright lesson latency --answer mine.csv\n"
+                           "          stagewright lesson --check my-lesson.md --record");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

@@ -1,0 +1,262 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/options/memory_limit.h"
+#include "app/cli/options/options.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+#include "schedules/plan/plan.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/draw_text.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/format/atomic_file.h"
+#include "traces/run/simulated_run.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    int ranks = 4;
+    int microbatches = 8;
+    int chunks = 1;
+    CostOptions costs;
+    std::vector<std::string> memoryLimits;
+    std::string objective = "makespan";
+    double budget = 5;
+    int seed = 1;
+    int points = 0;
+    std::string output;
+};
+
+Result<PlanRequest> readRequest(const Options& options)
+{
+    PlanRequest request;
+    request.ranks = options.ranks;
+    request.microbatches = options.microbatches;
+    request.chunks = options.chunks;
+    request.objective = options.objective == "span" ? Objective::Span : Objective::Makespan;
+    request.seconds = options.budget;
+    request.seed = static_cast<std::uint64_t>(options.seed);
+    // The costs are those of a schedule with the planner's placement and passes.
+    auto shape = makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no", {options.ranks, options.microbatches, options.chunks});
+    if (!shape) return tl::unexpected(std::move(shape.error()));
+    shape->name = "the plan";
+    auto costs = chooseCosts(*shape, options.costs);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
+    request.costs = std::move(*costs);
+    request.costs.jitter = 0; // an order is proven for usual times
+    request.costs.clearMicrobatchDurations();
+    for (const std::string& text : options.memoryLimits) {
+        auto limit = readMemoryLimit(text, request.costs);
+        if (!limit) return tl::unexpected(std::move(limit.error()));
+        if (*limit) request.caps.push_back(**limit);
+    }
+    if (request.caps.size() == 1) request.caps.assign(static_cast<std::size_t>(options.ranks), request.caps.front());
+    if (!request.caps.empty() && request.caps.size() != static_cast<std::size_t>(options.ranks))
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", request.caps.size(), options.ranks),
+                    "give one, or one for each rank: 4,4,3,3");
+    return request;
+}
+
+Json unitArray(const std::vector<Bytes>& values, const Units& units)
+{
+    Json out = Json::array();
+    for (Bytes value : values) out.push_back(units.memoryValue(value));
+    return out;
+}
+
+Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
+{
+    auto result = simulate(plan.schedule, request.costs);
+    Json object{{"schedule", plan.schedule.name},
+                {"ranks", request.ranks},
+                {"stages", plan.schedule.stages},
+                {"microbatches", request.microbatches},
+                {"chunks", request.chunks},
+                {"time_unit", units.timeName()},
+                {"objective", request.objective == Objective::Span ? "span" : "makespan"},
+                {"makespan", units.timeValue(plan.makespan)},
+                {"span", units.timeValue(plan.span)},
+                {"bubble_fraction", nullptr},
+                {"bubble_rate_span", nullptr},
+                {"memory_limit", request.caps.empty() ? Json(nullptr) : unitArray(request.caps, units)},
+                {"peak_activation", unitArray(plan.peaks, units)},
+                {"bound", units.timeValue(plan.bound)},
+                {"gap", plan.gap},
+                {"optimal", plan.optimal},
+                {"proven_by", plan.provenBy},
+                {"found_by", plan.foundBy},
+                {"orders_timed", plan.tries},
+                {"relaxations_solved", plan.nodes},
+                {"interrupted", plan.interrupted},
+                {"csv", nullptr}};
+    if (result) {
+        const SimFigures figures = figuresOf(plan.schedule, *result);
+        object["bubble_fraction"] = figures.bubbleFraction;
+        object["bubble_rate_span"] = figures.bubbleRateSpan;
+    }
+    if (auto csv = writeScheduleCsv(plan.schedule)) object["csv"] = *csv;
+    return object;
+}
+
+std::string proofText(const Plan& plan, const Units& units)
+{
+    if (plan.optimal) return fmt::format("optimal: no order within the caps is shorter ({})", plan.provenBy);
+    return fmt::format("no order within the caps is shorter than {} ({}): at most {} away from the best", units.timeText(plan.bound), plan.provenBy,
+                       formatPercent(plan.gap));
+}
+
+Result<void> store(const Options& options, const PlanRequest& request, const Plan& plan, Session& session)
+{
+    if (options.output.empty()) return {};
+    if (options.output.ends_with(".csv")) {
+        auto csv = writeScheduleCsv(plan.schedule);
+        if (!csv) return tl::unexpected(std::move(csv.error()));
+        if (auto written = writeFileAtomically(options.output, *csv); !written) return tl::unexpected(std::move(written.error()));
+        session.note(fmt::format("written to {}", options.output));
+        return {};
+    }
+    auto run = simulatedRun(plan.schedule, request.costs);
+    if (!run) return tl::unexpected(std::move(run.error()));
+    run->info.createdUnixMs = unixMilliseconds();
+    auto file = openRunFile(options.output, OpenMode::Create);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    auto id = (*file)->add(*run);
+    if (!id) return tl::unexpected(std::move(id.error()));
+    session.note(fmt::format("stored as {}#{}", options.output, *id));
+    return {};
+}
+
+// How a library schedule compares with the plan of the largest cap that is not above its peak, and what else differs.
+std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& curve)
+{
+    const ParetoPoint* same = nullptr;
+    for (const ParetoPoint& planned : curve)
+        if (planned.cap <= point.peak) same = &planned;
+    std::string place = "below every cap";
+    if (same) {
+        const double more = static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
+        place = more > 0.0005 ? fmt::format("{} longer than the plan", formatPercent(more)) : "on it";
+        if (more < -0.0005) place = point.planned || same->cap < point.peak ? "below it: between two caps" : fmt::format("{} shorter than the plan", formatPercent(-more));
+    }
+    if (point.asynchronous) return place + "; stale weights";
+    if (point.copies) return place + "; weights twice";
+    return point.planned ? place : place + "; other stages or ops";
+}
+
+Result<int> runPareto(const Options& options, const PlanRequest& request, Session& session)
+{
+    auto found = pareto(request, options.points, session.reporter("planning"),
+                        [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); });
+    if (!found) return tl::unexpected(std::move(found.error()));
+    session.progress().clear();
+    const Units units{request.costs.timeUnit, request.costs.memoryUnit};
+    Table curve({{"cap", Table::Align::Right}, {options.objective, Table::Align::Right}, {"bound", Table::Align::Right}, {"gap", Table::Align::Right}, {"peak", Table::Align::Right}, {"found by"}});
+    Json points = Json::array();
+    for (const ParetoPoint& point : found->curve) {
+        const Bytes peak = *std::max_element(point.plan.peaks.begin(), point.plan.peaks.end());
+        curve.add({units.memoryText(point.cap), units.timeText(point.plan.objective), units.timeText(point.plan.bound),
+                   point.plan.optimal ? "optimal" : formatPercent(point.plan.gap), units.memoryText(peak), point.plan.foundBy});
+        points.push_back({{"cap", units.memoryValue(point.cap)},
+                          {"objective", units.timeValue(point.plan.objective)},
+                          {"bound", units.timeValue(point.plan.bound)},
+                          {"gap", point.plan.gap},
+                          {"optimal", point.plan.optimal},
+                          {"peak", units.memoryValue(peak)},
+                          {"found_by", point.plan.foundBy}});
+    }
+    Table library({{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
+    Json others = Json::array();
+    for (const LibraryPoint& point : found->library) {
+        library.add({point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found->curve)});
+        others.push_back({{"schedule", point.name},
+                          {"peak", units.memoryValue(point.peak)},
+                          {"objective", units.timeValue(point.objective)},
+                          {"planned", point.planned},
+                          {"asynchronous", point.asynchronous},
+                          {"copies", point.copies}});
+    }
+    Json leftOut = Json::array();
+    for (const auto& [name, reason] : found->leftOut) {
+        leftOut.push_back({{"schedule", name}, {"reason", reason}});
+        session.note(fmt::format("not compared: {}: {}", name, reason));
+    }
+    if (session.json)
+        session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted}, {"curve", std::move(points)}, {"library", std::move(others)}, {"left_out", std::move(leftOut)}});
+    session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
+    return found->interrupted ? ExitInterrupted : ExitDone;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto request = readRequest(options);
+    if (!request) return tl::unexpected(std::move(request.error()));
+    if (options.points > 0) {
+        if (!options.output.empty() || !options.memoryLimits.empty())
+            return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
+        return runPareto(options, *request, session);
+    }
+    auto planned = plan(*request, session.reporter("planning"));
+    if (!planned) return tl::unexpected(std::move(planned.error()));
+    session.progress().clear();
+    const Units units{request->costs.timeUnit, request->costs.memoryUnit};
+    if (session.json) session.answer(planJson(*request, *planned, units));
+    std::string peaks;
+    for (Bytes peak : planned->peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+    session.out(fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"), (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
+                            plural(request->chunks, "stage"), request->costs.origin));
+    session.out(fmt::format("time {}, span {}, peak activations {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
+    session.out(proofText(*planned, units) + "\n");
+    session.out(fmt::format("found by {}\n\n", planned->foundBy));
+    if (auto timeline = simulatedTimeline(planned->schedule, request->costs))
+        session.out(drawTimeline(**timeline, 0, session.columns(), session.colourOut()));
+    if (auto stored = store(options, *request, *planned, session); !stored) return tl::unexpected(std::move(stored.error()));
+    if (!planned->limit.empty()) session.note(planned->limit);
+    if (planned->interrupted) session.note("interrupted: this is the best so far");
+    return planned->interrupted ? ExitInterrupted : ExitDone;
+}
+
+} // namespace
+
+Command command_plan()
+{
+    return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("-p,--ranks", options->ranks, "Ranks (devices) of the pipeline [4]")->type_name("P")->check(wholeNumber(1, 1024));
+                app.add_option("-m,--microbatches", options->microbatches, "Microbatches of a step [8]")->type_name("M")->check(wholeNumber(1, 100'000));
+                app.add_option("--chunks", options->chunks, "Stages per rank: 1, or 2 in V placement [1]")->type_name("1|2")->check(wholeNumber(1, 2));
+                addCostOptions(app, options->costs);
+                app.add_option("--memory-limit", options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
+                    ->type_name("X|SIZE[,…]")
+                    ->delimiter(',')
+                    ->allow_extra_args(false);
+                app.add_option("--objective", options->objective, "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
+                    ->type_name("WHAT")
+                    ->check(oneOf({"makespan", "span"}));
+                app.add_option("--budget", options->budget, "Longest search in seconds; 0: first guesses only [5]")->type_name("S")->check(realNumber(0, 86'400));
+                app.add_option("--seed", options->seed, "Seed of the local search [1]")->type_name("N")->check(wholeNumber(0, 1'000'000'000));
+                app.add_option("--pareto", options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
+                    ->type_name("N")
+                    ->check(wholeNumber(2, 200));
+                app.add_option("-o,--output", options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file")->type_name("FILE");
+                app.footer("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
+                           "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

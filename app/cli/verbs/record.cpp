@@ -1,0 +1,330 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/channel_options.h"
+#include "app/cli/options/memory_limit.h"
+#include "app/cli/options/options.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/options/training_options.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/run_text.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "app/cli/verbs/recording.h"
+#include "engine/layers/stage_memory.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    ScheduleOptions schedule;
+    std::string model;
+    int microbatchSize = 4;
+    int steps = 0; // 0: 300 for one schedule, 8 for several
+    int warmup = 1;
+    bool keepWarmup = false;
+    std::string clock = "auto";
+    double comm = -1;
+    std::string link;
+    std::string data;
+    TrainingChoice choice;
+    long long seed = 1;
+    double timeout = 120;
+    std::string backend = "cpu";
+    std::vector<int> stageLayers;
+    std::vector<std::string> perturb;
+    std::string memoryLimit;
+    RecomputeOptions recompute;
+    ChannelOptions channels;
+    std::string deviceDump;
+    bool noTrace = false;
+    std::string output;
+};
+
+std::string defaultOutput(const std::vector<std::string>& names)
+{
+    std::string text = "run-";
+    for (const std::string& name : names) {
+        std::string base = name.substr(name.rfind('/') + 1);
+        if (base.ends_with(".csv")) base.resize(base.size() - 4);
+        text += (text == "run-" ? "" : "+") + base;
+    }
+    return text + ".stagewright";
+}
+
+// The peak that the model's shape gives each rank, against the limit: an order that needs more is refused.
+Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
+{
+    settings.memoryLimit = limit;
+    if (limit.empty()) return {};
+    const TrainingOptions& training = settings.training;
+    for (const Schedule& schedule : settings.schedules) {
+        auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
+        if (!slices) return tl::unexpected(std::move(slices.error()));
+        CostModel bytes = CostModel::uniform(schedule);
+        bytes.memoryUnit = 1;
+        bytes.memory.clear();
+        for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
+                                                                                     layoutOf(training.backend, training.device.precision)));
+        auto held = checkMemoryLimit(limit, schedule, bytes);
+        if (!held) return tl::unexpected(std::move(held.error()));
+        if (*held) settings.memoryLimits.push_back(**held);
+    }
+    return {};
+}
+
+Result<RecordSettings> settingsOf(const Options& options, Session& session)
+{
+    RecordSettings settings;
+    std::vector<std::string> names = options.schedule.schedules;
+    if (names.empty()) names = {"1f1b"};
+    for (const std::string& name : names) {
+        auto schedule = chooseSchedule(name, options.schedule.shape, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        schedule = recomputed(*schedule, options.recompute, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        auto chosen = chooseLowering(*schedule, options.channels, session);
+        if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
+        settings.training.channels = chosen->channels;
+        if (chosen->lowering) { // the training lowers it
+            settings.training.lowering = *chosen->lowering;
+            schedule = withoutCommunication(*schedule);
+        }
+        settings.schedules.push_back(std::move(*schedule));
+    }
+    int ranks = settings.schedules.front().ranks;
+    for (const Schedule& schedule : settings.schedules) ranks = std::min(ranks, schedule.ranks);
+    auto perturbation = choosePerturbation(options.perturb, ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    settings.perturbation = std::move(*perturbation);
+    auto model = parseModelConfig(options.model);
+    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    TrainingOptions& training = settings.training;
+    training.model = *model;
+    training.microbatchSize = options.microbatchSize;
+    training.stageLayers = options.stageLayers;
+    training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual
+                                                                                            : ClockMode::Auto;
+    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
+    training.seed = static_cast<std::uint64_t>(options.seed);
+    training.backend = options.backend;
+    training.timeoutSeconds = options.timeout;
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        training.links.all = *link;
+    }
+    settings.comm = options.comm;
+    if (options.data.empty()) {
+        training.data = Corpus::builtIn();
+    } else {
+        auto data = Corpus::fromFile(options.data);
+        if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
+        training.data = *data;
+    }
+    if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
+    settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8
+                                                                                       : 300;
+    settings.warmup = options.warmup;
+    settings.keepWarmup = options.keepWarmup;
+    if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can) return tl::unexpected(std::move(can.error()));
+    settings.traceDevices = !options.noTrace;
+    settings.deviceDump = options.deviceDump;
+    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
+    settings.file = options.output.empty() ? defaultOutput(names) : options.output;
+    return settings;
+}
+
+struct Row {
+    Run run;
+    RunReport figures;
+    double stepTime = 0; // median of the measured steps
+    double contention = 0;
+};
+
+Json comparisonTableJson(const std::vector<Row>& rows)
+{
+    if (rows.size() < 2) return nullptr;
+    Json entries = Json::array();
+    for (const Row& row : rows) {
+        const Metric* loss = row.run.metric("loss");
+        const bool hasLoss = loss && !loss->values.empty();
+        const Metric* deviation = row.run.metric("deviation");
+        const bool hasDeviation = deviation && !deviation->values.empty();
+        entries.push_back({{"run", row.run.info.id},
+                           {"schedule", row.run.info.scheduleName},
+                           {"step_time_ns", static_cast<Nanos>(row.stepTime)},
+                           {"relative_step_time", rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
+                           {"bubble_fraction", row.figures.bubbles.bubbleFraction},
+                           {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
+                           {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
+                           {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
+                           {"deviation", hasDeviation ? Json(deviation->values.back()) : Json(nullptr)},
+                           {"contention", row.contention}});
+    }
+    return {{"baseline", rows.front().run.info.id}, {"entries", std::move(entries)}};
+}
+
+std::string comparisonTable(const std::vector<Row>& rows, bool colour)
+{
+    using Align = Table::Align;
+    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"peak activations", Align::Right}, {"loss", Align::Right}});
+    for (const Row& row : rows) {
+        const Metric* loss = row.run.metric("loss");
+        const double base = rows.front().stepTime;
+        table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
+                   &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
+                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
+                   loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
+    }
+    return table.text(colour);
+}
+
+// A run that the watchdog stopped before its first step was complete; no file holds it.
+Json stalledRunJson(const Recording& recording)
+{
+    Json object = hungJson(recording.stalledLists, {});
+    object["provenance"] = std::string(toText(Provenance::Measured));
+    object["clock"] = nullptr;
+    object["state"] = std::string(toText(RunState::Interrupted));
+    addDeadlockJson(object, *recording.stall);
+    object["file"] = nullptr;
+    return object;
+}
+
+// Reads the recorded runs back, as every other verb will, and prints their figures.
+Result<void> tell(const std::string& path, const Recording& recording, Session& session)
+{
+    std::unique_ptr<RunFile> file;
+    if (!recording.runs.empty()) {
+        auto opened = openRunFile(path);
+        if (!opened) return tl::unexpected(std::move(opened.error()));
+        file = std::move(*opened);
+    }
+    std::vector<Row> rows;
+    Json runs = Json::array();
+    for (const std::int64_t id : recording.runs) {
+        auto stored = readRun(*file, std::to_string(id));
+        if (!stored) return tl::unexpected(std::move(stored.error()));
+        auto figures = reportOf(stored->run);
+        if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+        Json object = runJson(stored->run, *figures);
+        object["file"] = path;
+        if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
+        runs.push_back(std::move(object));
+        Row row{std::move(stored->run), std::move(*figures), 0, 0};
+        row.stepTime = medianOf(measuredValues(row.run, "step_time_ns"));
+        if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.makespan());
+        row.contention = medianOf(measuredValues(row.run, "contention"));
+        rows.push_back(std::move(row));
+    }
+    if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
+    if (session.json) session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
+    if (rows.empty()) return {};
+    const bool colour = session.colourOut();
+    session.out(comparisonTable(rows, colour));
+    const Row& first = rows.front();
+    const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
+    const std::string taken = measuredSteps == 0 ? std::string("of warm-up only: no measured step is complete")
+                                                 : "medians of " + plural(measuredSteps, "step");
+    session.out(fmt::format("\n{}, {}; {} × {}; {}{}\n", toText(first.run.info.provenance), clockText(first.run),
+                            plural(first.run.info.ranks, "rank"), plural(first.run.info.microbatches, "microbatch"), taken,
+                            measuredSteps > 0 && first.run.info.warmupSteps > 0
+                                ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
+                                : ""));
+    for (const Row& row : rows)
+        if (const std::string weights = weightsText(row.run); !weights.empty())
+            session.out(fmt::format("{}: weights {}\n", row.run.info.name, weights));
+    for (const Row& row : rows)
+        if (row.run.info.clock == "wall" && row.contention > 0.05)
+            session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
+                                     "leave the machine idle",
+                                     row.run.info.name, formatPercent(row.contention)));
+    return {};
+}
+
+std::string keptText(const Recording& recording, const std::string& path)
+{
+    if (recording.runs.empty()) return "no measured step was complete, nothing is kept";
+    int steps = 0;
+    for (const int complete : recording.completeSteps) steps += complete;
+    return fmt::format("{} of {} {} kept in {}: see 'stagewright report {}'", plural(steps, "complete step"),
+                       plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path, path);
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto settings = settingsOf(options, session);
+    if (!settings) return tl::unexpected(std::move(settings.error()));
+    auto recording = recordRuns(*settings, session);
+    if (!recording) return tl::unexpected(std::move(recording.error()));
+    if (!recording->runs.empty() || recording->stall) {
+        if (auto printed = tell(settings->file, *recording, session); !printed && !recording->stopped)
+            return tl::unexpected(std::move(printed.error()));
+    }
+    if (recording->stall)
+        session.out((recording->stall->cycle.empty() ? "where the ranks wait:\n" : "ranks that wait for each other:\n") +
+                    deadlockText(recording->stalledLists, *recording->stall, session.columns()));
+    if (recording->stopped) {
+        Error error = std::move(*recording->stopped);
+        const std::string kept = keptText(*recording, settings->file);
+        error.remedy = error.remedy.empty() ? kept : kept + "; " + error.remedy;
+        return tl::unexpected(std::move(error));
+    }
+    session.progress().event({{"event", "done"}, {"file", settings->file}, {"runs", recording->runs}});
+    session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", settings->file, settings->file,
+                             settings->file));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_record()
+{
+    return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
+                app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
+                app.add_option("--warmup", options->warmup, "Steps before the measured ones, excluded from the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
+                app.add_flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
+                app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
+                app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
+                    ->type_name("N,N…")
+                    ->delimiter(',')
+                    ->allow_extra_args(false)
+                    ->check(wholeNumber(0, 65'536));
+                app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
+                    ->type_name("CLOCK")
+                    ->check(oneOf({"auto", "wall", "virtual"}));
+                addCommOptions(app, options->comm, options->link);
+                addChannelOptions(app, options->channels);
+                addPerturbOption(app, options->perturb);
+                app.add_option("--memory-limit", options->memoryLimit,
+                               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
+                    ->type_name("X|SIZE|P%");
+                addRecomputeOptions(app, options->recompute);
+                addTrainingOptions(app, options->choice);
+                app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [built-in text]")->type_name("FILE");
+                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
+                app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
+                app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
+                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")->type_name("FILE");
+                app.add_option("--timeout", options->timeout, "Give up after this long without progress, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
+                app.add_option("-o,--output", options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]")->type_name("FILE");
+                app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
+                           "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
+                           "          stagewright record -s mine.csv --steps 20");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

@@ -1,0 +1,320 @@
+#include "app/cli/verbs/recording.h"
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/verbs/device_tracing.h"
+#include "engine/check/stale_model.h"
+#include "engine/cuda/device_load.h"
+#include "schedules/base/step_number.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/layer_costs.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/run/simulated_run.h"
+#include "traces/store/run_environment.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t stepsForCosts = 64; // costs are fitted from at most so many of the last measured steps
+constexpr int stepsForLayers = 4;         // the first measured ones, which time the model's layers
+
+struct Ongoing {
+    std::unique_ptr<Training> training;
+    std::unique_ptr<RunWriter> writer;
+    std::unique_ptr<StaleModel> synchronous; // the reference of an asynchronous training, stepped along with it
+    std::deque<std::shared_ptr<const Timeline>> measured;
+    std::deque<Nanos> wallTimes; // of the last measured steps
+    int complete = 0;
+    bool stepsInLists = false; // optimizer steps that may be rolled back
+};
+
+Run headerOf(const Training& training, const RecordSettings& settings, std::optional<Bytes> limit)
+{
+    const Schedule& schedule = training.schedule();
+    Run run = runOfSchedule(schedule);
+    run.info.createdUnixMs = unixMilliseconds();
+    run.info.state = RunState::Recording;
+    run.info.provenance = Provenance::Measured;
+    run.info.clock = std::string(toText(training.clock()));
+    run.info.warmupSteps = settings.warmup;
+    run.configuration = training.configuration();
+    if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
+    if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
+    if (limit) run.configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
+    run.environment = training.environment();
+    return run;
+}
+
+std::vector<int> blocksByStage(const Training& training)
+{
+    std::vector<int> blocks;
+    for (const auto& [key, value] : training.configuration())
+        if (key == "stage_layers")
+            for (const char* at = value.data(); at < value.data() + value.size();) {
+                int count = 0;
+                at = std::from_chars(at, value.data() + value.size(), count).ptr + 1;
+                blocks.push_back(count);
+            }
+    return blocks;
+}
+
+std::optional<CostModel> costsOf(const Ongoing& one)
+{
+    if (one.measured.empty()) return std::nullopt;
+    const Timeline& first = *one.measured.front();
+    TimelineBuilder builder(first.provenance(), first.clock(), first.ranks());
+    builder.setUnits(first.timeUnit(), first.memoryUnit());
+    for (const auto& step : one.measured) builder.append(*step);
+    auto timeline = builder.build();
+    if (!timeline) return std::nullopt;
+    auto costs = fitCosts(**timeline);
+    if (!costs) return std::nullopt;
+    costs->origin = fmt::format("fitted from {} of {}", plural(static_cast<long long>(one.measured.size()), "step"),
+                                one.training->schedule().name);
+    setLayers(*costs, one.training->layerCosts(), blocksByStage(*one.training));
+    return *costs;
+}
+
+Result<void> prepareLinks(RecordSettings& settings, Session& session)
+{
+    const Perturbation& perturbation = settings.perturbation;
+    const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
+    const int ranks = settings.schedules.front().ranks;
+    if (!needsUnit) {
+        settings.training.perturbation = runPerturbation(perturbation, ranks, 0, settings.training.seed);
+        return {};
+    }
+    auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
+    if (!unit) return tl::unexpected(std::move(unit.error()));
+    settings.training.perturbation = runPerturbation(perturbation, ranks, *unit, settings.training.seed);
+    if (settings.comm >= 0) settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
+    setLatency(perturbation, *unit, settings.training.links);
+    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),
+                             formatDuration(settings.training.links.all.latency)));
+    return {};
+}
+
+Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
+{
+    const Schedule& schedule = one.training->schedule();
+    if (schedule.weights == WeightRule::Synchronous) {
+        for (const auto& list : schedule.order)
+            for (const Op& op : list) one.stepsInLists = one.stepsInLists || op.kind == OpKind::Optimizer;
+        return {};
+    }
+    auto backend = makeBackend(settings.training.backend, settings.training.device);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    auto model = StaleModel::create(schedule, settings.training, std::move(*backend), Staleness::None);
+    if (!model) return tl::unexpected(std::move(model.error()).with(schedule.name));
+    one.synchronous = std::move(*model);
+    return {};
+}
+
+// How full and busy the devices are, for the display of progress.
+Json loadJson(LoadGauge* gauge)
+{
+    Json devices = Json::array();
+    if (gauge == nullptr) return devices;
+    for (const DeviceLoad& load : gauge->read())
+        devices.push_back({{"name", load.name},
+                           {"used_bytes", load.usedBytes},
+                           {"total_bytes", load.totalBytes},
+                           {"busy", load.busy < 0 ? Json(nullptr) : Json(load.busy)}});
+    return devices;
+}
+
+Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, Session& session)
+{
+    if (one.complete == settings.warmup) one.training->timeLayers(true);
+    if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
+    auto outcome = one.training->step(session.stop());
+    if (!outcome) return tl::unexpected(std::move(outcome.error()));
+    std::vector<std::pair<std::string, double>> metrics{{"loss", outcome->loss},
+                                                        {"step_time_ns", static_cast<double>(outcome->stepTime)},
+                                                        {"wall_time_ns", static_cast<double>(outcome->wallTime)},
+                                                        {"contention", outcome->contention}};
+    if (one.synchronous) {
+        if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));
+        metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
+    }
+    if (one.stepsInLists) {
+        metrics.emplace_back("rollbacks", outcome->rollbacks);
+        metrics.emplace_back("skipped_steps", outcome->skipped ? 1.0 : 0.0);
+    }
+    auto kept = one.writer->append(*outcome->timeline, metrics);
+    if (!kept) return kept;
+    if (++one.complete > settings.warmup) {
+        one.measured.push_back(outcome->timeline);
+        if (one.measured.size() > stepsForCosts) one.measured.pop_front();
+        one.wallTimes.push_back(outcome->wallTime);
+        if (one.wallTimes.size() > DeviceTracing::costSteps) one.wallTimes.pop_front();
+    }
+    ProgressLine& line = session.progress();
+    const std::string& name = one.training->schedule().name;
+    if (line.mode() == ProgressLine::Mode::JsonLines)
+        line.event({{"event", "progress"},
+                    {"what", "step"},
+                    {"done", done},
+                    {"total", total},
+                    {"schedule", name},
+                    {"run", one.writer->id()},
+                    {"step", outcome->step},
+                    {"step_number", stepNumber(outcome->step)},
+                    {"loss", outcome->loss},
+                    {"step_time_ns", outcome->stepTime},
+                    {"wall_time_ns", outcome->wallTime},
+                    {"devices", loadJson(gauge)}});
+    else
+        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
+    return {};
+}
+
+// How complete the GPU trace is and what it cost: for the user, and by run for its environment. The untraced steps end the training.
+std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing, bool early, Session& session)
+{
+    tracing.end();
+    std::vector<std::pair<std::int64_t, TextPairs>> facts;
+    if (!tracing.hasDevices()) return facts;
+    std::vector<std::string> warned;
+    for (Ongoing& one : ongoing) {
+        if (!one.writer || one.complete == 0) continue;
+        const std::vector<Nanos> traced(one.wallTimes.begin(), one.wallTimes.end());
+        std::vector<Nanos> untraced;
+        if (!early && one.training->traceFacts().steps > 0)
+            untraced = DeviceTracing::untracedSteps(*one.training, traced.size(), session.stop());
+        const TraceFacts trace = tracing.factsOf(*one.training, traced, untraced);
+        facts.emplace_back(one.writer->id(), trace.environment());
+        for (std::string line : trace.warnings()) {
+            if (trace.state == TraceState::Attached) line = one.training->schedule().name + ": " + line;
+            if (std::find(warned.begin(), warned.end(), line) == warned.end()) session.warn(line);
+            warned.push_back(std::move(line));
+        }
+    }
+    return facts;
+}
+
+// What a run must hold to be kept: a measured step, or any complete one if warm-up is to be kept.
+bool isKept(const Ongoing& one, const RecordSettings& settings)
+{
+    return one.complete > (settings.keepWarmup ? 0 : settings.warmup);
+}
+
+// Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
+void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording)
+{
+    const bool early = recording.stopped.has_value();
+    for (Ongoing& one : ongoing) {
+        if (!one.writer) continue;
+        const std::int64_t id = one.writer->id();
+        auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one));
+        one.writer.reset();
+        if (!finished && !recording.stopped) recording.stopped = std::move(finished.error());
+        if (!isKept(one, settings)) {
+            if (auto removed = file.remove(id); !removed && !recording.stopped) recording.stopped = std::move(removed.error());
+            continue;
+        }
+        recording.runs.push_back(id);
+        recording.completeSteps.push_back(one.complete);
+    }
+}
+
+void removeEmptyFile(const std::string& path)
+{
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+        std::error_code ignored;
+        std::filesystem::remove(path + suffix, ignored);
+    }
+}
+
+} // namespace
+
+Result<Recording> recordRuns(const RecordSettings& given, Session& session)
+{
+    RecordSettings settings = given;
+    const std::stop_token stop = session.stop();
+    ProgressLine& line = session.progress();
+    if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
+
+    DeviceTracing tracing(settings.training.backend, settings.traceDevices, !settings.deviceDump.empty());
+    settings.training.tracer = tracing.tracer();
+    std::vector<Ongoing> ongoing;
+    for (const Schedule& schedule : settings.schedules) {
+        auto training = Training::create(schedule, settings.training);
+        if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
+        Ongoing one;
+        one.training = std::move(*training);
+        if (auto prepared = prepareReference(one, settings); !prepared) return tl::unexpected(std::move(prepared.error()));
+        ongoing.push_back(std::move(one));
+    }
+    const bool existed = fileExists(settings.file);
+    auto file = openRunFile(settings.file, OpenMode::Create);
+    if (!file) return tl::unexpected(std::move(file.error()));
+
+    Recording recording;
+    for (Ongoing& one : ongoing) {
+        const auto number = static_cast<std::size_t>(&one - ongoing.data());
+        const bool limited = number < settings.memoryLimits.size();
+        auto writer = (*file)->begin(headerOf(*one.training, settings, limited ? std::optional(settings.memoryLimits[number]) : std::nullopt));
+        if (!writer) {
+            recording.stopped = std::move(writer.error());
+            break;
+        }
+        one.writer = std::move(*writer);
+        line.event({{"event", "run"},
+                    {"run", one.writer->id()},
+                    {"schedule", one.training->schedule().name},
+                    {"file", settings.file},
+                    {"clock", std::string(toText(one.training->clock()))}});
+    }
+    const auto gauge = openLoadGauge(settings.training.backend, settings.training.device.devices);
+    const int stepsEach = settings.warmup + settings.steps;
+    const auto total = static_cast<std::int64_t>(stepsEach) * static_cast<std::int64_t>(ongoing.size());
+    std::int64_t done = 0;
+    tracing.begin();
+    for (int step = 0; step < stepsEach && !recording.stopped; ++step) {
+        for (Ongoing& one : ongoing) {
+            if (stop.stop_requested()) {
+                recording.stopped = Error{ErrorCode::Cancelled, "interrupted", {}};
+                break;
+            }
+            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), session); !taken) {
+                recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
+                recording.stall = one.training->stall();
+                if (!recording.stall) break;
+                recording.stalledRun = isKept(one, settings) ? one.writer->id() : 0;
+                recording.stalledLists = one.training->lists();
+                break;
+            }
+        }
+    }
+    line.clear();
+    const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
+    if (!settings.deviceDump.empty())
+        if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
+    closeRuns(ongoing, **file, settings, recording);
+    if (recording.stalledRun > 0) // complete steps do not say why there are no more
+        if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
+            session.warn(noted.error().message);
+    file->reset();
+    for (const auto& [id, facts] : traceFacts) {
+        if (std::find(recording.runs.begin(), recording.runs.end(), id) == recording.runs.end()) continue;
+        if (auto kept = addEnvironment(settings.file, id, facts); !kept) session.warn(kept.error().message);
+    }
+    if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
+    return recording;
+}
+
+} // namespace stagewright

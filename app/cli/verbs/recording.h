@@ -1,0 +1,49 @@
+// Recording: trains one or several schedules for real, interleaved step by step (a, b, a, b) with the same seed and data, and
+// writes each as a run of one file, one transaction a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/training/training.h"
+#include "schedules/base/result.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+class Session;
+
+struct RecordSettings {
+    std::vector<Schedule> schedules;
+    TrainingOptions training;
+    int steps = 8;
+    int warmup = 1;
+    bool keepWarmup = false;         // keeps runs that were stopped before their first measured step
+    bool traceDevices = true;        // where the backend has devices that can be traced
+    std::string deviceDump;          // a file for CUPTI's buffers as they were filled; empty: none
+    double comm = -1;                // link latency in forward units, measured once; < 0: training.links as they are
+    Perturbation perturbation;       // in the same unit
+    std::string memoryLimit;         // as given; kept with the runs
+    std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
+    std::string file;                // created if absent, else runs are appended
+};
+
+struct Recording {
+    std::vector<std::int64_t> runs; // ids of the runs that are kept, in the order of the schedules: those with a measured step
+    std::vector<int> completeSteps; // of those, warm-up included
+    std::optional<Error> stopped;   // why it ended early; complete steps are kept
+    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so it is
+    // removed again).
+    std::optional<Deadlock> stall;
+    Schedule stalledLists;
+    std::int64_t stalledRun = 0;
+};
+
+// Fails where nothing could start (bad model, file not writable): then the file is as it was. A failure or stop after that is
+// reported in Recording::stopped; a run without a measured step is removed again.
+Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
+
+} // namespace stagewright

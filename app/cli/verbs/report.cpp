@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <limits>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/requirement.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/lever_text.h"
+#include "app/cli/text/predictions.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/run_text.h"
+#include "app/cli/text/table.h"
+#include "app/cli/text/table_report.h"
+#include "app/cli/usage.h"
+#include "schedules/text/draw_text.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/run/note_text.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::string run;
+    int step = -1; // from 1, as typed; −1: not given
+    int gaps = 5;
+    bool residuals = false;
+    bool slack = false;
+    bool kernels = false;
+    std::vector<std::string> tables; // names, and "all"
+    std::vector<std::string> whatIf;
+    std::vector<std::string> require;
+};
+
+constexpr std::size_t mostKernels = 25;
+constexpr const char* allTables = "all";
+
+std::vector<std::string> tableNames()
+{
+    std::vector<std::string> names;
+    for (const AnalysisInfo* analysis : allAnalyses()) names.emplace_back(analysis->name);
+    return names;
+}
+
+std::vector<std::string> tablesAsked(const Options& options)
+{
+    const bool all = std::find(options.tables.begin(), options.tables.end(), allTables) != options.tables.end();
+    return all ? tableNames() : options.tables;
+}
+
+Json tablesJson(const Run& run, int step, const std::vector<std::string>& names)
+{
+    if (names.empty()) return nullptr;
+    Json out = Json::object();
+    for (const std::string& name : names) out[name] = tableJson(reportTable(*findAnalysis(name), run, step));
+    return out;
+}
+
+Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements, const Json& object)
+{
+    std::vector<RequirementCheck> checks;
+    for (const Requirement& requirement : requirements) {
+        auto checked = checkRequirement(requirement, object);
+        if (!checked) return tl::unexpected(std::move(checked.error()).with("--require"));
+        checks.push_back(std::move(*checked));
+    }
+    return checks;
+}
+
+// Every requirement's sentence on stderr. False: one is not met.
+bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
+{
+    bool all = true;
+    for (const RequirementCheck& check : checks) {
+        all = all && check.holds;
+        if (check.holds)
+            session.note("budget met: " + check.sentence);
+        else
+            session.unmet("budget not met: " + check.sentence);
+    }
+    return all;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    if (options.step == 0)
+        return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
+    RunReference reference = parseRunReference(options.file);
+    if (!options.run.empty()) reference.run = options.run;
+    auto stored = readRun(reference);
+    if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
+    const Run& run = stored->run;
+    std::vector<Requirement> requirements;
+    for (const std::string& text : options.require) {
+        auto requirement = parseRequirement(text);
+        if (!requirement) return tl::unexpected(std::move(requirement.error()).with("--require"));
+        requirements.push_back(std::move(*requirement));
+    }
+    auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
+    if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+    std::optional<Residuals> residuals;
+    std::vector<WhatIfRow> answers;
+    if (options.residuals || !options.whatIf.empty()) {
+        auto costs = costsOf(run);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with(describe(*stored)));
+        if (options.residuals) {
+            auto found = residualsOf(run, *costs);
+            if (!found) return tl::unexpected(std::move(found.error()).with("--residuals"));
+            residuals = std::move(*found);
+        }
+        if (!options.whatIf.empty()) {
+            if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
+            auto answered = answerWhatIfs(*run.schedule, *costs, options.whatIf);
+            if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
+            answers = std::move(*answered);
+        }
+    }
+
+    if (session.json) {
+        Json object = runJson(run, *figures);
+        object["file"] = stored->file;
+        object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
+        object["notes"] = notesJson(stored->notes);
+        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
+        object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
+        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
+        object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
+        auto checks = checkRequirements(requirements, object);
+        if (!checks) return tl::unexpected(std::move(checks.error()));
+        Json list = Json::array();
+        for (std::size_t i = 0; i < checks->size(); ++i)
+            list.push_back({{"requirement", requirements[i].text}, {"holds", (*checks)[i].holds}, {"sentence", (*checks)[i].sentence}});
+        object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
+        const bool kept = tellChecks(*checks, session);
+        session.answer(object);
+        return kept ? ExitDone : ExitDoesNotHold;
+    }
+    std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
+    if (!requirements.empty()) {
+        Json object = runJson(run, *figures);
+        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
+        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
+        auto checked = checkRequirements(requirements, object);
+        if (!checked) return tl::unexpected(std::move(checked.error()));
+        checks = std::move(*checked);
+    }
+    const bool colour = session.colourOut();
+    const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
+    session.out(headlineText(run, *figures, colour));
+    session.out("\n" + leversText(*figures->levers, figures->units, colour));
+    if (run.info.state != RunState::Complete)
+        session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
+                           Tint::Warn, colour));
+    if (!run.info.note.empty()) session.out(fmt::format("note: {}\n", run.info.note));
+    if (!stored->notes.empty()) {
+        heading("notes");
+        for (const Note& note : stored->notes)
+            session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
+    }
+    heading("timeline");
+    session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
+    heading("bubbles");
+    session.out(idleText(*figures, colour));
+    if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps)); !gaps.empty()) {
+        heading("largest gaps");
+        session.out(gaps);
+    }
+    if (!figures->memory.empty()) {
+        heading("memory at its peak");
+        session.out(memoryText(*figures, colour));
+    }
+    session.out("\n" + overlapText(*figures));
+    session.out("\n" + criticalPathText(run, *figures));
+    const auto printTables = [&](const std::vector<std::string>& names, std::size_t mostRows) {
+        for (const std::string& name : names) {
+            const ReportTable table = reportTable(*findAnalysis(name), run, figures->step);
+            heading(inLine(std::string(table.analysis->title)).c_str());
+            session.out(tableText(table, figures->units, colour, mostRows));
+        }
+    };
+    if (options.kernels) printTables(kernelTables(run), mostKernels);
+    if (options.slack) printTables({"slack_by_kind"}, std::numeric_limits<std::size_t>::max());
+    if (residuals) printTables({"residuals"}, std::numeric_limits<std::size_t>::max());
+    printTables(tablesAsked(options), std::numeric_limits<std::size_t>::max());
+    if (!answers.empty()) {
+        heading("what if");
+        session.out(whatIfText(answers, figures->units, colour));
+    }
+    return tellChecks(checks, session) ? ExitDone : ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_report()
+{
+    return {"report", "Explain a run: bubbles by cause, memory, overlap, critical path", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
+                app.add_option("RUN", options->run, "A run, by number or name [the newest]");
+                app.add_option("--step", options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
+                    ->type_name("N")
+                    ->check(wholeNumber(0, 1'000'000'000));
+                app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
+                    ->type_name("N")
+                    ->check(wholeNumber(0, 10'000));
+                auto names = tableNames();
+                names.emplace_back(allTables);
+                app.add_option("--table", options->tables, "A table of the report, or all of them; several times")
+                    ->type_name("NAME")
+                    ->allow_extra_args(false)
+                    ->check(oneOf(names));
+                app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
+                app.add_flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
+                app.add_flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
+                addWhatIfOption(app, options->whatIf);
+                app.add_option("--require", options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
+                    ->type_name("KEY<=X")
+                    ->allow_extra_args(false);
+                app.footer("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
+                           "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require 'loss[-1]<3.6'");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/table.h"
+#include "traces/run/note_text.h"
+#include "traces/run/run_facts.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::vector<std::string> rename;
+    std::vector<std::string> note;
+    std::vector<std::string> remove;
+    std::vector<std::string> merge;
+    bool compact = false;
+    bool verify = false;
+
+    bool changes() const { return !rename.empty() || !note.empty() || !remove.empty() || !merge.empty() || compact; }
+};
+
+std::string localTime(std::int64_t unixMs)
+{
+    const std::time_t seconds = static_cast<std::time_t>(unixMs / 1000);
+    std::tm parts{};
+    localtime_r(&seconds, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+    return text;
+}
+
+Result<void> change(const Options& options, RunFile& file, Session& session)
+{
+    if (!options.rename.empty()) {
+        auto id = file.find(options.rename[0]);
+        if (!id) return tl::unexpected(std::move(id.error()));
+        if (auto done = file.rename(*id, options.rename[1]); !done) return done;
+        session.note(fmt::format("run {} is now '{}'", *id, options.rename[1]));
+    }
+    if (!options.note.empty()) {
+        auto id = file.find(options.note[0]);
+        if (!id) return tl::unexpected(std::move(id.error()));
+        if (auto done = file.annotate(*id, options.note[1]); !done) return done;
+        session.note(fmt::format("the note of run {} is saved", *id));
+    }
+    for (const std::string& which : options.remove) {
+        auto id = file.find(which);
+        if (!id) return tl::unexpected(std::move(id.error()));
+        if (auto done = file.remove(*id); !done) return done;
+        session.note(fmt::format("run {} is deleted", *id));
+    }
+    for (const std::string& other : options.merge) {
+        if (auto done = file.merge(other); !done) return done;
+        session.note(fmt::format("the runs of {} are added", other));
+    }
+    if (options.compact)
+        if (auto done = file.compact(); !done) return done;
+    return {};
+}
+
+// Reads every run completely and counts its damage.
+struct Verified {
+    std::vector<bool> read; // by place in the list; false: unreadable
+    std::size_t damaged = 0;
+    std::vector<std::optional<bool>> intact; // by place in the list; see RunFile::intact
+    std::optional<Error> problem;            // the last one met
+};
+
+Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& session)
+{
+    Verified result;
+    for (RunInfo& info : runs) {
+        auto stored = readRun(file, std::to_string(info.id));
+        result.read.push_back(stored.has_value());
+        result.intact.emplace_back();
+        if (!stored) {
+            session.warn(fmt::format("run {} {} can't be read: {}", info.id, info.name, stored.error().message));
+            result.problem = std::move(stored.error());
+            ++result.damaged;
+            continue;
+        }
+        warnOfDamage(*stored, session);
+        info.damagedBlocks = stored->run.info.damagedBlocks;
+        const auto intact = file.intact(info.id);
+        result.intact.back() = intact ? *intact : false;
+        const bool altered = result.intact.back() == false;
+        if (altered)
+            session.warn(fmt::format("run {} {}: the run's metadata (configuration, environment, schedule, tracks, metrics) changed since it was "
+                                     "written\n  restore the file from a copy",
+                                     info.id, info.name));
+        if (info.damagedBlocks > 0 || altered) ++result.damaged;
+    }
+    return result;
+}
+
+struct Made {
+    std::string model;
+    std::string microbatchSize;
+    std::string linkLatency;
+    std::string under; // disturbance, emulated links, memory limit, contention
+    Json json;         // the same
+};
+
+// Reads no step.
+Made madeWith(const RunFile& file, const RunInfo& info)
+{
+    const auto run = file.readSteps(info.id, std::max(info.steps, 1));
+    Made none;
+    for (const char* key : {"perturb", "emulated_links", "contention_median", "memory_cap"}) none.json[key] = nullptr;
+    if (!run) return none;
+    Made out{configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run), {}, madeUnderJson(*run)};
+    const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
+    if (const std::string perturb = configured(*run, "perturb"); !perturb.empty()) add(perturb);
+    if (const std::string links = emulatedLinksText(*run); !links.empty()) add("links " + links);
+    const Units units{run->timeline ? run->timeline->timeUnit() : 1, run->timeline ? run->timeline->memoryUnit() : 1};
+    const auto cap = memoryCapOf(*run);
+    if (cap) add("at most " + units.memoryText(*cap));
+    out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap))
+                                                                      : Json(*cap);
+    if (const auto contention = contentionOf(*run)) add("contention " + formatPercent(*contention));
+    return out;
+}
+
+std::string stateText(const RunInfo& info, bool unreadable, bool altered)
+{
+    if (unreadable) return "unreadable";
+    return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 || altered ? ", damaged" : "");
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
+    auto runs = (*file)->runs();
+    if (!runs) return tl::unexpected(std::move(runs.error()));
+    Verified verified;
+    if (options.verify) {
+        verified = verify(**file, *runs, session);
+        if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
+            return tl::unexpected(std::move(*verified.problem));
+    }
+    using Align = Table::Align;
+    Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"}, {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
+    Json array = Json::array();
+    std::string noted;
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+        const RunInfo& info = (*runs)[i];
+        const bool read = options.verify && verified.read[i];
+        const bool intact = read && verified.intact[i] == true;
+        const bool altered = read && verified.intact[i] == false;
+        const std::string state = stateText(info, options.verify && !read, altered);
+        const Made made = madeWith(**file, info);
+        array.push_back(runInfoJson(info, read));
+        array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
+        const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+        array.back()["model"] = orNull(made.model);
+        array.back()["microbatch_size"] = orNull(made.microbatchSize);
+        array.back()["link_latency"] = orNull(made.linkLatency);
+        array.back().update(made.json);
+        auto notes = (*file)->notes(info.id);
+        if (!notes) return tl::unexpected(std::move(notes.error()));
+        array.back()["notes"] = notesJson(*notes);
+        const auto unit = (*file)->query(fmt::format("SELECT time_unit FROM run WHERE id={}", info.id));
+        const Nanos timeUnit = unit && !unit->rows.empty() ? std::max<Nanos>(1, std::strtoll(unit->rows[0][0].c_str(), nullptr, 10)) : 1;
+        for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, timeUnit), note.text);
+        table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
+                   info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
+                                        : std::to_string(info.steps),
+                   std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
+                   std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, made.under, info.note},
+                  state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
+    }
+    if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
+    session.out(runs->empty() ? fmt::format("{} has no runs\n", options.file) : table.text(session.colourOut()));
+    if (!noted.empty()) session.out("\nnotes\n" + noted);
+    if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
+    return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_runs()
+{
+    return {"runs", "List the runs of a file; rename, note, delete, merge, compact", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->file, "A run file")->required();
+                app.add_option("--rename", options->rename, "Give a run another name")->type_name("RUN NAME")->expected(2);
+                app.add_option("--note", options->note, "Set the note of a run; an empty one removes it")->type_name("RUN TEXT")->expected(2);
+                app.add_option("--delete", options->remove, "Delete a run")->type_name("RUN")->allow_extra_args(false);
+                app.add_option("--merge", options->merge, "Append the runs of another file")->type_name("OTHER")->allow_extra_args(false);
+                app.add_flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
+                app.add_flag("--compact", options->compact, "Give freed space back to the disk");
+                app.footer("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

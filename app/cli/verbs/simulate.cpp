@@ -1,0 +1,150 @@
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/channel_options.h"
+#include "app/cli/options/memory_limit.h"
+#include "app/cli/options/options.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/lever_text.h"
+#include "app/cli/text/predictions.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/run_text.h"
+#include "schedules/text/draw_text.h"
+#include "traces/run/simulated_run.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    ScheduleOptions schedule;
+    CostOptions costs;
+    RecomputeOptions recompute;
+    ChannelOptions channels;
+    std::string memoryLimit;
+    std::vector<std::string> whatIf;
+    std::string output;
+};
+
+// A schedule that can't end is an answer too: the cycle, with exit code 1.
+Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Session& session)
+{
+    auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
+    if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
+    if (session.json) {
+        Json object = hungJson(chosen.schedule, validation);
+        addDeadlockJson(object, *deadlock);
+        addChannelsJson(object, chosen);
+        session.answer(object);
+    }
+    auto valid = validation.toResult();
+    Error error = valid.error();
+    error.message = chosen.schedule.name + ": " + error.message;
+    if (deadlock->hung())
+        session.out("ranks that wait for each other:\n" + deadlockText(chosen.schedule, *deadlock, session.columns()));
+    return tl::unexpected(std::move(error));
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    const auto& names = options.schedule.schedules;
+    if (names.size() > 1)
+        return fail(ErrorCode::Usage, fmt::format("--schedule: simulate takes one schedule, not {}", names.size()),
+                    "call it once for each; 'stagewright compare' compares stored runs");
+    const std::string name = names.empty() ? "1f1b" : names.front();
+    ShapeOptions shape = options.schedule.shape;
+    shape.costs = generatorCosts(options.costs);
+    if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = std::strtod(options.memoryLimit.c_str(), nullptr);
+    auto schedule = readSchedule(name, shape, session);
+    if (schedule) schedule = recomputed(*schedule, options.recompute, session);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (options.costs.keep > 0 && options.recompute.stages == "none") session.note("--keep is not used: no stage recomputes; --recompute names them");
+    auto chosen = chooseLowering(*schedule, options.channels, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    schedule = chosen->schedule;
+    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, session);
+    auto costs = chooseCosts(*schedule, options.costs);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
+    auto limit = readMemoryLimit(options.memoryLimit, *costs);
+    if (!limit) return tl::unexpected(std::move(limit.error()));
+    auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
+    if (!simulated) return tl::unexpected(std::move(simulated.error()));
+    simulated->info.createdUnixMs = unixMilliseconds();
+    auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
+    if (*limit) {
+        simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
+        simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
+    }
+    if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
+    auto figures = reportOf(*simulated, {.step = 0, .memoryCap = *limit, .levers = true});
+    if (!figures) return tl::unexpected(std::move(figures.error()));
+
+    std::vector<WhatIfRow> answers;
+    if (!options.whatIf.empty()) {
+        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf, chosen->channels);
+        if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
+        answers = std::move(*answered);
+    }
+    if (!options.output.empty()) {
+        auto file = openRunFile(options.output, OpenMode::Create);
+        if (!file) return tl::unexpected(std::move(file.error()));
+        auto id = (*file)->add(*simulated);
+        if (!id) return tl::unexpected(std::move(id.error()));
+        simulated->info.id = *id;
+    }
+    const bool colour = session.colourOut();
+    if (session.json) {
+        Json object = runJson(*simulated, *figures);
+        addChannelsJson(object, *chosen);
+        object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
+        session.answer(object);
+    }
+    session.out(headlineText(*simulated, *figures, colour) + "\n");
+    session.out(leversText(*figures->levers, figures->units, colour) + "\n");
+    session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
+    session.out(idleText(*figures, colour));
+    if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
+    if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
+    if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
+    if (*limit) {
+        for (int rank = 0; rank < simulated->info.ranks; ++rank) {
+            const Bytes peak = figures->peak(rank, MemoryCategory::Activations);
+            if (peak > **limit)
+                session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank, figures->units.memoryText(peak),
+                                         figures->units.memoryText(**limit)));
+        }
+        if (figures->largestPeak(MemoryCategory::Activations) > **limit) return ExitDoesNotHold;
+    }
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_simulate()
+{
+    return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
+                addCostOptions(app, options->costs);
+                addSeedOption(app, options->costs.seed);
+                addRecomputeOptions(app, options->recompute);
+                addChannelOptions(app, options->channels);
+                app.add_option("--memory-limit", options->memoryLimit,
+                               "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
+                    ->type_name("X|SIZE");
+                addWhatIfOption(app, options->whatIf);
+                app.add_option("-o,--output", options->output, "Store it as a run in this file")->type_name("FILE");
+                app.footer("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
+                           "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

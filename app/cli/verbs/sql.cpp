@@ -1,0 +1,108 @@
+#include <cctype>
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/options/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/text/table.h"
+#include "app/cli/usage.h"
+#include "schedules/base/csv_line.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::string query;
+    bool csv = false;
+    long long maxRows = 100'000;
+};
+
+bool looksNumeric(const std::string& text)
+{
+    return !text.empty() && text.find_first_not_of("-0123456789.e+") == std::string::npos;
+}
+
+// Cells are texts; with each the type that SQLite gives it.
+Result<nlohmann::ordered_json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
+{
+    while (!query.empty() && (query.back() == ';' || std::isspace(static_cast<unsigned char>(query.back())))) query.pop_back();
+    std::string names, values;
+    for (std::size_t i = 0; i < columns; ++i) {
+        names += fmt::format("{}c{}", i ? "," : "", i);
+        values += fmt::format("{}c{},typeof(c{})", i ? "," : "", i, i);
+    }
+    auto table = file.query(fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), maxRows);
+    if (!table) return tl::unexpected(std::move(table.error()));
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const auto& cells : table->rows) {
+        nlohmann::ordered_json row = nlohmann::ordered_json::array();
+        for (std::size_t i = 0; i + 1 < cells.size(); i += 2) {
+            const std::string& type = cells[i + 1];
+            if (type == "null")
+                row.push_back(nullptr);
+            else if (type == "integer")
+                row.push_back(std::strtoll(cells[i].c_str(), nullptr, 10));
+            else if (type == "real")
+                row.push_back(std::strtod(cells[i].c_str(), nullptr)); // one that is not finite is null in JSON
+            else
+                row.push_back(cells[i]);
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
+    auto file = openRunFile(options.file);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    auto table = (*file)->query(options.query, static_cast<std::size_t>(options.maxRows));
+    if (!table) return tl::unexpected(std::move(table.error()));
+    if (session.json) {
+        auto rows = typedRows(**file, options.query, table->columns.size(), static_cast<std::size_t>(options.maxRows));
+        if (!rows) return tl::unexpected(std::move(rows.error()));
+        session.answer({{"columns", table->columns}, {"rows", std::move(*rows)}});
+    } else if (options.csv) {
+        session.out(csvLine(table->columns));
+        for (const auto& row : table->rows) session.out(csvLine(row));
+    } else {
+        std::vector<Table::Column> columns;
+        for (std::size_t i = 0; i < table->columns.size(); ++i) {
+            bool numeric = !table->rows.empty();
+            for (const auto& row : table->rows) numeric = numeric && (row[i].empty() || looksNumeric(row[i]));
+            columns.push_back({table->columns[i], numeric ? Table::Align::Right : Table::Align::Left});
+        }
+        Table text(std::move(columns));
+        for (auto& row : table->rows) text.add(std::move(row));
+        session.out(text.text(session.colourOut()));
+    }
+    if (table->rows.size() == static_cast<std::size_t>(options.maxRows))
+        session.warn(fmt::format("stopped after {} rows; --max-rows takes more", options.maxRows));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_sql()
+{
+    return {"sql", "Query a run file", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->file, "A run file")->required();
+                app.add_option("QUERY", options->query, "A SELECT")->required();
+                app.add_flag("--csv", options->csv, "Print CSV");
+                app.add_option("--max-rows", options->maxRows, "Stop after this many rows [100000]")->type_name("N")->check(wholeNumber(1, 100'000'000));
+                app.footer("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
+                           "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
+                           "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

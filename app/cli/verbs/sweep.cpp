@@ -1,0 +1,329 @@
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/files.h"
+#include "app/cli/options/options.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/run_json.h"
+#include "schedules/heuristic/building_block.h"
+#include "schedules/library/registry.h"
+#include "schedules/model/recompute.h"
+#include "schedules/plan/sweep.h"
+#include "schedules/text/csv.h"
+#include "traces/format/atomic_file.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostRows = 100'000;
+
+struct Options {
+    std::vector<std::string> schedules;
+    std::string ranks;        // empty: 4
+    std::string microbatches; // empty: 8
+    std::string chunks = "auto";
+    std::vector<std::string> costs;
+    std::string costsFrom;
+    std::string comm = "0";
+    std::string recompute = "none";
+    std::vector<std::string> perturb;
+    std::int64_t seed = 1;
+    std::string output;
+};
+
+std::string_view takePart(std::string_view& text)
+{
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    return part;
+}
+
+// "2,4,8", "2-6", "4-32/4" (in steps of 4); "auto" is 0 where allowed.
+Result<std::vector<int>> wholeNumbers(const std::string& text, const char* option, int most, bool automatic)
+{
+    std::vector<int> out;
+    const auto number = [](std::string_view part, int& value) {
+        const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
+        return !part.empty() && code == std::errc() && end == part.data() + part.size();
+    };
+    std::string_view rest = text;
+    do {
+        const std::string_view part = takePart(rest);
+        if (automatic && part == "auto") {
+            out.push_back(0);
+            continue;
+        }
+        const std::size_t dash = part.find('-');
+        const std::size_t slash = part.find('/');
+        int first = 0;
+        int last = 0;
+        int by = 1;
+        bool good = number(part.substr(0, dash), first);
+        last = first;
+        if (good && dash != std::string_view::npos) {
+            const std::size_t length = slash == std::string_view::npos ? std::string_view::npos : slash - dash - 1;
+            good = number(part.substr(dash + 1, length), last) && (slash == std::string_view::npos || number(part.substr(slash + 1), by));
+        }
+        if (!good || first < 1 || last < first || last > most || by < 1)
+            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers from 1 to {}", option, part, most),
+                        "write 2,4,8 or 2-8 or 4-32/4");
+        for (int value = first; value <= last; value += by) out.push_back(value);
+    } while (!rest.empty());
+    return out;
+}
+
+Result<std::vector<double>> realNumbers(const std::string& text, const char* option)
+{
+    std::vector<double> out;
+    std::string_view rest = text;
+    do {
+        const std::string_view part = takePart(rest);
+        double value = 0;
+        const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
+        if (part.empty() || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
+            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers of at least 0", option, part), "write 0,0.1,0.5");
+        out.push_back(value);
+    } while (!rest.empty());
+    return out;
+}
+
+// A schedule of the grid: from the library, or a file read once. A CSV has its own shape, a block its ranks and chunks.
+struct Source {
+    std::string name;
+    std::optional<Schedule> schedule;
+    std::optional<Block> block;
+    int fixedRanks() const { return schedule ? schedule->ranks : block ? static_cast<int>(block->devices.size())
+                                                                       : 0; }
+    int fixedMicrobatches() const { return schedule ? schedule->microbatches : 0; }
+    int fixedChunks() const { return schedule ? std::max(1, schedule->stages / std::max(1, schedule->ranks)) : block ? block->chunks
+                                                                                                                     : 0; }
+};
+
+Result<Source> sourceOf(const std::string& name)
+{
+    Source source{name, std::nullopt, std::nullopt};
+    if (!namesFile(name)) {
+        if (auto known = findSchedule(name.substr(0, name.find(':'))); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
+        return source;
+    }
+    auto text = readFile(name);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    if (name.ends_with(".block")) {
+        auto block = parseBlock(*text);
+        if (!block) return tl::unexpected(std::move(block.error()).with(name));
+        if (auto good = checkBlock(*block); !good) return tl::unexpected(std::move(good.error()).with(name));
+        source.block = std::move(*block);
+    } else {
+        auto schedule = readScheduleCsv(*text, {}, name);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        source.schedule = std::move(*schedule);
+    }
+    return source;
+}
+
+struct Grid {
+    std::vector<Source> sources;
+    std::vector<SweepPoint> points;
+    std::vector<std::string> notes; // options that a schedule does not use
+};
+
+// The values of an option for a source: its fixed one if it has no choice, with a note if another was requested.
+std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, int fixed, const char* option, const char* what, Grid& grid)
+{
+    if (fixed == 0) return asked;
+    if (std::any_of(asked.begin(), asked.end(), [fixed](int value) { return value != fixed && value != 0; })) {
+        std::string list;
+        for (const int value : asked)
+            if (value != fixed && value != 0) list += (list.empty() ? "" : ",") + std::to_string(value);
+        grid.notes.push_back(fmt::format("{} has its own number of {}, {}: {} {} is not used", source.name, what, fixed, option, list));
+    }
+    return {std::find(asked.begin(), asked.end(), 0) != asked.end() ? 0 : fixed};
+}
+
+Result<Grid> gridOf(const Options& options)
+{
+    auto ranks = wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false);
+    if (!ranks) return tl::unexpected(std::move(ranks.error()));
+    auto microbatches = wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
+    if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
+    auto chunks = wholeNumbers(options.chunks, "--chunks", 64, true);
+    if (!chunks) return tl::unexpected(std::move(chunks.error()));
+    auto comm = realNumbers(options.comm, "--comm");
+    if (!comm) return tl::unexpected(std::move(comm.error()));
+    Grid grid;
+    std::vector<std::string> names = options.schedules;
+    if (names.empty())
+        for (const ScheduleInfo& info : allSchedules()) names.emplace_back(info.name);
+    for (const std::string& name : names) {
+        auto source = sourceOf(name);
+        if (!source) return tl::unexpected(std::move(source.error()));
+        grid.sources.push_back(std::move(*source));
+    }
+    std::vector<std::string> costs = options.costs;
+    if (costs.empty()) costs.push_back(options.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
+    const std::size_t count =
+        names.size() * ranks->size() * microbatches->size() * chunks->size() * costs.size() * comm->size();
+    if (count > mostRows)
+        return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows), "take fewer values");
+    for (const Source& source : grid.sources) {
+        const bool file = source.schedule || source.block;
+        int fixedChunks = source.fixedChunks();
+        if (!file)
+            if (const auto info = findSchedule(source.name.substr(0, source.name.find(':')))) fixedChunks = (*info)->fixedChunks;
+        // a file's shape is noted only if another one was requested
+        const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option, const char* what) {
+            if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
+            return valuesFor(source, values, fixed, option, what, grid);
+        };
+        const std::vector<int> ofRanks = given(options.ranks, *ranks, source.fixedRanks(), "--ranks", "ranks");
+        const std::vector<int> ofMicrobatches = given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
+        const std::vector<int> ofChunks = valuesFor(source, *chunks, fixedChunks, "--chunks", "stages per rank", grid);
+        for (const int p : ofRanks)
+            for (const int m : ofMicrobatches)
+                for (const int v : ofChunks)
+                    for (const std::string& cost : costs)
+                        for (const double c : *comm) {
+                            SweepPoint point;
+                            point.schedule = source.name;
+                            point.shape = Shape{p, m, v};
+                            point.costs = cost;
+                            point.comm = c;
+                            CostOptions asked;
+                            asked.costs = cost;
+                            asked.costsFrom = options.costsFrom;
+                            asked.comm = c;
+                            point.shape.costs = generatorCosts(asked);
+                            if (cost.empty()) point.costs = options.costsFrom; // for the table
+                            grid.points.push_back(std::move(point));
+                        }
+    }
+    return grid;
+}
+
+SweepSources sourcesOf(const Options& options, const Grid& grid)
+{
+    SweepSources sources;
+    sources.schedule = [&options, &grid](const SweepPoint& point) -> Result<Schedule> {
+        const auto source = std::find_if(grid.sources.begin(), grid.sources.end(), [&](const Source& one) { return one.name == point.schedule; });
+        const auto make = [&]() -> Result<Schedule> {
+            if (source->schedule) return *source->schedule;
+            if (!source->block) return makeSchedule(point.schedule, point.shape);
+            BlockOptions block;
+            block.costs = point.shape.costs;
+            return scheduleOf(*source->block, point.shape.microbatches, block);
+        };
+        auto schedule = make();
+        if (!schedule) return schedule;
+        auto stages = parseRecompute(options.recompute, schedule->stages);
+        if (!stages) return tl::unexpected(std::move(stages.error()));
+        return withRecompute(*schedule, *stages);
+    };
+    sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) {
+        CostOptions given;
+        if (options.costsFrom.empty()) given.costs = point.costs;
+        given.costsFrom = options.costsFrom;
+        given.comm = point.comm;
+        given.perturb = options.perturb;
+        given.seed = options.seed;
+        return chooseCosts(schedule, given);
+    };
+    return sources;
+}
+
+Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
+{
+    Json out = Json::array();
+    for (const SweepRow& row : rows) {
+        if (!row.done) continue;
+        const bool good = row.good();
+        const auto known = [good](Json value) { return good ? std::move(value) : Json(nullptr); };
+        Json peaks = Json::array();
+        for (const Bytes peak : row.peaks) peaks.push_back(row.memoryValue(peak));
+        const Shape& shape = row.point.shape;
+        out.push_back({{"schedule", row.point.schedule},
+                       {"ranks", shape.ranks},
+                       {"microbatches", shape.microbatches},
+                       {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
+                       {"stages", known(row.stages)},
+                       {"costs", row.point.costs.empty() ? Json(nullptr) : Json(row.point.costs)},
+                       {"comm", row.point.comm},
+                       {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
+                       {"makespan", known(row.timeValue(row.makespan))},
+                       {"span", known(row.timeValue(row.span))},
+                       {"bubble_fraction", known(row.bubbleFraction)},
+                       {"bubble_rate_span", known(row.bubbleRateSpan)},
+                       {"peak_activation", known(std::move(peaks))},
+                       {"error", good ? Json(nullptr) : Json(row.error)}});
+    }
+    return {{"rows", std::move(out)}, {"interrupted", interrupted}};
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto grid = gridOf(options);
+    if (!grid) return tl::unexpected(std::move(grid.error()));
+    for (const std::string& note : grid->notes) session.note(note);
+    const std::vector<SweepRow> rows = sweep(grid->points, sourcesOf(options, *grid), session.reporter("points"));
+    session.progress().clear();
+    const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
+    const auto done = count([](const SweepRow& row) { return row.done; });
+    const auto failed = count([](const SweepRow& row) { return row.done && !row.good(); });
+    const bool interrupted = done < static_cast<std::ptrdiff_t>(rows.size());
+    if (!interrupted && failed == done)
+        return fail(ErrorCode::Usage, fmt::format("none of {} can be simulated; the first: {}", plural(static_cast<long long>(rows.size()), "point"),
+                                                  rows.front().error));
+    if (session.json) session.answer(jsonOf(rows, interrupted));
+    const std::string csv = sweepCsv(rows);
+    if (options.output.empty()) {
+        session.out(csv);
+    } else {
+        if (auto written = writeFileAtomically(options.output, csv); !written) return tl::unexpected(std::move(written.error()));
+        session.note(fmt::format("{} written to {}", plural(done, "row"), options.output));
+    }
+    if (failed > 0) session.note(fmt::format("{} could not be simulated; the column error says why", plural(failed, "point")));
+    if (!interrupted) return ExitDone;
+    session.warn(fmt::format("interrupted after {} of {} points; finished rows are written", done, rows.size()));
+    return ExitInterrupted;
+}
+
+} // namespace
+
+Command command_sweep()
+{
+    return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("-s,--schedule", options->schedules, "Schedules, by name, or files [all]")
+                    ->type_name("NAME|FILE.csv|FILE.block,…")
+                    ->delimiter(',')
+                    ->allow_extra_args(false);
+                app.add_option("-p,--ranks", options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]")->type_name("LIST");
+                app.add_option("-m,--microbatches", options->microbatches, "Microbatches, in the same form [8]")->type_name("LIST");
+                app.add_option("--chunks", options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]")->type_name("LIST");
+                auto* costs = app.add_option("--costs", options->costs, "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
+                                  ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
+                                  ->allow_extra_args(false);
+                app.add_option("--costs-from", options->costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
+                app.add_option("--comm", options->comm, "Latencies between ranks, in forward times [0]")->type_name("LIST");
+                app.add_option("--recompute", options->recompute, "Stages that recompute before the backward [none]")->type_name("all|none|0-2");
+                addPerturbOption(app, options->perturb);
+                addSeedOption(app, options->seed);
+                app.add_option("-o,--output", options->output, "Write the CSV to this file")->type_name("FILE");
+                app.footer("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
+                           "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
+                           "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

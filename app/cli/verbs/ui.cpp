@@ -1,0 +1,49 @@
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/files.h"
+#include "app/cli/session.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+};
+
+Result<int> run(const Options& options)
+{
+    std::string program = siblingProgram("stagewright-ui");
+    if (program.empty())
+        return fail(ErrorCode::Unavailable, "the window (stagewright-ui) is neither next to this program nor on PATH",
+                    "build it with Qt 6 installed: ./bootstrap.sh build");
+    std::vector<std::string> words{program};
+    words.insert(words.end(), options.files.begin(), options.files.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(program.c_str(), arguments.data());
+    return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", program, std::strerror(errno)));
+}
+
+} // namespace
+
+Command command_ui()
+{
+    return {"ui", "Open the window",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->files, "Run files to open");
+                return [options](Session&) { return run(*options); };
+            },
+            false};
+}
+
+} // namespace stagewright

@@ -1,0 +1,140 @@
+#include <iostream>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options/channel_options.h"
+#include "app/cli/options/files.h"
+#include "app/cli/options/options.h"
+#include "app/cli/session.h"
+#include "app/cli/text/figures.h"
+#include "app/cli/text/run_json.h"
+#include "app/cli/text/run_text.h"
+#include "app/cli/usage.h"
+#include "schedules/check/validate.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/diff.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::string dialect = "auto";
+    bool all = false;
+    bool pytorch = false;
+    ShapeOptions shape;
+    ChannelOptions channels;
+};
+
+// "-" is stdin; a name without dot or slash, and no such file, is the library's.
+Result<Schedule> given(const Options& options, Session& session)
+{
+    CsvOptions csv;
+    csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old
+                                                                                        : CsvDialect::Auto;
+    csv.pytorch = options.pytorch;
+    if (options.file != "-" && !namesFile(options.file) && !fileExists(options.file)) {
+        auto made = readSchedule(options.file, options.shape, session);
+        if (!made || !options.pytorch) return made;
+        auto text = writeScheduleCsv(*made, csv);
+        if (!text) return tl::unexpected(std::move(text.error()).with(options.file));
+        return readScheduleCsv(*text, csv, made->name);
+    }
+    Result<std::string> text;
+    if (options.file == "-")
+        text = std::string(std::istreambuf_iterator<char>(std::cin), {});
+    else
+        text = readFile(options.file);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    auto read = readScheduleCsv(*text, csv, options.file == "-" ? "stdin" : options.file.substr(options.file.rfind('/') + 1));
+    if (!read) return tl::unexpected(std::move(read.error()).with(options.file == "-" ? "stdin" : options.file));
+    return read;
+}
+
+// "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
+std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
+{
+    std::string text = fmt::format("the nearest library schedule is {}, {} of {} ops differ", nearest.name, nearest.diff.distance(),
+                                   withoutCommunication(schedule).opCount());
+    if (!nearest.diff.first.empty()) text += "; first difference: " + describeFirst(nearest.diff.first.front());
+    return text;
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto schedule = given(options, session);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+
+    auto chosen = chooseLowering(*schedule, options.channels, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    const Validation validation = validate(chosen->schedule, chosen->channels);
+    Deadlock deadlock;
+    if (!validation.cycle.empty()) {
+        auto explained = explainDeadlock(chosen->schedule, chosen->channels);
+        if (!explained) return tl::unexpected(std::move(explained.error()));
+        deadlock = std::move(*explained);
+    }
+    const std::string known = recognise(withoutCommunication(*schedule));
+    const auto nearest = known.empty() ? nearestSchedule(*schedule) : std::nullopt;
+    if (session.json) {
+        Json object = scheduleFaultsJson(*schedule, validation);
+        addDeadlockJson(object, deadlock);
+        addChannelsJson(object, *chosen);
+        object["recognised_as"] = known.empty() ? Json(nullptr) : Json(known);
+        object["nearest"] = nearest ? Json{{"name", nearest->name},
+                                           {"distance", nearest->diff.distance()},
+                                           {"first_difference", nearest->diff.first.empty() ? Json(nullptr) : Json(describeFirst(nearest->diff.first.front()))}}
+                                    : Json(nullptr);
+        session.answer(object);
+    }
+    const std::string shape = fmt::format("{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
+                                          schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
+                                          plural(static_cast<long long>(schedule->opCount()), "op"));
+    if (validation.valid()) {
+        session.out(fmt::format("{}: valid; {}{}\n", options.file, shape, known.empty() ? "" : "; this is " + known));
+        if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
+        return ExitDone;
+    }
+    session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
+    const std::size_t shown = options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        const Fault& fault = validation.faults[i];
+        session.out(fmt::format("  {}\n", fault.message));
+        if (fault.kind != FaultKind::Deadlock || !deadlock.hung()) session.out(fmt::format("    {}\n", fault.remedy)); // else it follows
+    }
+    const std::size_t others = validation.faults.size() + validation.more - shown;
+    if (shown < validation.faults.size())
+        session.out(fmt::format("  {} more: --all shows {}\n", others, validation.more > 0 ? fmt::format("{} of them", validation.faults.size() - shown) : "them"));
+    else if (others > 0)
+        session.out(fmt::format("  {} more\n", others));
+    if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
+    if (deadlock.hung()) session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
+    return ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_validate()
+{
+    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                app.add_option("FILE", options->file, "A schedule CSV, - for stdin, or a library schedule")->required();
+                addShapeOptions(app, options->shape);
+                app.add_flag("--all", options->all, "Show every fault, not only the first");
+                app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
+                    ->type_name("D")
+                    ->check(oneOf({"auto", "new", "old"}));
+                app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
+                addChannelOptions(app, options->channels);
+                app.footer("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
+                           "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
+                return [options](Session& session) { return run(*options, session); };
+            }};
+}
+
+} // namespace stagewright

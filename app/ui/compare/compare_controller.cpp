@@ -1,0 +1,468 @@
+#include "app/ui/compare/compare_controller.h"
+
+#include <algorithm>
+
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "app/ui/runs/run_lanes.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "widgets/background.h"
+#include "widgets/compare/baseline_strip.h"
+#include "widgets/panel/figure_measure.h"
+#include "widgets/style.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostRuns = 4;
+
+struct Answer {
+    std::vector<std::shared_ptr<const Comparison>> comparisons;
+    std::vector<std::shared_ptr<const TimelinePanel>> panels;
+};
+
+// The start of the op from the start of its step; a full backward also matches the input gradient, and vice versa.
+std::optional<Nanos> startOf(const RunView& view, Op op)
+{
+    const StepOps ops(*view.run->timeline, view.step);
+    SpanId span = ops.find(op);
+    if (span == noSpan && (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad)) {
+        op.kind = op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+        span = ops.find(op);
+    }
+    if (span == noSpan) return std::nullopt;
+    return view.run->timeline->spans()[span].start - view.panel->origin;
+}
+
+Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt)
+{
+    Answer answer;
+    for (const auto& view : views)
+        if (view->panel->isPart())
+            return fail(ErrorCode::Invalid, view->run->info.name + ": one of its steps has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not loaded", "use stagewright compare, which reads the whole run");
+    for (std::size_t i = 1; i < views.size(); ++i) {
+        auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step);
+        if (!comparison) return tl::unexpected(comparison.error());
+        answer.comparisons.push_back(std::make_shared<const Comparison>(std::move(*comparison)));
+    }
+    std::vector<Nanos> starts;
+    if (alignedAt)
+        for (const auto& view : views) {
+            const auto start = startOf(*view, *alignedAt);
+            if (!start)
+                return fail(ErrorCode::Usage, "op " + toText(*alignedAt) + " does not run in " + view->run->info.name, "align at an op that every run has");
+            starts.push_back(*start);
+        }
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        if (starts.empty()) {
+            answer.panels.push_back(views[i]->panel);
+            continue;
+        }
+        PanelOptions options;
+        options.step = views[i]->panel->step;
+        options.name = views[i]->panel->name;
+        options.lead = *std::max_element(starts.begin(), starts.end()) - starts[i];
+        answer.panels.push_back(makePanel(views[i]->panel->timeline, options));
+    }
+    return answer;
+}
+
+} // namespace
+
+CompareController::CompareController(MainWindow& window) : QObject(&window), m_window(window), m_strip(new BaselineStrip(&window))
+{
+    window.panelColumn()->insertWidget(0, m_strip);
+    m_strip->hide();
+    connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
+    connect(&window, &MainWindow::modeChanged, this, &CompareController::refresh);
+    const auto on = [&](ActionId id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    on(ActionId::Compare, [this] { toggle(); });
+    on(ActionId::SwapCompare, [this] { swap(); });
+    on(ActionId::NextCompared, [this] { setAgainst(m_against + 1 < static_cast<int>(m_views.size()) ? m_against + 1 : 1); });
+    on(ActionId::AlignAtOp, [this](bool atOp) {
+        const SpanRef selected = m_window.viewState()->selected();
+        if (!atOp)
+            alignAt(std::nullopt);
+        else if (selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size())
+            alignAt(m_views[static_cast<std::size_t>(selected.panel)]->run->timeline->spans()[selected.span].op);
+        else
+            m_window.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
+        refresh();
+    });
+    on(ActionId::SetBaseline, [this] {
+        const RunRef shown = m_window.shownRef();
+        setBaseline(shown == baseline() ? RunRef{} : shown);
+    });
+    ComparePanel* panel = window.comparePanel();
+    connect(panel, &ComparePanel::againstAsked, this, &CompareController::setAgainst);
+    connect(panel, &ComparePanel::stepAsked, this, &CompareController::setStep);
+    connect(panel, &ComparePanel::alignAsked, this, [this](bool atOp) {
+        QAction* action = m_window.actions()[ActionId::AlignAtOp];
+        if (action->isChecked() != atOp || atOp) {
+            action->setChecked(!atOp);
+            action->trigger();
+        }
+        if (!m_comparing && m_window.mode() == MainWindow::Mode::Compare) present(false); // nothing to align at: restores the box
+    });
+    connect(panel, &ComparePanel::opChosen, this, [this](SpanId a, SpanId b) {
+        if (m_window.mode() != MainWindow::Mode::Compare) return;
+        const SpanRef ref = b != noSpan ? SpanRef{m_against, b} : SpanRef{0, a};
+        m_window.viewState()->select(ref);
+        m_window.timelineView()->ensureVisible(ref);
+    });
+    refresh();
+}
+
+void CompareController::show(const std::vector<RunRef>& refs, int step)
+{
+    if (refs.size() < 2) return;
+    Question question;
+    question.refs.assign(refs.begin(), refs.begin() + static_cast<std::ptrdiff_t>(std::min(refs.size(), mostRuns)));
+    question.step = step;
+    ask(question, static_cast<int>(question.refs.size()) - 1);
+}
+
+void CompareController::showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured)
+{
+    Question question;
+    question.refs = {original, predicted, measured};
+    question.predicted = true;
+    ask(question, 2);
+}
+
+QString CompareController::predictionText() const
+{
+    if (!m_question.predicted || m_comparisons.size() != 2) return {};
+    const Nanos predicted = m_comparisons[0]->reportB.bubbles.makespan(), measured = m_comparisons[1]->reportB.bubbles.makespan();
+    if (measured <= 0) return {};
+    const Units units{m_views[2]->run->timeline->timeUnit(), m_views[2]->run->timeline->memoryUnit()};
+    const double off = 100 * static_cast<double>(predicted - measured) / static_cast<double>(measured);
+    return tr("Predicted %1 (B), measured %2 (C): the prediction is off by %3 %.").arg(durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
+}
+
+std::vector<RunRef> CompareController::chosen() const
+{
+    if (m_window.m_pending && m_askedGeneration == m_window.m_generation) return m_asked.refs;
+    if (m_window.mode() == MainWindow::Mode::Compare) return m_question.refs;
+    return m_window.shownRef().valid() ? std::vector<RunRef>{m_window.shownRef()} : std::vector<RunRef>{};
+}
+
+void CompareController::add(const RunRef& ref)
+{
+    std::vector<RunRef> refs = chosen();
+    const auto there = std::find(refs.begin(), refs.end(), ref);
+    if (there == refs.end() && refs.size() == mostRuns) {
+        m_window.banner()->showNote(tr("At most four runs can be compared. Ctrl+click one of them to remove it."));
+        return;
+    }
+    if (there == refs.end())
+        refs.push_back(ref);
+    else
+        refs.erase(there);
+    if (refs.size() == 1) {
+        m_window.showRun(refs.front());
+    } else if (refs.size() > 1) {
+        Question question = m_window.mode() == MainWindow::Mode::Compare ? m_question : Question{};
+        question.refs = refs;
+        question.predicted = false;
+        ask(question, static_cast<int>(refs.size()) - 1);
+    }
+}
+
+void CompareController::swap()
+{
+    if (m_window.mode() != MainWindow::Mode::Compare || m_views.size() < 2) return;
+    Question question = m_question;
+    std::swap(question.refs[0], question.refs[static_cast<std::size_t>(m_against)]);
+    question.predicted = false;
+    ask(question, m_against);
+}
+
+void CompareController::setAgainst(int index)
+{
+    if (m_window.mode() != MainWindow::Mode::Compare || index < 1 || index >= static_cast<int>(m_views.size()) || index == m_against) return;
+    m_against = index;
+    present(false);
+}
+
+void CompareController::setStep(int step)
+{
+    if (m_window.mode() != MainWindow::Mode::Compare) return;
+    Question question = m_question;
+    question.step = step;
+    ask(question, m_against);
+}
+
+void CompareController::alignAt(std::optional<Op> op)
+{
+    if (m_window.mode() != MainWindow::Mode::Compare) return;
+    Question question = m_question;
+    question.alignedAt = op;
+    ask(question, m_against);
+}
+
+void CompareController::ask(const Question& question, int against)
+{
+    m_window.m_followLive = false;
+    const quint64 generation = ++m_window.m_generation;
+    m_asked = question;
+    m_askedGeneration = generation;
+    m_window.m_pending = true;
+    auto views = std::make_shared<std::vector<std::shared_ptr<const RunView>>>(question.refs.size());
+    for (std::size_t i = 0; i < question.refs.size(); ++i)
+        m_window.library()->request(question.refs[i], question.step, [this, generation, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
+            if (generation != m_window.m_generation) return;
+            const bool closed = view && !m_window.runs()->files().contains((*view)->ref.file); // while it was read
+            if (!view || closed) {
+                m_window.m_pending = false;
+                ++m_window.m_generation;
+                if (!closed) m_window.banner()->showError(QString(), view.error());
+                if (m_window.mode() == MainWindow::Mode::Compare) present(false);
+                m_window.refreshActions();
+                return;
+            }
+            (*views)[i] = *view;
+            if (std::all_of(views->begin(), views->end(), [](const auto& one) { return one != nullptr; })) compareViews(question, generation, against, *views);
+        });
+}
+
+void CompareController::compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views)
+{
+    inBackground(
+        this, [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
+        [this, question, generation, against, views](Result<Answer> answer) {
+            if (generation != m_window.m_generation) return;
+            m_window.m_pending = false;
+            if (!answer) {
+                m_window.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
+                if (m_window.mode() == MainWindow::Mode::Compare) present(false);
+                m_window.refreshActions();
+                return;
+            }
+            m_question = question;
+            m_views = views;
+            m_comparisons = std::move(answer->comparisons);
+            m_panels = std::move(answer->panels);
+            m_against = std::clamp(against, 1, static_cast<int>(m_views.size()) - 1);
+            present(true);
+        });
+}
+
+void CompareController::present(bool fit)
+{
+    const auto other = static_cast<std::size_t>(m_against);
+    const auto& comparison = m_comparisons[other - 1];
+    if (fit) {
+        m_window.m_editor->stop();
+        m_window.m_editSource.reset();
+        m_window.m_state->clearSelection();
+        m_window.m_state->setStep(-1);
+    }
+    m_window.m_shown = m_views.front();
+    m_window.m_other = m_views[other];
+    m_window.m_comparison = comparison;
+    if (fit) m_window.m_timeline->setPanels(m_panels);
+    std::vector<bool> shows;
+    for (const auto& one : m_comparisons) shows.push_back(one->shows());
+    m_window.m_timeline->setDifferenceShows(std::move(shows));
+    m_window.m_memory->setPanels({m_panels.front(), m_panels[other]}, QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
+    m_window.m_legend->setPanels(m_panels);
+    m_window.applyBudget();
+    m_window.tellDamage({m_views.front().get(), m_views[other].get()});
+    QStringList names;
+    int steps = m_views.front()->run->timeline->steps();
+    for (const auto& view : m_views) {
+        names << runTitle(view->run->info);
+        steps = std::min(steps, view->run->timeline->steps());
+    }
+    m_window.m_comparePanel->setChoices(names, m_against, m_question.alignedAt.has_value(), steps, m_question.step);
+    m_window.m_comparePanel->setAll(m_comparisons, predictionText());
+    m_window.m_comparePanel->setComparison(m_views.front()->run, m_views[other]->run, comparison);
+    m_window.setMode(MainWindow::Mode::Compare);
+    std::vector<RunRef> refs;
+    for (const auto& view : m_views) refs.push_back(view->ref);
+    m_window.runs()->setMarks(std::move(refs));
+    m_window.m_runsPanel->setCurrent(m_views[other]->ref);
+    if (fit) {
+        m_window.splitViews();
+        m_window.m_state->fitAll();
+        m_window.m_state->clearHistory();
+    }
+    m_window.ready();
+}
+
+QString CompareController::title() const
+{
+    QStringList names;
+    for (const auto& view : m_views) names << runTitle(view->run->info);
+    if (names.size() < 2) return names.join(QString());
+    const QString last = names.takeLast();
+    return tr("%1 and %2").arg(names.join(QStringLiteral(", ")), last);
+}
+
+QString CompareController::statusText() const
+{
+    const QString where = m_question.alignedAt ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt))) : tr("aligned at the start of their steps");
+    return tr("%1 runs %2").arg(m_views.size()).arg(where);
+}
+
+void CompareController::toggle()
+{
+    if (m_window.mode() == MainWindow::Mode::Compare) { // the button again: back to a single run
+        if (m_window.m_other) m_window.showRun(m_window.m_other->ref);
+        return;
+    }
+    m_window.refreshActions(); // the button stays unchecked until there is something to compare
+    choose();
+}
+
+void CompareController::choose()
+{
+    const auto refs = m_window.runs()->refs();
+    if (refs.size() < 2) return;
+    auto* dialog = new QDialog(&m_window);
+    dialog->setObjectName(QStringLiteral("chooseCompare"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Compare runs"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    std::vector<QComboBox*> boxes;
+    const int count = static_cast<int>(std::min(mostRuns, refs.size()));
+    for (int i = 0; i < count; ++i) {
+        auto* box = new QComboBox(dialog);
+        if (i > 1) box->addItem(tr("none"));
+        for (const RunRef& ref : refs) {
+            const RunInfo* info = m_window.runs()->info(ref);
+            if (info == nullptr) continue;
+            const QString file = m_window.runs()->indexOfFile(ref.file).data().toString();
+            box->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id), QVariant::fromValue(static_cast<int>(&ref - refs.data())));
+        }
+        const QString letter(QChar(static_cast<char16_t>(u'A' + i)));
+        auto* label = makeLabel(i == 0 ? tr("A, the baseline") : letter, "secondary", dialog);
+        label->setBuddy(box);
+        box->setAccessibleName(i == 0 ? tr("Run A, the baseline") : tr("Run %1").arg(letter));
+        layout->addWidget(label, i, 0);
+        layout->addWidget(box, i, 1);
+        boxes.push_back(box);
+    }
+    const RunRef shown = m_window.shownRef();
+    const auto place = std::find(refs.begin(), refs.end(), shown);
+    const int at = place == refs.end() ? 0 : static_cast<int>(place - refs.begin());
+    boxes[0]->setCurrentIndex(at);
+    boxes[1]->setCurrentIndex(at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Compare"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons, count, 0, 1, 2);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, boxes] {
+        std::vector<RunRef> chosen;
+        for (const QComboBox* box : boxes)
+            if (const QVariant index = box->currentData(); index.isValid()) chosen.push_back(refs[static_cast<std::size_t>(index.toInt())]);
+        dialog->accept();
+        for (std::size_t i = 0; i < chosen.size(); ++i)
+            if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) != chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
+                m_window.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
+                return;
+            }
+        show(chosen);
+    });
+    dialog->open();
+}
+
+void CompareController::refresh()
+{
+    const bool comparing = m_window.mode() == MainWindow::Mode::Compare;
+    Actions& actions = m_window.actions();
+    actions[ActionId::AlignAtOp]->setEnabled(comparing);
+    actions[ActionId::AlignAtOp]->setChecked(comparing && m_question.alignedAt.has_value());
+    actions[ActionId::NextCompared]->setEnabled(comparing && m_views.size() > 2);
+    actions[ActionId::SetBaseline]->setEnabled(m_window.shownRef().valid() && m_window.mode() != MainWindow::Mode::Edit);
+    actions[ActionId::SetBaseline]->setChecked(m_baseline && m_window.shownRef() == m_baseline->ref);
+    if (m_window.mode() == MainWindow::Mode::Empty && !comparing) {
+        m_views.clear();
+        m_panels.clear();
+        m_comparisons.clear();
+    }
+    measureBaseline();
+}
+
+void CompareController::setBaseline(const RunRef& ref)
+{
+    const quint64 generation = ++m_baselineGeneration;
+    ++m_measureGeneration; // pending work is for another baseline
+    m_comparing = false;
+    m_measured = {};
+    if (!ref.valid()) {
+        m_baseline.reset();
+        m_measure.reset();
+        m_againstBaseline.reset();
+        refresh();
+        return;
+    }
+    m_window.library()->request(ref, -1, [this, generation](Result<std::shared_ptr<const RunView>> view) {
+        if (generation != m_baselineGeneration) return;
+        if (!view) {
+            m_window.banner()->showError(tr("the baseline can't be read"), view.error());
+            return;
+        }
+        m_baseline = *view;
+        m_measure.reset();
+        refresh();
+    });
+}
+
+void CompareController::measureBaseline()
+{
+    const bool wanted = m_baseline && (m_window.mode() == MainWindow::Mode::Run || m_window.mode() == MainWindow::Mode::Compare) && m_window.m_shown;
+    m_strip->setVisible(wanted);
+    if (!wanted) {
+        m_window.sidePanel()->setMeasure(nullptr);
+        return;
+    }
+    const QString name = runTitle(m_baseline->run->info);
+    // in a comparison: the compared run, so that its figures have a second measure
+    const std::shared_ptr<const RunView> shown = m_window.mode() == MainWindow::Mode::Compare && m_window.m_other ? m_window.m_other : m_window.m_shown;
+    const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
+    if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
+        ++m_measureGeneration; // drops pending answers
+        m_comparing = false;
+        m_measured = {};
+        m_againstBaseline.reset();
+        m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
+        m_window.sidePanel()->setMeasure(nullptr);
+        return;
+    }
+    if (!m_measure) m_measure = std::make_shared<const FigureMeasure>(*m_baseline->run, m_baseline->figures, name);
+    if (m_measured == shown->ref && m_measuredStep == shown->step) return;
+    m_measured = shown->ref;
+    m_measuredStep = shown->step;
+    const quint64 generation = ++m_measureGeneration;
+    m_comparing = true;
+    m_window.sidePanel()->setMeasure(m_measure);
+    inBackground(
+        this,
+        [baseline = m_baseline, shown]() -> Result<std::shared_ptr<const Comparison>> {
+            auto comparison = compareRuns(*baseline->run, *shown->run, baseline->step, shown->step);
+            if (!comparison) return tl::unexpected(comparison.error());
+            return std::make_shared<const Comparison>(std::move(*comparison));
+        },
+        [this, generation, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
+            if (generation != m_measureGeneration) return;
+            m_comparing = false;
+            m_againstBaseline = comparison ? *comparison : nullptr;
+            m_window.sidePanel()->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
+            m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));
+        });
+}
+
+} // namespace stagewright

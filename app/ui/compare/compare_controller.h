@@ -1,0 +1,83 @@
+// CompareController: compares two to four runs on one axis. Selects and aligns them (at the start of a step, or at an op), compares each
+// with the first, and shows one pair in the panel. It also keeps the baseline: a run that every run shown is compared with, until it is
+// cleared.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QObject>
+
+#include "app/ui/runs/run_library.h"
+#include "traces/compare/compare.h"
+
+namespace stagewright {
+
+class BaselineStrip;
+class FigureMeasure;
+class MainWindow;
+
+class CompareController : public QObject {
+    Q_OBJECT
+public:
+    explicit CompareController(MainWindow& window);
+
+    // Two to four runs; the first is A. step −1: each run's representative step.
+    void show(const std::vector<RunRef>& refs, int step = -1);
+    void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured); // and shows the prediction error
+    void add(const RunRef& ref);                                                                 // to the runs shown; removes it if it is already there
+    void swap();                                                                                 // A and the one it is compared with
+    void setAgainst(int index);                                                                  // which of the other runs the panel shows, from 1
+    int against() const { return m_against; }
+    void setStep(int step);
+    void alignAt(std::optional<Op> op); // nullopt: at the start of the step
+    std::optional<Op> alignedAt() const { return m_question.alignedAt; }
+    void toggle(); // the button: selects runs, or returns to a single run
+    const std::vector<std::shared_ptr<const RunView>>& shown() const { return m_views; }
+    const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; } // of A and each other
+    QString statusText() const;
+    QString title() const; // the runs by name
+
+    void setBaseline(const RunRef& ref); // invalid: no baseline
+    RunRef baseline() const { return m_baseline ? m_baseline->ref : RunRef{}; }
+    std::shared_ptr<const Comparison> againstBaseline() const { return m_againstBaseline; } // of the run shown
+    BaselineStrip* strip() { return m_strip; }
+    bool settled() const { return !m_comparing; }
+
+private:
+    struct Question {
+        std::vector<RunRef> refs;
+        int step = -1;
+        std::optional<Op> alignedAt;
+        bool predicted = false; // the second is the prediction for the third
+    };
+    void ask(const Question& question, int against);
+    QString predictionText() const;
+    std::vector<RunRef> chosen() const; // the runs compared or about to be; else the run shown
+    void compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views);
+    void present(bool fit);
+    void refresh();         // actions, and the strip's visibility
+    void measureBaseline(); // the run shown against the baseline
+    void choose();          // the dialog
+
+    MainWindow& m_window;
+    BaselineStrip* m_strip;
+    Question m_question;
+    Question m_asked; // latest request; pending while the window's generation is m_askedGeneration
+    quint64 m_askedGeneration = 0;
+    std::vector<std::shared_ptr<const RunView>> m_views;
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // aligned
+    std::vector<std::shared_ptr<const Comparison>> m_comparisons;
+    int m_against = 1;
+    std::shared_ptr<const RunView> m_baseline;
+    std::shared_ptr<const FigureMeasure> m_measure; // the same, for the changes that the side panel shows
+    std::shared_ptr<const Comparison> m_againstBaseline;
+    RunRef m_measured; // the run of it
+    int m_measuredStep = -1;
+    quint64 m_baselineGeneration = 0; // of reading the baseline
+    quint64 m_measureGeneration = 0;  // of comparing with it
+    bool m_comparing = false;
+};
+
+} // namespace stagewright

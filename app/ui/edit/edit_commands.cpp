@@ -1,0 +1,421 @@
+// Edit mode: commands on the selected ops, each one undoable step with a name.
+#include <algorithm>
+
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QInputDialog>
+#include <QLabel>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStatusBar>
+
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/edit/move_hint.h"
+#include "widgets/edit/op_tray.h"
+#include "widgets/edit/schedule_text.h"
+#include "widgets/numbers.h"
+#include "widgets/style.h"
+
+namespace stagewright {
+
+void EditController::connectCommands()
+{
+    using I = ActionId;
+    Actions& actions = m_window.actions();
+    auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
+    auto whole = [this](const QString& text, auto change) { return [this, text, change] { apply(text.arg(names(m_chosen)), change(m_editor->schedule(), m_chosen)); }; };
+    on(I::CutOps, [this] { copy(true); });
+    on(I::CopyOps, [this] { copy(false); });
+    on(I::PasteOps, [this] { paste(); });
+    on(I::RemoveOps, [this] { remove(); });
+    on(I::InsertDelay, [this] { insertDelay(); });
+    on(I::SplitBackward, [this] { // counts the backwards among the selected ops: "Split 32 backwards"
+        std::vector<OpPosition> backwards;
+        for (const OpPosition at : m_chosen)
+            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && op->kind == OpKind::Backward) backwards.push_back(at);
+        const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"), tr("%L1 backwards")) : names(backwards.empty() ? m_chosen : backwards);
+        apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
+    });
+    on(I::MergeBackward, whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
+    on(I::InsertRecompute, whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return insertRecompute(s, p); }));
+    on(I::SwapOps, [this] {
+        if (m_chosen.size() == 2) apply(tr("Swap %1").arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
+    });
+    on(I::FillGap, [this] { fill(); });
+    on(I::SnapOps, [this] { snap(false); });
+    on(I::SnapAll, [this] { snap(true); });
+    on(I::RankAbove, [this] { toRank(-1); });
+    on(I::RankBelow, [this] { toRank(1); });
+    on(I::ExtendLeft, [this] { extend(-1); });
+    on(I::ExtendRight, [this] { extend(1); });
+    on(I::ChooseAll, [this] {
+        m_window.viewState()->clearSelection();
+        choose(allPositions(m_editor->schedule()));
+    });
+    on(I::ChooseMicrobatch, [this] {
+        if (m_chosen.empty()) return;
+        const Op* op = opAt(m_editor->schedule(), m_chosen.front());
+        if (op == nullptr || op->microbatch < 0) return;
+        std::vector<OpPosition> all{m_chosen.front()};
+        for (const OpPosition at : allPositions(m_editor->schedule()))
+            if (opAt(m_editor->schedule(), at)->microbatch == op->microbatch && !(at == all.front())) all.push_back(at);
+        choose(std::move(all));
+    });
+    on(I::ChooseRank, [this] {
+        if (m_chosen.empty()) return;
+        std::vector<OpPosition> all{m_chosen.front()};
+        for (const OpPosition at : allPositions(m_editor->schedule(), all.front().rank))
+            if (!(at == all.front())) all.push_back(at);
+        choose(std::move(all));
+    });
+    on(I::Microbatches, [this] { askMicrobatches(); });
+    on(I::NewEmpty, [this] { askEmpty(); });
+    on(I::RevertOrder, [this] { m_editor->revert(); });
+    // Keys of single ops belong to the canvas; the text and the tables have their own copy and paste.
+    for (const I id : {I::CutOps, I::CopyOps, I::PasteOps, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::SnapAll, I::RankAbove, I::RankBelow,
+                       I::ExtendLeft, I::ExtendRight, I::ChooseAll, I::ChooseMicrobatch, I::ChooseRank}) {
+        m_window.timelineView()->addAction(actions[id]);
+        actions[id]->setShortcutContext(Qt::WidgetShortcut);
+    }
+    for (const I id : {I::InsertDelay, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::CopyOps, I::PasteOps})
+        actions[id]->setIconText(Actions::buttonText(id));
+    m_panel->setOpActions({actions[I::InsertDelay], actions[I::RemoveOps], actions[I::SplitBackward], actions[I::MergeBackward], actions[I::InsertRecompute], actions[I::SwapOps], actions[I::FillGap], actions[I::SnapOps],
+                           actions[I::CopyOps], actions[I::PasteOps]});
+}
+
+void EditController::refreshActions()
+{
+    using I = ActionId;
+    const Actions& actions = m_window.actions();
+    const bool editing = m_editor->active() && m_source;
+    const Schedule& order = m_editor->schedule();
+    bool any = false, whole = false, parts = false, compute = false;
+    for (const OpPosition at : m_chosen) {
+        const Op* op = editing ? opAt(order, at) : nullptr;
+        if (op == nullptr) continue;
+        any = true;
+        whole = whole || op->kind == OpKind::Backward;
+        parts = parts || op->kind == OpKind::InputGrad || op->kind == OpKind::WeightGrad;
+        compute = compute || op->kind == OpKind::Forward || op->kind == OpKind::Backward || op->kind == OpKind::InputGrad;
+        if (whole && parts && compute) break;
+    }
+    auto enable = [&](std::initializer_list<I> ids, bool on) {
+        for (const I id : ids)
+            actions[id]->setEnabled(on);
+    };
+    enable({I::CutOps, I::CopyOps, I::RemoveOps, I::InsertDelay, I::SnapOps, I::ExtendLeft, I::ExtendRight, I::ChooseMicrobatch, I::ChooseRank}, any);
+    enable({I::RankAbove, I::RankBelow}, any && m_chosen.size() == 1);
+    enable({I::PasteOps}, editing && !m_pattern.empty());
+    enable({I::SplitBackward}, whole);
+    enable({I::MergeBackward}, parts);
+    enable({I::InsertRecompute}, compute);
+    enable({I::SwapOps}, any && m_chosen.size() == 2 && m_chosen[0].rank == m_chosen[1].rank);
+    enable({I::FillGap}, editing && (m_gap.valid() || m_chosen.size() == 1));
+    enable({I::SnapAll, I::ChooseAll, I::Microbatches, I::ScheduleText, I::GhostOriginal}, editing);
+    enable({I::RevertOrder}, editing && m_editor->changed());
+    enable({I::GoThere}, editing && !m_hint->isHidden() && m_goThere >= 0);
+    enable({I::CarryThere}, editing && !m_hint->isHidden());
+    actions[I::GhostLibrary]->setEnabled(editing && m_againstPicture != nullptr);
+}
+
+QString EditController::names(const std::vector<OpPosition>& positions) const
+{
+    const Op* first = positions.empty() ? nullptr : opAt(m_editor->schedule(), positions.front());
+    if (first == nullptr) return {};
+    const QString name = QString::fromStdString(toText(*first));
+    return positions.size() == 1 ? name : positions.size() == 2 ? tr("%1 and %2").arg(name, QString::fromStdString(toText(*opAt(m_editor->schedule(), positions[1]))))
+                                                                : tr("%1 and %2 more").arg(name).arg(positions.size() - 1);
+}
+
+bool EditController::apply(const QString& text, Result<Edited> change)
+{
+    if (!m_editor->active()) return false;
+    m_window.viewState()->setAreas({}); // an area selection becomes a selection of ops
+    return m_editor->apply(text, std::move(change));
+}
+
+void EditController::refused(const Error& error)
+{
+    QString text = QString::fromStdString(error.message);
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
+    m_window.statusBar()->showMessage(text, 10000);
+    const SpanId span = m_chosen.empty() ? noSpan : m_editor->spanAt(m_chosen.front());
+    const auto rect = span == noSpan ? std::nullopt : m_window.timelineView()->rectOf({0, span});
+    m_goThere = -1;
+    m_refusedFrom = {};
+    QString reason = QString::fromStdString(error.message), remedy = QString::fromStdString(error.remedy);
+    for (QString* one : {&reason, &remedy})
+        if (!one->isEmpty()) (*one)[0] = (*one)[0].toUpper();
+    m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, remedy, false, false, false);
+}
+
+void EditController::copy(bool cut)
+{
+    auto pattern = copyPattern(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen);
+    if (!pattern) return refused(pattern.error());
+    m_pattern = std::move(*pattern);
+    m_copies = cut ? -1 : 0; // the first paste puts cut ops back
+    const QString what = names(m_chosen);
+    if (cut)
+        apply(tr("Cut %1").arg(what), removeOps(m_editor->schedule(), m_chosen));
+    else
+        m_window.statusBar()->showMessage(tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what), 8000);
+    refreshActions();
+}
+
+void EditController::paste()
+{
+    if (!m_editor->active() || m_pattern.empty()) return;
+    const int next = m_copies + 1;
+    auto stamped = stampPattern(m_editor->schedule(), m_editor->times(), m_pattern, next);
+    if (!stamped) return refused(stamped.error());
+    const int microbatch = m_pattern.items.front().op.microbatch + next * m_pattern.microbatches;
+    const int shoved = stamped->shoved;
+    const bool changed = apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
+    m_copies = next;
+    if (!changed)
+        m_window.statusBar()->showMessage(tr("Microbatch %1 is already there").arg(microbatch), 6000);
+    else if (shoved > 0)
+        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"), tr("%L1 ops of its ranks moved later"))), 6000);
+}
+
+void EditController::remove()
+{
+    const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr && opAt(m_editor->schedule(), m_chosen.front())->kind == OpKind::Filler;
+    apply(delay ? tr("Remove delay on rank %1").arg(m_chosen.front().rank) : tr("Remove %1").arg(names(m_chosen)), removeOps(m_editor->schedule(), m_chosen));
+}
+
+void EditController::insertDelay()
+{
+    if (m_chosen.empty()) return;
+    const OpPosition at = *std::min_element(m_chosen.begin(), m_chosen.end());
+    const SpanId span = m_editor->spanAt(at);
+    const Nanos length = span == noSpan ? rankShare : m_editor->timeline()->spans()[span].duration();
+    m_editor->insertDelay(at.rank, at.position, std::clamp<Nanos>(length, 1, 0xffffffffLL));
+}
+
+void EditController::fill()
+{
+    RowGap gap = m_gap;
+    if (!gap.valid() && m_chosen.size() == 1) gap = gapBefore(m_editor->times(), m_chosen.front().rank, m_chosen.front().position);
+    apply(tr("Fill a gap of rank %1").arg(gap.rank), fillGap(m_editor->schedule(), m_editor->costs(), m_editor->times(), gap));
+}
+
+void EditController::snap(bool all)
+{
+    if (!m_editor->active()) return;
+    if (all) {
+        Edited next{earliestOrder(m_editor->schedule(), m_editor->costs()), {}};
+        if (!apply(tr("Snap all to the earliest place"), std::move(next))) m_window.statusBar()->showMessage(tr("Every op is already where it can start earliest"), 6000);
+        return;
+    }
+    if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)), snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
+        m_window.statusBar()->showMessage(tr("It is already where it can start earliest"), 6000);
+}
+
+void EditController::toRank(int by)
+{
+    if (m_chosen.size() != 1 || !m_source) return;
+    const OpPosition from = m_chosen.front();
+    const Op* op = opAt(m_editor->schedule(), from);
+    if (op == nullptr) return;
+    // The next rank in that direction that may hold it; if none may, the next one, which then gives the reason.
+    int target = from.rank + by;
+    for (int rank = from.rank + by; rank >= 0 && rank < m_editor->schedule().ranks; rank += by)
+        if (op->kind == OpKind::Filler || (op->stage < m_editor->schedule().placement.stages() &&
+                                           std::any_of(m_editor->schedule().placement.copiesOf(op->stage).begin(), m_editor->schedule().placement.copiesOf(op->stage).end(), [&](const auto& copy) { return copy.rank == rank; }))) {
+            target = rank;
+            break;
+        }
+    if (target < 0 || target >= m_editor->schedule().ranks) return;
+    const SimResult& times = m_editor->times();
+    const auto first = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target, 0)), last = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target + 1, 0));
+    const auto at = std::lower_bound(first, last, times.start[times.indexOf(from.rank, static_cast<std::size_t>(from.position))]);
+    apply(tr("Move %1 to rank %2").arg(QString::fromStdString(toText(*op))).arg(target), moveToRank(m_editor->schedule(), from, target, static_cast<int>(at - first)));
+}
+
+void EditController::extend(int by)
+{
+    if (m_chosen.empty()) return;
+    int edge = m_chosen.front().position;
+    const int rank = m_chosen.front().rank;
+    for (const OpPosition at : m_chosen)
+        if (at.rank == rank) edge = by < 0 ? std::min(edge, at.position) : std::max(edge, at.position);
+    const OpPosition next{rank, edge + by};
+    if (opAt(m_editor->schedule(), next) == nullptr) return;
+    std::vector<OpPosition> chosen = m_chosen;
+    chosen.push_back(next);
+    choose(std::move(chosen));
+}
+
+namespace {
+
+// Before the first op of its rank that starts after its inputs arrive; a weight gradient or a backward before forwards.
+int earliestPlace(const Schedule& order, const CostModel& costs, const SimResult& times, const Op& op, int rank)
+{
+    Schedule trial = order;
+    auto& row = trial.order[static_cast<std::size_t>(rank)];
+    row.push_back(op);
+    SimResult with = times; // as if it were last
+    const std::size_t at = times.indexOf(rank + 1, 0);
+    with.start.insert(with.start.begin() + static_cast<std::ptrdiff_t>(at), 0);
+    with.end.insert(with.end.begin() + static_cast<std::ptrdiff_t>(at), 0);
+    for (std::size_t r = static_cast<std::size_t>(rank) + 1; r < with.offsets.size(); ++r)
+        ++with.offsets[r];
+    const std::vector<Nanos> arrivals = arrivalsOf(trial, costs, with);
+    int place = 0;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+        if (times.start[times.indexOf(rank, i)] < arrivals[at] || (op.kind == OpKind::Forward && times.start[times.indexOf(rank, i)] <= arrivals[at])) place = static_cast<int>(i) + 1;
+    // Never before its inputs on the same rank.
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+        if (row[i].stage == op.stage && row[i].microbatch == op.microbatch && row[i].kind < op.kind) place = std::max(place, static_cast<int>(i) + 1);
+    return place;
+}
+
+} // namespace
+
+void EditController::place(const std::vector<Op>& ops)
+{
+    if (!m_editor->active() || ops.empty()) return;
+    Edited change{m_editor->schedule(), {}};
+    SimResult times = m_editor->times();
+    for (const Op& op : ops) {
+        const int rank = change.schedule.placement.rankOf(op.stage, op.microbatch);
+        const int at = earliestPlace(change.schedule, m_editor->costs(), times, op, rank);
+        auto next = insertOps(change.schedule, rank, at, {op});
+        if (!next) return refused(next.error());
+        change.schedule = std::move(next->schedule);
+        for (OpPosition& other : change.positions)
+            if (other.rank == rank && other.position >= at) ++other.position;
+        change.positions.push_back({rank, at});
+        if (ops.size() > 1) times = simulateRelaxed(change.schedule, m_editor->costs());
+    }
+    const QString name = QString::fromStdString(toText(ops.front()));
+    apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1), std::move(change));
+}
+
+// All remaining ops: each rank takes what it can start first; placed ops keep their order.
+void EditController::placeAll()
+{
+    if (!m_editor->active() || m_editor->complete()) return;
+    Schedule next = m_editor->schedule();
+    std::vector<Op> left = m_editor->unplaced();
+    std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) { return std::pair(a.kind != OpKind::Forward, a.microbatch) < std::pair(b.kind != OpKind::Forward, b.microbatch); });
+    for (const Op& op : left)
+        next.order[static_cast<std::size_t>(next.placement.rankOf(op.stage, op.microbatch))].push_back(op);
+    std::vector<std::size_t> placed;
+    for (const auto& row : m_editor->schedule().order)
+        placed.push_back(row.size());
+    next = earliestOrder(next, m_editor->costs(), placed);
+    apply(countText(static_cast<qint64>(left.size()), tr("Place 1 op"), tr("Place %L1 ops")), Edited{std::move(next), {}});
+}
+
+bool EditController::changeMicrobatches(int count)
+{
+    if (!m_editor->active()) return false;
+    auto next = Result<Schedule>(m_editor->schedule());
+    if (m_editor->original().opCount() == 0 && count > next->microbatches)
+        next->microbatches = count; // started from an empty canvas: new ops go to the tray
+    else
+        next = withMicrobatches(m_editor->schedule(), m_editor->costs(), count);
+    if (!next) {
+        refused(next.error());
+        return false;
+    }
+    return apply(countText(count, tr("Change to 1 microbatch"), tr("Change to %L1 microbatches")), Edited{std::move(*next), {}});
+}
+
+void EditController::askMicrobatches()
+{
+    if (!m_editor->active()) return;
+    bool ok = false;
+    const int count = QInputDialog::getInt(&m_window, tr("Microbatches"), tr("Number of microbatches per step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
+    if (ok) changeMicrobatches(count);
+}
+
+void EditController::askEmpty()
+{
+    auto* dialog = new QDialog(&m_window);
+    dialog->setObjectName(QStringLiteral("newEmpty"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("New empty canvas"));
+    auto* layout = new QVBoxLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(12);
+    layout->addWidget(makeLabel(tr("Every op starts in a tray under the canvas, to be placed by hand."), "secondary", dialog));
+    auto* form = new QFormLayout;
+    QSpinBox* boxes[3] = {};
+    const QString words[3] = {tr("Ranks"), tr("Stages"), tr("Microbatches")};
+    const int values[3] = {2, 2, 2}, most[3] = {1024, 4096, 4096};
+    for (int i = 0; i < 3; ++i) {
+        boxes[i] = new QSpinBox(dialog);
+        boxes[i]->setRange(1, most[i]);
+        boxes[i]->setValue(values[i]);
+        boxes[i]->setAccessibleName(words[i]);
+        form->addRow(words[i], boxes[i]);
+    }
+    boxes[1]->setToolTip(tr("Stage s is on rank s mod ranks."));
+    connect(boxes[0], &QSpinBox::valueChanged, boxes[1], [stages = boxes[1]](int ranks) { stages->setValue(std::max(ranks, stages->value() / std::max(1, ranks) * ranks)); });
+    layout->addLayout(form);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Start"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, r = boxes[0], s = boxes[1], m = boxes[2]] {
+        const int ranks = r->value(), stages = s->value(), microbatches = m->value();
+        dialog->accept();
+        newEmpty(ranks, stages, microbatches);
+    });
+    dialog->open();
+}
+
+// The source of an empty canvas is a GPipe run of the same shape, for comparison.
+void EditController::newEmpty(int ranks, int stages, int microbatches)
+{
+    Schedule base = emptySchedule(ranks, stages, microbatches);
+    const Schedule nothing = base;
+    for (int r = 0; r < ranks; ++r) { // backwards of a rank from the last stage down
+        auto& row = base.order[static_cast<std::size_t>(r)];
+        for (int j = 0; j < microbatches; ++j)
+            for (int s = r; s < stages; s += ranks)
+                row.push_back(makeOp(OpKind::Forward, s, j));
+        for (int j = 0; j < microbatches; ++j)
+            for (int s = stages - 1; s >= 0; --s)
+                if (s % ranks == r) row.push_back(makeOp(OpKind::Backward, s, j));
+    }
+    base = earliestOrder(base, CostModel::uniform(base));
+    base.name = "empty";
+    auto run = simulatedRun(base, CostModel::uniform(base));
+    if (!run) {
+        m_window.banner()->showError(QString(), run.error());
+        return;
+    }
+    run->info.name = tr("canvas %1 × %2").arg(ranks).arg(microbatches).toStdString();
+    m_window.editRun(std::move(*run), {}, nothing);
+}
+
+// Its source is the same order with the rest placed, so that it has costs and can be trained.
+bool EditController::editIncomplete(const Schedule& order)
+{
+    const Validation found = validate(order);
+    if (found.valid() || std::any_of(found.faults.begin(), found.faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; })) return false;
+    const std::vector<Op> left = unplacedOps(order);
+    if (left.empty()) return false;
+    Schedule whole = order;
+    for (const Op& op : left)
+        whole.order[static_cast<std::size_t>(whole.placement.rankOf(op.stage, op.microbatch))].push_back(op);
+    whole = earliestOrder(whole, CostModel::uniform(whole));
+    auto run = simulatedRun(whole, CostModel::uniform(whole));
+    if (!run) return false;
+    run->info.name = whole.name.empty() ? tr("order").toStdString() : whole.name;
+    m_window.editRun(std::move(*run), {}, order);
+    return true;
+}
+
+} // namespace stagewright

@@ -1,0 +1,177 @@
+// EditController: edit mode. It connects the ScheduleEditor with the views: selecting and dragging ops, commands on them, the text and
+// the tray under the canvas, the reference schedule, and the autosave. Sources: edit_controller.cpp (layout, selection, pictures),
+// edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library, ghosts, autosave). GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/costs/split_sources.h"
+#include "app/ui/edit/edit_autosave.h"
+#include "app/ui/shell/actions.h"
+#include "schedules/edit/edit_pattern.h"
+#include "schedules/edit/edit_timing.h"
+#include "widgets/edit/edit_overlay.h"
+#include "widgets/edit/edit_panel.h"
+#include "widgets/edit/schedule_editor.h"
+
+class QSplitter;
+
+namespace stagewright {
+
+class MainWindow;
+class MoveHint;
+class OpTray;
+class RecoveryBar;
+class ScheduleText;
+struct RunView;
+
+class EditController : public QObject {
+    Q_OBJECT
+public:
+    EditController(MainWindow& window, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel);
+    ~EditController() override;
+
+    // Called by the window when editing of a source starts (mode Edit is set) or ends.
+    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
+    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
+    void completeSplit(const CostModel& measured, const BackwardCosts& given);
+    void saved();                           // the order as it is now is on disk
+    void recorded(const Schedule& order);   // it was trained, and its run is in a file; it may be another than the one edited now
+    void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
+    void redraw();                          // with another budget
+    void refreshActions();
+    void setTheme(const Theme& theme);
+    bool settled() const; // no background work is running
+
+    const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
+    void choose(std::vector<OpPosition> positions);
+    void chooseGap(const RowGap& gap);
+    const RowGap& gap() const { return m_gap; }
+    ScheduleText* text() { return m_text; }
+    OpTray* tray() { return m_tray; }
+    MoveHint* hint() { return m_hint; }
+    RecoveryBar* recovery() { return m_recovery; }
+    bool offersRecovery() const { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
+    EditAutosave* autosave() { return m_autosave; }
+    void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
+    bool editIncomplete(const Schedule& order);             // an order with missing ops and no other fault; false: not such an order
+    bool changeMicrobatches(int count);
+    void compareWith(const QString& name); // a library schedule; empty: none
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    // edit_controller.cpp
+    void takeCosts(const CostModel& costs);
+    void buildDeck();
+    void fitDeck(bool fresh); // space for the tray and the text; fresh: an edit starts
+    void connectAll();
+    void edited();
+    void ended(); // edit mode was left, or another run is shown
+    void keepLeft();
+    void picture(bool detailed);
+    void showWaiting();
+    void selectionChanged();
+    void keepChosen(); // by op, after a change that did not report its positions
+    void showChosen();
+    std::vector<OpPosition> opsIn(const std::vector<AreaSelection>& areas) const;
+    OpPosition primary() const; // of the selected span
+    Units units() const;
+    bool on(ActionId id) const;
+    // edit_drag.cpp
+    void connectDrag();
+    void dragged(int rank, int from, int toRank, int to);
+    void dropped(int rank, int from, int toRank, int to);
+    void endDrag();
+    Result<Edited> moved(int rank, int from, int toRank, int to, bool carry) const;
+    QString dragName(int rank, int from, int toRank) const;
+    void explain(OpPosition from, int to, bool made);
+    void tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition moved);
+    void goThere();
+    void carryAlong();
+    // edit_commands.cpp
+    void connectCommands();
+    bool apply(const QString& text, Result<Edited> edited);
+    void refused(const Error& error);
+    void copy(bool cut);
+    void paste();
+    void remove();
+    void insertDelay();
+    void fill();
+    void snap(bool all);
+    void toRank(int by);
+    void extend(int by);
+    void place(const std::vector<Op>& ops);
+    void placeAll();
+    void askMicrobatches();
+    void askEmpty();
+    QString names(const std::vector<OpPosition>& positions) const; // "2F0", "2F0 and 3 more"
+    // edit_reference.cpp
+    void connectReference();
+    void recogniseSoon();
+    void recogniseNow();
+    void makeReference();
+    void refreshGhost();
+    void keepSoon();
+    void offerRecovery();
+    void recover();
+
+    MainWindow& m_window;
+    ScheduleEditor* m_editor;
+    EditOverlay* m_overlay;
+    EditPanel* m_panel;
+    QSplitter* m_deck = nullptr;
+    ScheduleText* m_text = nullptr;
+    OpTray* m_tray = nullptr;
+    MoveHint* m_hint = nullptr;
+    EditAutosave* m_autosave = nullptr;
+    RecoveryBar* m_recovery = nullptr;
+    std::optional<EditAutosave::Orphan> m_orphan;
+    std::optional<EditRecord> m_recovering; // its source is being opened
+
+    std::shared_ptr<const RunView> m_source;
+    std::vector<OpPosition> m_chosen;
+    std::vector<std::pair<int, Op>> m_chosenOps; // the same, as ops with their ranks
+    bool m_choosing = false;                     // this object changes the selection
+    RowGap m_gap;
+    std::shared_ptr<const TimelinePanel> m_picture; // of the committed order
+    std::shared_ptr<const TimelinePanel> m_waiting; // the detailed picture, shown after the drag
+    quint64 m_pictureGeneration = 0;
+    bool m_detailing = false;
+
+    bool m_dragging = false;
+    OpPosition m_refusedFrom; // the op's place before the last refused drop
+    Op m_refusedOp;
+    int m_refusedTo = -1;
+    int m_goThere = -1;
+    quint64 m_explainGeneration = 0;
+
+    OpPattern m_pattern;
+    int m_copies = 0; // copies of the pattern pasted so far
+
+    std::optional<Schedule> m_kept; // as last saved or recorded
+    struct Left {                   // an order left with a fault, which can't go into the list
+        QString file;
+        qint64 id = 0;
+        Schedule schedule;
+    };
+    std::optional<Left> m_left;
+    bool m_completing = false; // searching for I and W
+    quint64 m_completeGeneration = 0;
+    int m_keeping = 0; // orders left behind that are being simulated for the list
+
+    QTimer m_recognise;
+    quint64 m_recogniseGeneration = 0;
+    bool m_recognising = false;
+    EditPanel::Reference m_against;
+    std::shared_ptr<const TimelinePanel> m_againstPicture, m_originalPicture;
+    quint64 m_referenceGeneration = 0;
+    bool m_referencing = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,308 @@
+// Edit mode: dragging ops, the picture under the pointer, and why an op can't go where it was dropped.
+#include <algorithm>
+
+#include <QGuiApplication>
+#include <QLabel>
+#include <QStatusBar>
+
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/main_window.h"
+#include "widgets/background.h"
+#include "widgets/edit/move_hint.h"
+#include "widgets/numbers.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t explainLimit = 4000; // up to this many ops, a refused place is explained at once
+
+// The result of the drag, over the ghosts.
+void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool valid, const QRectF& at)
+{
+    auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
+    if (label == nullptr) {
+        label = new QLabel(view);
+        label->setObjectName(QStringLiteral("dragLabel"));
+        label->setTextFormat(Qt::PlainText);
+        label->setAttribute(Qt::WA_TransparentForMouseEvents);
+    }
+    const QColor fill = valid ? theme.better : theme.critical;
+    label->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }").arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
+    label->setText(text);
+    label->adjustSize();
+    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterFor(view->width())), std::max(static_cast<int>(gutterFor(view->width())), view->width() - label->width() - 4));
+    int y = static_cast<int>(at.bottom()) + 5;
+    if (y + label->height() > view->height()) y = static_cast<int>(at.top()) - label->height() - 5;
+    label->move(x, y);
+    label->show();
+    label->raise();
+}
+
+void hideLabel(TimelineView* view)
+{
+    if (auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"))) label->hide();
+}
+
+QString onTwoLines(const MoveRefusal& why, const Op& op)
+{
+    QString text = QString::fromStdString(why.sentence(op));
+    const auto at = text.lastIndexOf(QStringLiteral(". "));
+    if (at > 0) text.replace(at, 2, QStringLiteral(".\n"));
+    return text;
+}
+
+} // namespace
+
+void EditController::connectDrag()
+{
+    TimelineView* view = m_window.timelineView();
+    connect(view, &TimelineView::opDragged, this, [this](SpanRef, int rank, int from, int toRank, int to) { dragged(rank, from, toRank, to); });
+    connect(view, &TimelineView::opDropped, this, [this](SpanRef, int rank, int from, int toRank, int to) { dropped(rank, from, toRank, to); });
+    connect(view, &TimelineView::opDragCancelled, this, [this] {
+        const bool wasDrag = m_dragging;
+        endDrag();
+        // A click on one of several without a drag selects only it.
+        if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_window.viewState()->areas().empty()) choose({m_chosen.front()});
+    });
+    connect(view, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
+        if (!m_editor->active()) return;
+        const OpPosition from{rank, position};
+        const Op* op = opAt(m_editor->schedule(), from);
+        if (op == nullptr) return;
+        const Op moving = *op;
+        if (m_chosen.size() > 1) {
+            m_editor->apply(tr("Nudge %1").arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by), static_cast<int>(m_chosen.size()));
+            return;
+        }
+        if (on(ActionId::CarryAlong)) {
+            if (position + by < 0 || position + by >= static_cast<int>(m_editor->schedule().order[static_cast<std::size_t>(rank)].size())) return;
+            m_editor->apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(moving))).arg(rank), moveCarrying(m_editor->schedule(), from, position + by));
+            return;
+        }
+        const bool before = m_editor->valid();
+        if (on(ActionId::StrictMoves) && before) {
+            auto trial = moveOps(m_editor->schedule(), {from}, by);
+            if (trial && !validate(trial->schedule).valid()) {
+                explain(from, position + by, false);
+                return;
+            }
+        }
+        if (m_editor->nudge(from, by) && before && !m_editor->valid()) {
+            m_refusedFrom = from;
+            m_refusedOp = moving;
+            m_refusedTo = position + by;
+            explain(from, position + by, true);
+        }
+    });
+    connect(m_hint, &MoveHint::goAsked, this, &EditController::goThere);
+    connect(m_hint, &MoveHint::carryAsked, this, &EditController::carryAlong);
+    connect(m_hint, &MoveHint::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
+    connect(m_window.actions()[ActionId::GoThere], &QAction::triggered, this, &EditController::goThere);
+    connect(m_window.actions()[ActionId::CarryThere], &QAction::triggered, this, &EditController::carryAlong);
+    auto key = [this](ActionId id) { return m_window.actions()[id]->shortcut().toString(QKeySequence::NativeText); };
+    m_hint->setKeys(key(ActionId::GoThere), key(ActionId::CarryThere), key(ActionId::Undo));
+}
+
+Result<Edited> EditController::moved(int rank, int from, int toRank, int to, bool carry) const
+{
+    const Schedule& order = m_editor->schedule();
+    if (toRank != rank) return moveToRank(order, {rank, from}, toRank, to);
+    if (m_chosen.size() > 1) return moveOps(order, m_chosen, to - from);
+    return carry ? moveCarrying(order, {rank, from}, to) : moveOps(order, {{rank, from}}, to - from);
+}
+
+void EditController::dragged(int rank, int from, int toRank, int to)
+{
+    const Op* op = opAt(m_editor->schedule(), {rank, from});
+    if (!m_editor->active() || op == nullptr || !m_picture) return;
+    const Op moving = *op;
+    if (!m_dragging) {
+        m_dragging = true;
+        m_hint->hide();
+        m_overlay->setGhost(m_picture);
+    }
+    const quint64 generation = ++m_explainGeneration;
+    const bool carry = on(ActionId::CarryAlong) || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
+    auto change = moved(rank, from, toRank, to, carry);
+    if (!change) {
+        m_editor->cancelPreview();
+        m_window.timelineView()->setPreview(nullptr);
+        QString message = QString::fromStdString(change.error().message);
+        if (!change.error().remedy.empty()) message += QLatin1Char('\n') + QString::fromStdString(change.error().remedy);
+        tellDrag(message, false, rank, toRank, to, {rank, from});
+        return;
+    }
+    const OpPosition there = change->positions.empty() ? OpPosition{rank, from} : change->positions.front();
+    const bool unmoved = change->schedule == m_editor->schedule();
+    const EditFigures before = m_editor->committedFigures();
+    m_editor->preview(std::move(change->schedule), std::move(change->positions));
+    PanelOptions options;
+    options.step = 0;
+    options.causes = options.pyramids = false;
+    if (m_editor->timeline()) m_window.timelineView()->setPreview(makePanel(m_editor->timeline(), options));
+    if (m_editor->valid() || !m_editor->committedValid()) {
+        const EditFigures& now = m_editor->figures();
+        QString message = unmoved ? tr("no change") : now.makespan == before.makespan ? tr("same time")
+                                                                                      : signedDurationText(now.makespan - before.makespan, units());
+        Bytes change2 = 0; // the rank whose peak changes most
+        std::size_t changed = 0;
+        for (std::size_t r = 0; r < now.peaks.size() && r < before.peaks.size(); ++r)
+            if (std::abs(now.peaks[r] - before.peaks[r]) > std::abs(change2)) {
+                change2 = now.peaks[r] - before.peaks[r];
+                changed = r;
+            }
+        if (change2 != 0) message += tr(" · peak of rank %1 %2%3").arg(changed).arg(change2 < 0 ? QString(QChar(0x2212)) : QStringLiteral("+"), bytesText(std::abs(change2), units()));
+        if (!m_editor->valid()) message += QLatin1Char('\n') + QString::fromStdString(m_editor->validation().faults.front().message);
+        tellDrag(message, m_editor->valid(), rank, toRank, to, there);
+        return;
+    }
+    const QString fault = QString::fromStdString(m_editor->validation().faults.front().message);
+    if (toRank != rank || m_chosen.size() > 1) {
+        tellDrag(fault, false, rank, toRank, to, there);
+    } else if (m_editor->schedule().opCount() <= explainLimit) {
+        tellDrag(onTwoLines(explainMove(m_editor->schedule(), {rank, from}, to), moving), false, rank, toRank, to, there);
+    } else { // computed in the background
+        tellDrag(fault, false, rank, toRank, to, there);
+        inBackground(
+            this, [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] { return explainMove(*order, {rank, from}, to); },
+            [this, generation, moving, rank, toRank, to, there](const MoveRefusal& why) {
+                if (generation == m_explainGeneration && m_dragging) tellDrag(onTwoLines(why, moving), false, rank, toRank, to, there);
+            });
+    }
+}
+
+// The label under the op and the bar at its new place.
+void EditController::tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition there)
+{
+    TimelineView* view = m_window.timelineView();
+    const auto& panels = view->panels();
+    if (panels.empty()) return;
+    DragFeedback feedback;
+    feedback.toRank = toRank;
+    feedback.valid = valid;
+    const TimelinePanel& drawn = view->preview() ? *view->preview() : *panels.front();
+    const SpanId span = m_editor->spanAt(there);
+    if (span == noSpan || span >= drawn.timeline->spans().size()) return;
+    feedback.span = {0, span};
+    const Span& placed = drawn.timeline->spans()[span];
+    feedback.begin = drawn.toAxis(placed.start);
+    feedback.end = drawn.toAxis(placed.end);
+    const auto& lane = panels.front()->ranks[static_cast<std::size_t>(toRank)].compute;
+    const int from = there.position;
+    const auto follows = static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !view->preview() ? to + 1 : to));
+    if (!view->preview() && !lane.slices().empty()) feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
+    view->setDragFeedback(feedback);
+    const auto row = view->rowRect(0, toRank);
+    if (row) showLabel(view, m_window.theme(), message, valid, QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
+}
+
+void EditController::endDrag()
+{
+    m_dragging = false;
+    ++m_explainGeneration;
+    m_window.timelineView()->setPreview(nullptr);
+    m_window.timelineView()->setDragFeedback(std::nullopt);
+    hideLabel(m_window.timelineView());
+    m_editor->cancelPreview();
+    refreshGhost();
+    showWaiting();
+}
+
+QString EditController::dragName(int rank, int from, int toRank) const
+{
+    const Op* op = opAt(m_editor->schedule(), {rank, from});
+    const QString name = m_chosen.size() > 1 && toRank == rank ? names(m_chosen) : op != nullptr ? QString::fromStdString(toText(*op))
+                                                                                                 : QString();
+    return toRank == rank ? tr("Move %1 on rank %2").arg(name).arg(rank) : tr("Move %1 to rank %2").arg(name).arg(toRank);
+}
+
+void EditController::dropped(int rank, int from, int toRank, int to)
+{
+    if (!m_editor->active()) return;
+    const bool carry = on(ActionId::CarryAlong) || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
+    const Op* op = opAt(m_editor->schedule(), {rank, from});
+    if (op == nullptr) return endDrag();
+    const Op moving = *op;
+    const QString text = dragName(rank, from, toRank);
+    const bool wasValid = m_editor->committedValid();
+    const bool alone = toRank == rank && m_chosen.size() <= 1;
+    const bool nowValid = m_editor->valid();
+    auto change = moved(rank, from, toRank, to, carry);
+    m_dragging = false;
+    m_window.timelineView()->setPreview(nullptr);
+    m_window.timelineView()->setDragFeedback(std::nullopt);
+    hideLabel(m_window.timelineView());
+    if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // moves back, with the reason
+        endDrag();
+        if (alone)
+            explain({rank, from}, to, false);
+        else
+            m_window.statusBar()->showMessage(tr("%1 would break the order, so nothing moved").arg(text), 6000);
+        return;
+    }
+    m_refusedFrom = {};
+    if (!m_editor->apply(text, std::move(change))) {
+        endDrag();
+        return;
+    }
+    endDrag();
+    if (alone && wasValid && !m_editor->valid()) {
+        m_refusedFrom = {rank, from};
+        m_refusedOp = moving;
+        m_refusedTo = to;
+        explain({rank, from}, to, true);
+    }
+}
+
+// The card at the op. `made`: the move was made and can be undone; otherwise it was refused.
+void EditController::explain(OpPosition from, int to, bool made)
+{
+    auto before = std::make_shared<Schedule>(m_editor->schedule());
+    Op op = made ? m_refusedOp : (opAt(*before, from) != nullptr ? *opAt(*before, from) : Op());
+    if (made) {
+        if (auto back = moveOps(*before, {{from.rank, to}}, from.position - to)) *before = std::move(back->schedule);
+    } else {
+        m_refusedFrom = from;
+        m_refusedOp = op;
+        m_refusedTo = to;
+    }
+    const quint64 generation = ++m_explainGeneration;
+    auto show = [this, generation, op, from, to, made](const MoveRefusal& why) {
+        if (generation != m_explainGeneration || !m_editor->active() || !why.refused) return;
+        m_goThere = why.goThere;
+        const SpanId span = m_editor->spanAt({from.rank, made ? to : from.position});
+        const auto rect = span == noSpan ? std::nullopt : m_window.timelineView()->rectOf({0, span});
+        QString place = QString::fromStdString(why.where);
+        if (!place.isEmpty()) place[0] = place[0].toUpper();
+        const QString reason = tr("%1 can't go there: %2").arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
+        m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place, why.goThere >= 0 && why.goThere != from.position, true, made);
+        m_window.statusBar()->showMessage(m_hint->text(), 10000);
+        refreshActions();
+    };
+    if (before->opCount() <= explainLimit)
+        show(explainMove(*before, from, to));
+    else
+        inBackground(
+            this, [before, from, to] { return explainMove(*before, from, to); }, show);
+}
+
+void EditController::goThere()
+{
+    if (m_hint->isHidden() || m_goThere < 0 || !m_refusedFrom.valid()) return;
+    const OpPosition now = positionOf(m_editor->schedule(), m_refusedOp, m_refusedFrom.rank);
+    m_hint->hide();
+    if (now.valid() && now.position != m_goThere)
+        m_editor->apply(tr("Move %1 to the nearest place").arg(QString::fromStdString(toText(m_refusedOp))), moveOps(m_editor->schedule(), {now}, m_goThere - now.position));
+}
+
+void EditController::carryAlong()
+{
+    if (m_hint->isHidden() || !m_refusedFrom.valid() || m_refusedTo < 0) return;
+    const OpPosition now = positionOf(m_editor->schedule(), m_refusedOp, m_refusedFrom.rank);
+    m_hint->hide();
+    if (!now.valid()) return;
+    auto before = now == m_refusedFrom ? Result<Edited>(Edited{m_editor->schedule(), {}}) : moveOps(m_editor->schedule(), {now}, m_refusedFrom.position - now.position);
+    if (before) m_editor->apply(tr("Move %1 with its dependants").arg(QString::fromStdString(toText(m_refusedOp))), moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
+}
+
+} // namespace stagewright

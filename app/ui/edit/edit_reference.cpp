@@ -1,0 +1,265 @@
+// Edit mode: recognising the order, the reference schedules, the ghosts of other orders, and recovery after a crash.
+#include <algorithm>
+
+#include <QDateTime>
+#include <QFileInfo>
+#include <QLocale>
+#include <QVBoxLayout>
+
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "app/ui/shell/recovery_bar.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/diff.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/background.h"
+#include "widgets/edit/schedule_text.h"
+#include "widgets/numbers.h"
+#include "widgets/preferences/preferences.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int recognisePause = 300; // ms after the last change
+
+QString titleOf(std::string_view name)
+{
+    auto info = findSchedule(name.substr(0, name.find_first_of(":,")));
+    QString title = info ? QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) : QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    if (const auto aside = title.indexOf(QLatin1String(" (")); aside > 0) title.truncate(aside);
+    const auto rest = name.find_first_of(":,");
+    if (rest != std::string_view::npos) title += QLatin1Char(' ') + QString::fromUtf8(name.data() + rest + 1, static_cast<qsizetype>(name.size() - rest - 1));
+    return title;
+}
+
+// The unit costs of a model with equal durations on all stages.
+CostModel::UnitCosts unitsOf(const CostModel& costs, const Schedule& schedule)
+{
+    CostModel::UnitCosts out;
+    const double chunks = schedule.ranks > 0 ? std::max(1.0, static_cast<double>(schedule.stages) / schedule.ranks) : 1;
+    auto share = [&](OpKind kind) { return static_cast<double>(costs.duration(kind, 0, 0)) * chunks / static_cast<double>(rankShare); };
+    out.forward = share(OpKind::Forward);
+    out.inputGrad = share(OpKind::InputGrad);
+    out.weightGrad = share(OpKind::WeightGrad);
+    out.backward = share(OpKind::Backward);
+    out.latency = static_cast<double>(costs.links.all.latency) / static_cast<double>(rankShare);
+    if (!costs.memory.empty() && costs.memory.front().activation > 0) out.freedAtInput = static_cast<double>(costs.memory.front().freedAtInput) / static_cast<double>(costs.memory.front().activation);
+    return out;
+}
+
+} // namespace
+
+void EditController::connectReference()
+{
+    m_recognise.setSingleShot(true);
+    m_recognise.setInterval(recognisePause);
+    connect(&m_recognise, &QTimer::timeout, this, &EditController::recogniseNow);
+    connect(m_panel, &EditPanel::referenceChosen, this, &EditController::compareWith);
+    Actions& actions = m_window.actions();
+    for (const ActionId id : {ActionId::GhostOriginal, ActionId::GhostLibrary})
+        connect(actions[id], &QAction::toggled, this, [this, id](bool wanted) {
+            const ActionId other = id == ActionId::GhostOriginal ? ActionId::GhostLibrary : ActionId::GhostOriginal;
+            if (wanted) m_window.actions()[other]->setChecked(false); // one ghost at a time
+            refreshGhost();
+        });
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
+        m_autosave->preferencesChanged();
+        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on during an edit
+    });
+    connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_window.banner()->showError(QString(), error); });
+}
+
+void EditController::recogniseSoon()
+{
+    ++m_recogniseGeneration;
+    m_recognising = false;
+    m_recognise.start();
+}
+
+void EditController::recogniseNow()
+{
+    if (!m_editor->active()) return;
+    if (!m_editor->valid()) { // a name would suggest that the order can run
+        m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"), tr("An order gets a name once it is complete and valid."));
+        return;
+    }
+    const quint64 generation = m_recogniseGeneration;
+    m_recognising = true;
+    struct Name {
+        std::string known;
+        std::optional<NearestSchedule> nearest;
+    };
+    inBackground(
+        this,
+        [order = std::make_shared<const Schedule>(m_editor->schedule())] {
+            Name out{recognise(*order), std::nullopt};
+            if (out.known.empty()) out.nearest = nearestSchedule(*order);
+            return out;
+        },
+        [this, generation](const Name& name) {
+            if (generation != m_recogniseGeneration || !m_editor->active()) return;
+            m_recognising = false;
+            const Schedule& order = m_editor->schedule();
+            const QString shape = tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")), countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
+            if (!name.known.empty()) {
+                m_panel->setRecognised(titleOf(name.known), tr("Every rank runs the order of %1 for %2. The name says nothing about time or memory; see the figures.").arg(titleOf(name.known), shape));
+            } else if (name.nearest) {
+                const auto away = name.nearest->diff.distance();
+                m_panel->setRecognised(tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
+                                       tr("No library schedule has this order for %1. The nearest is %2; the number of ops says how many would have to be moved, removed or inserted.").arg(shape, titleOf(name.nearest->name)));
+            } else {
+                m_panel->setRecognised(tr("custom"), tr("No library schedule has this order for %1.").arg(shape));
+            }
+        });
+}
+
+void EditController::compareWith(const QString& name)
+{
+    m_against = {};
+    m_against.name = name;
+    m_againstPicture.reset();
+    if (!name.isEmpty()) m_window.actions()[ActionId::GhostLibrary]->setChecked(true);
+    makeReference();
+}
+
+void EditController::makeReference()
+{
+    const quint64 generation = ++m_referenceGeneration;
+    m_referencing = false;
+    if (!m_editor->active() || m_against.name.isEmpty()) {
+        m_against = {};
+        m_againstPicture.reset();
+        m_panel->setReference(m_against);
+        m_window.actions()[ActionId::GhostLibrary]->setChecked(false);
+        refreshGhost();
+        refreshActions();
+        return;
+    }
+    struct Made {
+        EditFigures figures;
+        std::shared_ptr<const TimelinePanel> panel;
+    };
+    m_referencing = true;
+    const Schedule& original = m_editor->original();
+    Shape shape(original.ranks, m_editor->schedule().microbatches, 0);
+    inBackground(
+        this,
+        [name = m_against.name.toStdString(), shape, original = std::make_shared<const Schedule>(original), costs = std::make_shared<const CostModel>(m_editor->costs())]() -> Result<Made> {
+            auto schedule = makeSchedule(name, shape);
+            if (!schedule) return tl::unexpected(schedule.error());
+            CostModel own = *costs;
+            if (schedule->stages != original->stages) {
+                if (costs->source != CostSource::Uniform)
+                    return fail(ErrorCode::Usage, "it has " + std::to_string(schedule->stages) + " stages, but the costs are for " + std::to_string(original->stages), "choose a schedule with the same number");
+                own = CostModel::uniform(*schedule, unitsOf(*costs, *original));
+            }
+            auto times = simulate(*schedule, own);
+            if (!times) return tl::unexpected(times.error());
+            auto timeline = timelineOf(*schedule, *times, own, TimelineParts::SpansOnly);
+            if (!timeline) return tl::unexpected(timeline.error());
+            PanelOptions options;
+            options.step = 0;
+            options.causes = options.pyramids = false;
+            return Made{editFigures(*schedule, *times), makePanel(*timeline, options)};
+        },
+        [this, generation](const Result<Made>& made) {
+            if (generation != m_referenceGeneration || !m_editor->active()) return;
+            m_referencing = false;
+            m_against.title = titleOf(m_against.name.toStdString());
+            m_against.fault.clear();
+            m_againstPicture.reset();
+            if (made) {
+                m_against.figures = made->figures;
+                m_againstPicture = made->panel;
+            } else {
+                m_against.fault = QString::fromStdString(made.error().message) + (made.error().remedy.empty() ? QString() : QStringLiteral("; ") + QString::fromStdString(made.error().remedy));
+            }
+            m_panel->setReference(m_against);
+            refreshGhost();
+            refreshActions();
+        });
+}
+
+void EditController::refreshGhost()
+{
+    if (m_dragging) return; // then it is the order before the drag
+    const bool library = m_window.actions()[ActionId::GhostLibrary]->isChecked() && m_againstPicture;
+    const bool original = m_window.actions()[ActionId::GhostOriginal]->isChecked() && m_editor->active() && m_editor->changed();
+    m_overlay->setGhost(!m_editor->active() ? nullptr : library ? m_againstPicture
+                                                    : original  ? m_originalPicture
+                                                                : nullptr);
+}
+
+void EditController::keepSoon()
+{
+    if (!m_source || !m_editor->changed()) {
+        if (m_source) m_autosave->clear(); // unchanged: nothing to lose
+        return;
+    }
+    m_autosave->changed([this] {
+        EditRecord record;
+        record.when = QDateTime::currentDateTimeUtc().toString(Qt::ISODate);
+        if (!m_source) return record;
+        record.source = runTitle(m_source->run->info);
+        record.file = m_source->ref.file;
+        record.run = m_source->ref.id;
+        record.changes = m_editor->undoStack()->index();
+        record.original = m_editor->original();
+        record.edited = m_editor->schedule();
+        record.costs = m_editor->costs();
+        return record;
+    });
+}
+
+void EditController::offerRecovery()
+{
+    m_orphan = m_autosave->takeOrphan();
+    if (!m_orphan) return;
+    m_recovery = new RecoveryBar(m_window.centralWidget());
+    const EditRecord& record = m_orphan->record;
+    const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
+    const QString file = record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
+    m_recovery->offer(tr("The window ended while “%1” was being edited").arg(record.source),
+                      tr("%1; %2; last saved %3").arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes), QLocale().toString(when, QLocale::ShortFormat)));
+    if (auto* column = qobject_cast<QVBoxLayout*>(m_window.centralWidget()->layout())) column->insertWidget(0, m_recovery);
+    connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
+    connect(m_recovery, &RecoveryBar::discardAsked, this, [this] {
+        if (m_orphan) m_autosave->drop(*m_orphan);
+        m_orphan.reset();
+        m_recovery->hide();
+        offerRecovery(); // another one
+    });
+    connect(m_recovery, &RecoveryBar::laterAsked, this, [this] {
+        if (m_orphan) m_autosave->release(*m_orphan);
+        m_orphan.reset();
+        m_recovery->hide();
+    });
+}
+
+// In its original run if that is unchanged; otherwise as a new run: the record has the original and the costs.
+void EditController::recover()
+{
+    if (!m_orphan) return;
+    const EditAutosave::Orphan orphan = std::move(*m_orphan);
+    m_orphan.reset();
+    m_recovery->hide();
+    const EditRecord& record = orphan.record;
+    const QString change = record.changes == 1 ? tr("Recover 1 change") : tr("Recover %1 changes").arg(record.changes);
+    m_window.editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
+        if (!done) {
+            auto run = simulatedRun(orphan.record.original, orphan.record.costs);
+            if (!run) {
+                m_autosave->release(orphan);
+                m_window.banner()->showError(tr("the order can't be recovered"), run.error());
+                return;
+            }
+            run->info.name = orphan.record.source.toStdString();
+            m_window.editRun(std::move(*run), change, orphan.record.edited);
+        }
+        m_autosave->drop(orphan); // saved again under this window's name, within two seconds
+    });
+}
+
+} // namespace stagewright

@@ -1,0 +1,269 @@
+#include "app/ui/exchange/export_controller.h"
+
+#include <cmath>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDateTime>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStatusBar>
+
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "app/ui/version.h"
+#include "traces/export/html_report.h"
+#include "traces/format/atomic_file.h"
+#include "widgets/background.h"
+#include "widgets/export/export_dialog.h"
+#include "widgets/numbers.h"
+
+namespace stagewright {
+namespace {
+
+constexpr double chartHeight = 84, chartsHeader = 40; // of the memory, at most
+
+QString suggested(const RunView& view, const QString& suffix)
+{
+    QString name = QString::fromStdString(view.run->info.name);
+    name.replace(QLatin1Char('/'), QLatin1Char('-'));
+    const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
+    return folder + name + QLatin1Char('.') + suffix;
+}
+
+QString costsText(const Run& run)
+{
+    const QString origin = run.costs ? QString::fromStdString(run.costs->origin) : QString();
+    if (run.info.provenance == Provenance::Simulated) return origin.isEmpty() ? ExportController::tr("costs from a cost model") : ExportController::tr("costs: %1").arg(origin);
+    return ExportController::tr("costs: as measured");
+}
+
+QString sourceText(const RunView& view, bool withTime = false)
+{
+    const RunInfo& info = view.run->info;
+    if (view.ref.file.startsWith(QLatin1String("sim:"))) return ExportController::tr("not stored");
+    QString text = ExportController::tr("%1, run %2").arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
+    if (withTime && info.createdUnixMs > 0)
+        text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC).toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
+    return text;
+}
+
+} // namespace
+
+ExportController::ExportController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    Actions& a = window.actions();
+    connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
+    connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
+    connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
+    connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
+    connect(&window, &MainWindow::modeChanged, this, &ExportController::refresh);
+    refresh();
+}
+
+// In edit mode Ctrl+C copies ops.
+void ExportController::refresh()
+{
+    const bool tables = m_window.mode() != MainWindow::Mode::Empty && m_window.mode() != MainWindow::Mode::Edit;
+    for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_window.actions()[id]->setEnabled(tables);
+    const auto shown = m_window.shownView();
+    m_window.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial);
+    if (m_dialog) m_dialog->close(); // its picture is of what was shown
+}
+
+QString ExportController::titleOf(const RunView& view) const
+{
+    const RunInfo& info = view.run->info;
+    const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
+    const QString shape = tr("%1 × %2").arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
+    return name == schedule ? tr("%1, %2").arg(schedule, shape) : tr("%1 (%2), %3").arg(name, schedule, shape);
+}
+
+QStringList ExportController::captionOf(const RunView& view, const QString& mark) const
+{
+    const RunInfo& info = view.run->info;
+    const Units& units = view.panel->units;
+    QString figures = tr("step %1 of %2: %3, bubble ratio %4, peak activation %5; %6")
+                          .arg(view.step + 1)
+                          .arg(std::max(1, info.steps))
+                          .arg(durationText(view.figures->bubbles.makespan(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
+    if (mark.isEmpty()) figures[0] = figures[0].toUpper();
+    QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view, true));
+    source[0] = source[0].toUpper();
+    return {mark + figures, source};
+}
+
+PictureContent ExportController::picture() const
+{
+    PictureContent content;
+    content.theme = &m_window.theme();
+    const auto shown = m_window.shownView(), other = m_window.comparedView();
+    if (m_window.mode() == MainWindow::Mode::Empty || !shown) return content;
+    TimelineView* timeline = m_window.timelineView();
+    MemoryView* memory = m_window.memoryView();
+    if (m_window.mode() == MainWindow::Mode::Compare && other) {
+        content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
+        content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
+        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures are in the picture
+        content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
+        content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
+    } else if (m_window.mode() == MainWindow::Mode::Edit) {
+        const ScheduleEditor& editor = *m_window.editor();
+        content.title = tr("%1 (edited)").arg(titleOf(*shown));
+        content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
+                               .arg(durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}), percentText(editor.figures().bubbleFraction),
+                                    editor.costs().origin.empty() ? tr("of the run") : QString::fromStdString(editor.costs().origin));
+    } else {
+        content.title = titleOf(*shown);
+        content.caption = captionOf(*shown, {});
+        if (const QString tool = m_window.toolText(); !tool.isEmpty()) content.caption.insert(1, tool);
+    }
+    const TimeRange visible = m_window.viewState()->visible(), full = m_window.viewState()->extent();
+    if (!full.empty() && (visible.begin > full.begin || visible.end < full.end)) {
+        const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
+        const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
+        content.caption << tr("In view: %1 to %2").arg(momentText(visible.begin, perPixel, units), momentText(visible.end, perPixel, units));
+        if (!content.shortCaption.isEmpty()) content.shortCaption << content.caption.last();
+    }
+    for (QStringList* lines : {&content.caption, &content.shortCaption})
+        if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
+
+    const bool withMemory = m_window.actions()[ActionId::Memory]->isChecked();
+    PicturePart upper{PicturePart::Role::View, tr("Timeline"), [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); }, !withMemory,
+                      [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+                          timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
+                      },
+                      timeline->visibleSlices()};
+    const auto ranks = static_cast<double>(std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
+    const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(), chartsHeader + ranks * chartHeight);
+    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, if two runs are above
+    PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts, few](double width) { return width < narrowView ? few : charts; }, true,
+                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
+    Legend* legend = m_window.legend();
+    PicturePart line{PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false, [legend](QPainter& painter, const QRectF& rect, const PaintRequest& request) { legend->paintTo(painter, rect, request.theme); }, 0};
+    content.parts = {std::move(upper), std::move(lower), std::move(line)};
+    return content;
+}
+
+PictureStyle ExportController::screenStyle() const
+{
+    PictureStyle style;
+    style.pixels = {m_window.timelineView()->width(), 0};
+    if (!m_window.actions()[ActionId::Memory]->isChecked()) style.without << tr("Memory");
+    return style;
+}
+
+Result<void> ExportController::write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind)
+{
+    const auto chosen = pictureKindOf(path, kind);
+    if (!chosen) return tl::unexpected(chosen.error());
+    auto bytes = pictureBytes(picture(), style, *chosen);
+    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+}
+
+ExportDialog* ExportController::openDialog()
+{
+    if (m_dialog) {
+        m_dialog->raise();
+        m_dialog->activateWindow();
+        return m_dialog;
+    }
+    PictureContent content = picture();
+    if (content.parts.empty()) return nullptr;
+    const PictureStyle screen = screenStyle();
+    m_dialog = new ExportDialog(std::move(content), screen.pixels, &m_window);
+    m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+    PictureStyle style = m_dialog->style();
+    style.without = screen.without;
+    m_dialog->setStyle(style);
+    connect(m_dialog, &ExportDialog::saveAsked, this, [this] { saveAsked(m_dialog); });
+    connect(m_dialog, &ExportDialog::copyAsked, this, [this] { copyAsked(*m_dialog); });
+    m_dialog->open(); // window modal: the view stays as in the picture
+    return m_dialog;
+}
+
+void ExportController::saveAsked(ExportDialog* dialog)
+{
+    const auto shown = m_window.shownView();
+    if (!shown) return;
+    const QString suffix = suffixOf(dialog->kind());
+    const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
+    if (path.isEmpty()) return;
+    savePicture(dialog, path);
+}
+
+// The chosen format decides and the suffix follows; a failed write leaves the dialog open.
+void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
+{
+    const QString path = pathOfKind(chosen, dialog->kind());
+    if (path != chosen && QFileInfo::exists(path) &&
+        QMessageBox::question(dialog, tr("Export the picture"), tr("The format is %1, so the file is %2, which exists. Replace it?").arg(suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) != QMessageBox::Yes)
+        return;
+    auto bytes = pictureBytes(picture(), dialog->style(), dialog->kind());
+    if (!bytes) return dialog->showFault(bytes.error());
+    dialog->close();
+    inBackground(
+        this, [path, bytes = std::move(*bytes)] { return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))); },
+        [this, path](Result<void> done) {
+            if (!done)
+                m_window.banner()->showError(tr("could not export"), done.error());
+            else
+                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+        });
+}
+
+void ExportController::copyAsked(const ExportDialog& dialog)
+{
+    const PictureStyle style = dialog.style();
+    QApplication::clipboard()->setImage(pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
+    m_window.statusBar()->showMessage(tr("The picture is on the clipboard"), 6000);
+}
+
+void ExportController::exportReport()
+{
+    const auto shown = m_window.shownView();
+    const auto other = m_window.mode() == MainWindow::Mode::Compare ? m_window.comparedView() : nullptr;
+    if (!shown) return;
+    QString path = QFileDialog::getSaveFileName(&m_window, other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
+                                                suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".html");
+    HtmlOptions options;
+    options.step = shown->step;
+    options.program = "Stagewright " + std::string(stagewrightVersion);
+    options.source = sourceText(*shown).toStdString();
+    if (other) options.otherSource = sourceText(*other).toStdString();
+    inBackground(
+        this,
+        [a = shown->run, b = other ? other->run : nullptr, options, path]() -> Result<void> {
+            const auto page = b ? htmlComparison(*a, *b, options) : htmlReport(*a, options);
+            if (!page) return tl::unexpected(page.error());
+            return writeFileAtomically(path.toStdString(), *page);
+        },
+        [this, path](Result<void> done) {
+            if (!done)
+                m_window.banner()->showError(tr("could not export"), done.error());
+            else
+                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+        });
+}
+
+TableText ExportController::focusedTable() const
+{
+    if (TableText table = copyableTable(QApplication::focusWidget()); !table.isEmpty()) return table;
+    return copyableTable(m_window.panels()->currentWidget());
+}
+
+void ExportController::copy(TableFormat format)
+{
+    const TableText table = focusedTable();
+    if (table.isEmpty()) return;
+    copyTable(table, format);
+    m_window.statusBar()->showMessage(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
+}
+
+} // namespace stagewright

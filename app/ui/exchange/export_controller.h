@@ -1,0 +1,47 @@
+// ExportController: exports for people, to a file or the clipboard: pictures of the view, HTML reports, tables. GUI thread only;
+// files are written off it.
+#pragma once
+
+#include <optional>
+
+#include <QObject>
+#include <QPointer>
+
+#include "widgets/export/picture.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+class ExportDialog;
+class MainWindow;
+struct RunView;
+
+class ExportController : public QObject {
+    Q_OBJECT
+public:
+    explicit ExportController(MainWindow& window);
+
+    // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
+    // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.
+    PictureContent picture() const;
+    PictureStyle screenStyle() const;                                                                         // size and content as on screen
+    Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
+    Result<void> write(const QString& path) { return write(path, screenStyle()); }
+    void savePicture(ExportDialog* dialog, const QString& path); // in the dialog's format and with its suffix; closes the dialog
+    ExportDialog* openDialog();                                  // not modal; deleted when closed; null if nothing is shown
+    TableText focusedTable() const;                              // the focused table, else the panel at the right
+
+private:
+    void saveAsked(ExportDialog* dialog);
+    void copyAsked(const ExportDialog& dialog);
+    void exportReport();
+    void copy(TableFormat format);
+    void refresh(); // enables actions
+    QStringList captionOf(const RunView& view, const QString& mark) const;
+    QString titleOf(const RunView& view) const;
+
+    MainWindow& m_window;
+    QPointer<ExportDialog> m_dialog;
+};
+
+} // namespace stagewright

@@ -1,0 +1,128 @@
+#include "app/ui/exchange/import_controller.h"
+
+#include <memory>
+
+#include <QDir>
+#include <QStatusBar>
+
+#include "app/ui/edit/plan_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "traces/store/add_runs.h"
+#include "widgets/background.h"
+
+namespace stagewright {
+
+Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress)
+{
+    std::vector<const Run*> runs;
+    for (const std::size_t run : chosen) runs.push_back(&reading.result.runs[run].run);
+    auto ids = addRuns(target.toStdString(), runs, progress);
+    if (!ids) return tl::unexpected(std::move(ids.error()));
+    return std::vector<qint64>(ids->begin(), ids->end());
+}
+
+ImportController::ImportController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    connect(window.actions()[ActionId::ImportTraces], &QAction::triggered, this, [this] { open(); });
+    connect(&window, &MainWindow::runShown, this, &ImportController::makeOffer);
+    connect(window.library(), &RunLibrary::failed, this, [this](const QString& path) {
+        if (m_offer && m_offer->ref.file == path) m_offer.reset();
+    });
+}
+
+ImportController::~ImportController()
+{
+    if (m_stop) m_stop->request_stop();
+}
+
+ImportDialog* ImportController::open(const QStringList& traces)
+{
+    if (!m_dialog) {
+        m_dialog = new ImportDialog(&m_window);
+        m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+        connect(m_dialog, &ImportDialog::importAsked, this, &ImportController::store);
+        connect(m_dialog, &ImportDialog::storingCancelled, this, [this] {
+            if (m_stop) m_stop->request_stop();
+        });
+        connect(m_dialog, &ImportDialog::openAsked, &m_window, &MainWindow::openFiles);
+        m_dialog->open();
+    }
+    if (!traces.isEmpty() && !m_dialog->storing()) m_dialog->setTraces(traces);
+    m_dialog->raise();
+    return m_dialog;
+}
+
+void ImportController::store()
+{
+    const auto reading = m_dialog->reading();
+    const auto chosen = m_dialog->chosen();
+    if (!reading || chosen.empty() || m_stop) return;
+    const QString target = RunLibrary::normalised(m_dialog->target());
+    const ImportedRun& first = reading->result.runs[chosen.front()];
+    const RunInfo& info = first.run.info;
+    Offer offer;
+    const QString schedule = first.recognised.empty() ? tr("a custom order") : scheduleTitle(first.recognised);
+    if (first.run.schedule && info.provenance != Provenance::Simulated) {
+        offer.message = tr("%1 was read as %2, %3 ranks and %4 microbatches").arg(QString::fromStdString(info.name), schedule, QString::number(info.ranks), QString::number(info.microbatches));
+        offer.remedy = tr("its plan is the same order, simulated with costs fitted from the run");
+        offer.plan = true;
+    } else if (!first.run.schedule) {
+        offer.message = tr("%1 was imported without a schedule: %2").arg(QString::fromStdString(info.name), first.notRebuilt.empty() ? tr("no range is named like an op") : QString::fromStdString(first.notRebuilt));
+        offer.remedy = tr("its lanes are imported; a rules file can name the ops");
+    }
+    m_stop.emplace();
+    m_dialog->setStoring(true);
+    Progress progress;
+    progress.stop = m_stop->get_token();
+    inBackground(
+        this, [reading, chosen, target, progress] { return storeImported(*reading, chosen, target, progress); },
+        [this, target, offer](Result<std::vector<qint64>> ids) {
+            m_stop.reset();
+            if (m_dialog) m_dialog->setStoring(false);
+            if (!ids) {
+                if (ids.error().code == ErrorCode::Cancelled) {
+                    m_window.statusBar()->showMessage(tr("Import cancelled; nothing was stored"), 6000);
+                    if (m_dialog) m_dialog->reject();
+                } else if (m_dialog) {
+                    m_dialog->showFault(ids.error());
+                } else {
+                    m_window.banner()->showError(tr("could not import"), ids.error());
+                }
+                return;
+            }
+            if (m_dialog) m_dialog->accept();
+            show(target, *ids, offer);
+        });
+}
+
+void ImportController::show(const QString& target, const std::vector<qint64>& ids, Offer offer)
+{
+    if (ids.empty()) return;
+    offer.ref = {target, ids.front()};
+    m_offer = offer;
+    // Listed first, so that the new runs are in the list when they are shown.
+    auto once = std::make_shared<QMetaObject::Connection>();
+    *once = connect(m_window.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
+        if (path != ref.file) return;
+        disconnect(*once);
+        m_window.showRun(ref);
+    });
+    emit m_window.library()->wrote(target);
+    m_window.openFiles({target});
+    const QString place = QDir::toNativeSeparators(target);
+    m_window.statusBar()->showMessage(ids.size() == 1 ? tr("Imported a run into %1").arg(place) : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())), 8000);
+}
+
+void ImportController::makeOffer()
+{
+    if (!m_offer || m_window.mode() != MainWindow::Mode::Run || !(m_window.shownRef() == m_offer->ref)) return;
+    const Offer offer = *m_offer;
+    m_offer.reset();
+    if (offer.plan)
+        m_window.banner()->showQuestion(offer.message, offer.remedy, tr("Compare with the plan"), [this, ref = offer.ref] { m_window.plans()->compare(ref); });
+    else if (!offer.message.isEmpty())
+        m_window.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
+}
+
+} // namespace stagewright

@@ -1,0 +1,163 @@
+#include "app/ui/explain/memory_controller.h"
+
+#include <QMenu>
+#include <QSettings>
+
+#include "app/costs/split_costs.h"
+#include "app/ui/shell/main_window.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/report/run_report.h"
+#include "widgets/background.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostLookedThrough = 500'000;
+
+struct CategoryChoice {
+    ActionId action;
+    MemoryCategory category;
+};
+constexpr CategoryChoice categories[] = {
+    {ActionId::MemoryActivations, MemoryCategory::Activations},
+    {ActionId::MemoryCommunication, MemoryCategory::Communication},
+    {ActionId::MemoryWorkspace, MemoryCategory::Workspace},
+    {ActionId::MemoryGradients, MemoryCategory::Gradients},
+    {ActionId::MemoryWeights, MemoryCategory::Weights},
+    {ActionId::MemoryOptimizer, MemoryCategory::Optimizer},
+};
+
+// The run's schedule simulated with the run's costs; null where either is unknown.
+std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
+{
+    const auto schedule = scheduleOfRun(run);
+    auto costs = costsOf(run);
+    if (!schedule || !costs) return nullptr;
+    completeWhole(*costs, schedule->ranks);
+    const auto timeline = simulatedTimeline(*schedule, *costs);
+    if (!timeline) return nullptr;
+    PanelOptions options;
+    options.step = 0;
+    options.pyramids = options.causes = false;
+    return makePanel(*timeline, options);
+}
+
+} // namespace
+
+MemoryController::MemoryController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    using I = ActionId;
+    Actions& a = window.actions();
+    MemoryView* view = window.memoryView();
+    const QSettings stored;
+    MemorySettings settings;
+    for (const CategoryChoice& choice : categories) {
+        const QString key = QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category)));
+        settings.set(choice.category, stored.value(key, settings.has(choice.category)).toBool());
+        connect(a[choice.action], &QAction::triggered, this, [view, choice](bool wanted) {
+            MemorySettings next = view->settings();
+            next.set(choice.category, wanted);
+            view->setSettings(next);
+        });
+    }
+    settings.ownScale = stored.value(QStringLiteral("memory/ownScale"), false).toBool();
+    settings.counters = stored.value(QStringLiteral("memory/counters"), true).toBool();
+    view->setSettings(settings);
+    a[I::MemoryPredicted]->setChecked(stored.value(QStringLiteral("memory/predicted"), false).toBool());
+    connect(a[I::MemoryOwnScale], &QAction::triggered, this, [view](bool wanted) {
+        MemorySettings next = view->settings();
+        next.ownScale = wanted;
+        view->setSettings(next);
+    });
+    connect(a[I::MemoryCounters], &QAction::triggered, this, [view](bool wanted) {
+        MemorySettings next = view->settings();
+        next.counters = wanted;
+        view->setSettings(next);
+    });
+    connect(a[I::MemoryPredicted], &QAction::triggered, this, [this](bool wanted) {
+        QSettings().setValue(QStringLiteral("memory/predicted"), wanted);
+        refreshPredicted();
+    });
+    connect(view, &MemoryView::settingsChanged, this, [this, view] {
+        QSettings now;
+        for (const CategoryChoice& choice : categories)
+            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category))), view->settings().has(choice.category));
+        now.setValue(QStringLiteral("memory/ownScale"), view->settings().ownScale);
+        now.setValue(QStringLiteral("memory/counters"), view->settings().counters);
+        refresh();
+    });
+    connect(view, &MemoryView::menuAsked, this, &MemoryController::showMenu);
+    connect(&window, &MainWindow::modeChanged, this, [this] {
+        refresh();
+        refreshPredicted();
+    });
+    refresh();
+}
+
+void MemoryController::refresh()
+{
+    using I = ActionId;
+    Actions& a = m_window.actions();
+    const MemorySettings& settings = m_window.memoryView()->settings();
+    const auto& panels = m_window.timelineView()->panels();
+    std::vector<bool> present(memoryCategoryCount, false);
+    bool counters = false;
+    for (const auto& panel : panels) {
+        // Skipped for very many events: then any category may be chosen.
+        const bool few = panel->timeline->memory().size() <= mostLookedThrough;
+        const std::vector<bool> of = few ? categoriesOf(*panel->timeline) : std::vector<bool>(memoryCategoryCount, true);
+        for (std::size_t i = 0; i < of.size(); ++i) present[i] = present[i] || of[i];
+        counters = counters || !panel->timeline->counters().empty();
+    }
+    for (const CategoryChoice& choice : categories) {
+        a[choice.action]->setChecked(settings.has(choice.category));
+        a[choice.action]->setEnabled(present[static_cast<std::size_t>(choice.category)]);
+    }
+    a[I::MemoryOwnScale]->setChecked(settings.ownScale);
+    a[I::MemoryOwnScale]->setEnabled(!panels.empty());
+    a[I::MemoryCounters]->setChecked(settings.counters);
+    a[I::MemoryCounters]->setEnabled(counters);
+    const auto shown = m_window.shownView();
+    a[I::MemoryPredicted]->setEnabled(m_window.mode() == MainWindow::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
+}
+
+void MemoryController::refreshPredicted()
+{
+    const auto shown = m_window.shownView();
+    const QAction* action = m_window.actions()[ActionId::MemoryPredicted];
+    const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial;
+    const quint64 generation = ++m_generation;
+    if (!wanted) {
+        m_window.memoryView()->setPredicted(nullptr);
+        return;
+    }
+    if (m_predictedOf && m_predictedOf->run == shown->run) {
+        m_window.memoryView()->setPredicted(m_predicted);
+        return;
+    }
+    inBackground(
+        this, [run = shown->run] { return predictedPanel(*run); },
+        [this, shown, generation](std::shared_ptr<const TimelinePanel> panel) {
+            if (generation != m_generation) return;
+            m_predictedOf = shown;
+            m_predicted = std::move(panel);
+            m_window.memoryView()->setPredicted(m_predicted);
+        });
+}
+
+void MemoryController::showMenu(const QPoint& at)
+{
+    using I = ActionId;
+    Actions& a = m_window.actions();
+    QMenu menu(&m_window);
+    for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
+    menu.addSeparator();
+    for (const I id : {I::MemoryOwnScale, I::MemoryPredicted, I::MemoryCounters, I::MemoryBudget}) menu.addAction(a[id]);
+    menu.addSeparator();
+    for (const I id : {I::Fit, I::Memory, I::ExportPicture}) menu.addAction(a[id]);
+    menu.exec(at);
+}
+
+} // namespace stagewright

@@ -1,0 +1,336 @@
+#include "app/ui/explore/explorer_controller.h"
+
+#include <mutex>
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QSettings>
+
+#include "app/ui/shell/actions.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "traces/format/atomic_file.h"
+#include "traces/run/simulated_run.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
+#include "widgets/library/schedule_preview.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int mostSearched = 4096; // ranks × microbatches; above this, schedules that search are skipped
+
+SweepSources patientSources()
+{
+    SweepSources sources;
+    sources.schedule = [](const SweepPoint& point) -> Result<Schedule> {
+        if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
+            return fail(ErrorCode::Usage, "its search takes too long above " + std::to_string(mostSearched) + " ranks × microbatches");
+        return scheduleOf(point);
+    };
+    return sources;
+}
+
+} // namespace
+
+struct ExplorerController::Growing {
+    std::mutex mutex;
+    std::vector<SweepRow> rows;
+    std::size_t done = 0;
+    bool changed = false;
+};
+
+ExplorerController::ExplorerController(MainWindow& window) : QObject(&window), m_window(window), m_view(new ExploreView(&window))
+{
+    m_pool.setMaxThreadCount(2);
+    m_previewPool.setMaxThreadCount(1);
+    window.addPage(m_view);
+    m_view->setTheme(window.theme());
+    connect(&window, &MainWindow::themeChanged, this, [this] { m_view->setTheme(m_window.theme()); });
+    QAction* action = window.actions()[ActionId::Explorer];
+    connect(action, &QAction::triggered, this, &ExplorerController::setShown);
+    connect(&window, &MainWindow::modeChanged, this, [this, action] { action->setChecked(shown()); });
+    connect(m_view, &ExploreView::closeAsked, this, [this] { setShown(false); });
+    connect(m_view, &ExploreView::questionChanged, this, &ExplorerController::ask);
+    connect(m_view, &ExploreView::surveyChanged, this, [this] { m_later.start(); });
+    connect(m_view, &ExploreView::previewAsked, this, &ExplorerController::askPreview);
+    connect(m_view, &ExploreView::openAsked, this, &ExplorerController::open);
+    connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
+    connect(m_view, &ExploreView::cancelAsked, this, &ExplorerController::cancel);
+    connect(m_view, &ExploreView::csvAsked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(&m_window, tr("Table as CSV"), QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
+        if (path.isEmpty()) return;
+        if (auto done = writeTable(path); !done) m_window.banner()->showError(QString(), done.error());
+    });
+    connect(m_view, &ExploreView::pictureAsked, this, [this](ExplorePlot plot) {
+        const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the plot"), QStringLiteral("explore.svg"), tr("Pictures (*.svg *.pdf *.png)"));
+        if (path.isEmpty()) return;
+        if (auto done = writePicture(plot, path); !done) m_window.banner()->showError(QString(), done.error());
+    });
+    m_growth.setInterval(40);
+    connect(&m_growth, &QTimer::timeout, this, &ExplorerController::grow);
+    m_later.setSingleShot(true);
+    m_later.setInterval(120);
+    connect(&m_later, &QTimer::timeout, this, &ExplorerController::askSurvey);
+}
+
+ExplorerController::~ExplorerController()
+{
+    m_sweep.stop.request_stop();
+    m_survey.stop.request_stop();
+    m_pool.waitForDone();
+    m_previewPool.waitForDone();
+}
+
+bool ExplorerController::shown() const { return m_view->isVisibleTo(&m_window); }
+
+void ExplorerController::setShown(bool shown)
+{
+    m_window.showPage(shown ? m_view : nullptr, tr("Explorer"));
+    m_window.actions()[ActionId::Explorer]->setChecked(shown);
+    if (!shown) {
+        cancel();
+        return;
+    }
+    if (!m_everShown) {
+        m_everShown = true;
+        m_view->restore();
+    }
+    ask();
+    m_view->pareto()->setFocus();
+}
+
+void ExplorerController::ask()
+{
+    if (!shown()) return;
+    m_sweep.stop.request_stop();
+    m_survey.stop.request_stop();
+    m_survey.running = false; // of the question before
+    ++m_survey.generation;
+    m_sweep.stop = std::stop_source();
+    m_sweep.running = true;
+    const quint64 generation = ++m_sweep.generation;
+    const ExploreQuestion question = m_view->question();
+    std::vector<SweepPoint> points;
+    for (const std::string& name : exploredSchedules()) points.push_back(question.point(name));
+    auto growing = std::make_shared<Growing>();
+    growing->rows.resize(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) growing->rows[i].point = points[i];
+    m_sweepRows = growing;
+    m_growth.start();
+    m_view->setWork(tr("simulating…"), true);
+    Progress progress;
+    progress.stop = m_sweep.stop.get_token();
+    inBackground(
+        this,
+        [points = std::move(points), question, growing, progress] {
+            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
+                const std::lock_guard lock(growing->mutex);
+                growing->rows[i] = row;
+                ++growing->done;
+                growing->changed = true;
+            });
+            return boundsOf(question, progress);
+        },
+        [this, generation](std::vector<ExploreBound> bounds) {
+            if (generation != m_sweep.generation) return;
+            grow();
+            m_sweep.running = false;
+            m_view->setBounds(std::move(bounds));
+            if (const auto& frontier = m_view->pareto()->frontier(); m_view->selected() < 0 && !frontier.empty()) m_view->select(static_cast<int>(frontier.back()));
+            m_later.start();
+        },
+        &m_pool);
+}
+
+void ExplorerController::askSurvey()
+{
+    if (!shown()) return;
+    m_survey.stop.request_stop();
+    m_survey.stop = std::stop_source();
+    const quint64 generation = ++m_survey.generation;
+    const std::vector<std::string> schedules = m_view->ticked();
+    m_lines.reset();
+    m_heat.reset();
+    std::vector<SweepPoint> points;
+    if (m_view->showsHeat()) {
+        const auto [across, up] = m_view->heatParameters();
+        if (across != up) m_heat = std::make_shared<HeatPicture>(heatOf(m_view->question(), across, up, schedules));
+        if (m_heat) points = pointsOf(*m_heat);
+    } else {
+        m_lines = std::make_shared<LinesPicture>(linesOf(m_view->question(), m_view->lineParameter(), schedules));
+        points = pointsOf(*m_lines);
+    }
+    auto growing = std::make_shared<Growing>();
+    growing->rows.resize(points.size());
+    growing->changed = true;
+    m_surveyRows = growing;
+    m_survey.running = true;
+    m_growth.start();
+    Progress progress;
+    progress.stop = m_survey.stop.get_token();
+    inBackground(
+        this,
+        [points = std::move(points), growing, progress] {
+            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
+                const std::lock_guard lock(growing->mutex);
+                growing->rows[i] = row;
+                ++growing->done;
+                growing->changed = true;
+            });
+            return 0;
+        },
+        [this, generation](int) {
+            if (generation != m_survey.generation) return;
+            grow();
+            m_survey.running = false;
+        },
+        &m_pool);
+}
+
+void ExplorerController::grow()
+{
+    const auto taken = [](const std::shared_ptr<Growing>& growing, std::vector<SweepRow>& rows, std::size_t& done) {
+        if (!growing) return false;
+        const std::lock_guard lock(growing->mutex);
+        done = growing->done;
+        if (!growing->changed) return false;
+        growing->changed = false;
+        rows = growing->rows;
+        return true;
+    };
+    std::vector<SweepRow> rows;
+    std::size_t done = 0;
+    if (taken(m_sweepRows, rows, done)) m_view->setRows(std::make_shared<const std::vector<SweepRow>>(std::move(rows)), m_view->question());
+    std::size_t surveyed = 0;
+    std::vector<SweepRow> surveyRows;
+    if (taken(m_surveyRows, surveyRows, surveyed)) {
+        if (m_lines) {
+            auto picture = std::make_shared<LinesPicture>(*m_lines);
+            picture->rows = surveyRows;
+            m_view->setLines(std::move(picture));
+        } else if (m_heat) {
+            auto picture = std::make_shared<HeatPicture>(*m_heat);
+            picture->rows = surveyRows;
+            m_view->setHeat(std::move(picture));
+        } else {
+            m_view->setHeat(nullptr);
+        }
+    }
+    if (m_survey.running && m_surveyRows) {
+        const std::size_t all = m_surveyRows->rows.size();
+        m_view->setWork(surveyed < all ? tr("%1 of %2 points").arg(surveyed).arg(all) : QString(), surveyed < all);
+    } else if (m_sweepRows) {
+        const std::size_t all = m_sweepRows->rows.size();
+        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all), done < all && m_sweep.running);
+    }
+    if (!m_sweep.running && !m_survey.running) m_growth.stop();
+}
+
+void ExplorerController::askPreview(int row)
+{
+    const quint64 generation = ++m_previewGeneration;
+    const SweepRow* at = m_view->rowAt(row);
+    if (at == nullptr || !at->good()) {
+        m_previewing = false;
+        m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : QString::fromStdString(at->point.schedule),
+                                      at == nullptr ? tr("point to a schedule") : QString::fromStdString(at->error));
+        return;
+    }
+    m_previewing = true;
+    const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
+    const QString title = QString::fromStdString(at->point.schedule);
+    const QString note = tr("%1 shares, bubble %2, peak %3").arg(fixed(at->timeValue(at->makespan), 1), percentText(at->bubbleFraction), fixed(at->memoryValue(at->peak()), 1));
+    m_previewPool.clear(); // older ones that have not started
+    inBackground(
+        this, [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
+        [this, generation, title, note](const std::shared_ptr<const SchedulePreview>& preview) {
+            if (generation != m_previewGeneration) return;
+            m_previewing = false;
+            m_view->miniature()->setPanel(preview->panel, title, note);
+        },
+        &m_previewPool);
+}
+
+void ExplorerController::open(const SweepPoint& point)
+{
+    setShown(false);
+    m_window.newFromLibrary(QString::fromStdString(point.schedule), point.shape, point.units);
+}
+
+void ExplorerController::saveAsked(const SweepPoint& point)
+{
+    QSettings settings;
+    const QString before = settings.value(QStringLiteral("explore/saveTo"), QStringLiteral("explored.stagewright")).toString();
+    QString path = QFileDialog::getSaveFileName(&m_window, tr("Save as run"), before, tr("Run files (*.stagewright)"), nullptr, QFileDialog::DontConfirmOverwrite);
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
+    settings.setValue(QStringLiteral("explore/saveTo"), path);
+    saveAsRun(point, path);
+}
+
+void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer)
+{
+    m_view->setWork(tr("saving…"), true);
+    inBackground(
+        this,
+        [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
+            auto schedule = scheduleOf(point);
+            if (!schedule) return tl::unexpected(schedule.error());
+            auto costs = costsOf(*schedule, point);
+            if (!costs) return tl::unexpected(costs.error());
+            auto run = simulatedRun(*schedule, *costs);
+            if (!run) return tl::unexpected(run.error());
+            run->info.createdUnixMs = now;
+            auto file = RunFile::open(target, OpenMode::Create);
+            if (!file) return tl::unexpected(file.error());
+            if (auto added = (*file)->add(*run); !added) return tl::unexpected(added.error());
+            return {};
+        },
+        [this, path, answer = std::move(answer)](const Result<void>& done) {
+            if (!done) {
+                m_view->setWork({}, false);
+                m_window.banner()->showError(QString(), done.error());
+            } else {
+                m_view->setWork(tr("saved to %1").arg(QFileInfo(path).fileName()), false);
+                m_window.library()->open(path);
+                m_window.library()->reload(path);
+            }
+            if (answer) answer(done);
+        });
+}
+
+void ExplorerController::cancel()
+{
+    m_sweep.stop.request_stop();
+    m_survey.stop.request_stop();
+}
+
+Result<void> ExplorerController::writeTable(const QString& path) const
+{
+    std::vector<SweepRow> rows;
+    for (int i = 0; m_view->rowAt(i) != nullptr; ++i) rows.push_back(*m_view->rowAt(i));
+    return writeFileAtomically(path.toStdString(), sweepCsv(rows));
+}
+
+Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style) const
+{
+    const auto kind = pictureKindOf(path);
+    if (!kind) return tl::unexpected(kind.error());
+    PictureContent content;
+    content.title = m_view->caption(plot);
+    content.caption = {tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
+    content.theme = &m_window.theme();
+    PicturePart part;
+    part.name = tr("Plot");
+    part.height = [](double width) { return width * 0.6; };
+    part.elastic = true;
+    part.paint = [view = m_view, plot](QPainter& painter, const QRectF& rect, const PaintRequest& request) { view->paintPlot(plot, painter, rect, request.theme); };
+    content.parts = {std::move(part)};
+    const auto bytes = pictureBytes(content, style, *kind);
+    if (!bytes) return tl::unexpected(bytes.error());
+    return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+}
+
+} // namespace stagewright

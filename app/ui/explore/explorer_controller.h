@@ -1,0 +1,77 @@
+// ExplorerController: the explorer's page in the window. Simulates the points that its sliders request, off the GUI thread, latest
+// request first; opens and saves points; writes the table and the plots.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include <QObject>
+#include <QThreadPool>
+#include <QTimer>
+
+#include "schedules/base/result.h"
+#include "widgets/explore/explore_view.h"
+#include "widgets/export/picture.h"
+
+namespace stagewright {
+
+class MainWindow;
+
+class ExplorerController : public QObject {
+    Q_OBJECT
+public:
+    explicit ExplorerController(MainWindow& window);
+    ~ExplorerController() override; // stops and waits
+
+    ExploreView* view() { return m_view; }
+    bool shown() const;
+    void setShown(bool shown);
+    bool settled() const { return !m_sweep.running && !m_survey.running && !m_later.isActive() && !m_previewing; }
+
+    // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
+    void saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer = {});
+    Result<void> writeTable(const QString& path) const;
+    // As png, svg or pdf, by suffix; for paper unless the style says otherwise.
+    Result<void> writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style = paperStyle()) const;
+
+private:
+    static PictureStyle paperStyle()
+    {
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        return style;
+    }
+    struct Job { // one kind of request; the latest wins
+        std::stop_source stop;
+        quint64 generation = 0;
+        bool running = false;
+    };
+    struct Growing; // rows as they arrive
+
+    void ask();
+    void askSurvey();
+    void grow(); // shows the rows that have arrived
+    void askPreview(int row);
+    void open(const SweepPoint& point);
+    void saveAsked(const SweepPoint& point);
+    void cancel();
+
+    MainWindow& m_window;
+    ExploreView* m_view;
+    QThreadPool m_pool; // a sweep and a survey
+    QThreadPool m_previewPool;
+    Job m_sweep;
+    Job m_survey;
+    std::shared_ptr<Growing> m_sweepRows;
+    std::shared_ptr<Growing> m_surveyRows;
+    std::shared_ptr<LinesPicture> m_lines; // of the running survey
+    std::shared_ptr<HeatPicture> m_heat;
+    QTimer m_growth;
+    QTimer m_later; // the survey waits until the sliders rest
+    quint64 m_previewGeneration = 0;
+    bool m_previewing = false;
+    bool m_everShown = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,145 @@
+// The canvas of a lesson's step: shown as a run, compared with another schedule, or edited; kept in sync with drags.
+#include "app/ui/lessons/lesson_controller.h"
+
+#include <cmath>
+
+#include <QTimer>
+
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/lessons/score_rail.h"
+
+namespace stagewright {
+namespace {
+
+// The canvas as a run: simulated, or, if ops are missing or deadlocked, placed as far as possible.
+Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
+{
+    auto order = lessons::shownOn(canvas);
+    if (!order) return tl::unexpected(order.error());
+    auto costs = lessons::costsFor(*order, canvas.settings);
+    if (!costs) return tl::unexpected(costs.error());
+    if (costs->origin.empty()) costs->origin = "the lesson's costs";
+    auto run = simulatedRun(*order, *costs, lessons::channelsOf(canvas.settings));
+    if (!run) {
+        auto timeline = timelineOf(*order, simulateRelaxed(*order, *costs), *costs);
+        if (!timeline) return tl::unexpected(run.error());
+        run = runOfSchedule(*order);
+        run->schedule = std::make_shared<const Schedule>(*order);
+        run->costs = *costs;
+        run->timeline = *timeline;
+        run->info.steps = 1;
+        run->info.clock = "model";
+    }
+    run->info.name = name;
+    return run;
+}
+
+} // namespace
+
+bool LessonController::editsHere() const
+{
+    if (!m_session || m_session->page().part != lessons::Part::Do || m_session->step() == nullptr) return false;
+    for (const char* tool : {"move", "place", "split", "warmup", "text"})
+        if (m_session->allows(tool)) {
+            const auto order = lessons::shownOn(m_session->canvas());
+            return order && *order == m_session->canvas().schedule;
+        }
+    return false;
+}
+
+void LessonController::showCanvas()
+{
+    hideGap();
+    if (m_session->step() == nullptr) { // the canvas is still empty; the panel is beside the current view
+        if (m_window.mode() == MainWindow::Mode::Empty) m_window.newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
+        return;
+    }
+    const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
+    auto run = runOf(m_session->canvas(), name.toStdString());
+    if (!run) {
+        m_window.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
+        return;
+    }
+    m_wantEdit = editsHere();
+    m_shownSettings = m_session->canvas().settings;
+    m_syncing = true;
+    if (run->timeline == nullptr || run->timeline->empty()) { // nothing is placed yet: there is no run to show, only a tray
+        m_wantEdit = false;
+        m_window.edit()->editIncomplete(m_session->canvas().schedule);
+        m_syncing = false;
+        readAgain();
+        return;
+    }
+    m_canvasRef = m_window.library()->addSimulated(std::move(*run));
+    const RunRef other = m_wantEdit ? RunRef{} : comparedRun();
+    if (other.valid())
+        m_window.compare()->show({other, m_canvasRef});
+    else
+        m_window.showRun(m_canvasRef);
+    if (m_session->step()->view == "memory" && !m_window.actions()[ActionId::Memory]->isChecked()) m_window.actions()[ActionId::Memory]->trigger();
+    m_syncing = false;
+    readAgain();
+}
+
+// The step's comparison schedule above its canvas, with the same settings but undisturbed: a slow machine against a healthy one.
+// In edit mode its outlines appear behind the order on request instead.
+RunRef LessonController::comparedRun()
+{
+    const std::string& name = m_session->step()->compare;
+    if (name.empty()) return {};
+    lessons::Settings settings = m_session->canvas().settings;
+    settings.slow.clear();
+    settings.disturbed.clear();
+    auto schedule = lessons::makeFor(name, settings);
+    auto run = schedule ? runOf({std::move(*schedule), settings}, name) : tl::unexpected(schedule.error());
+    if (!run) {
+        m_window.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
+        return {};
+    }
+    return m_window.library()->addSimulated(std::move(*run));
+}
+
+void LessonController::syncCanvas()
+{
+    m_panel->setCanvas(m_session->canvas());
+    ScheduleEditor* editor = m_window.editor();
+    if (m_window.mode() == MainWindow::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
+        m_syncing = true;
+        editor->replace(tr("lesson edit"), m_session->canvas().schedule);
+        m_syncing = false;
+        readAgain();
+    } else {
+        showCanvas();
+    }
+}
+
+// A drag shows on the rail at once; a dropped op that can't run there moves back, with the reason.
+void LessonController::editorChanged()
+{
+    ScheduleEditor* editor = m_window.editor();
+    hideGap();
+    if (!m_session || !editor->active() || m_window.mode() != MainWindow::Mode::Edit || !editsHere()) return;
+    const bool valid = editor->valid();
+    m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare) : std::nan(""));
+    if (m_syncing || editor->previewing() || editor->schedule() == m_session->canvas().schedule) return;
+    if (LessonSession::runs(m_session->canvas().schedule) && !LessonSession::runs(editor->schedule())) {
+        const Error why = LessonSession::whyNot(editor->schedule());
+        QTimer::singleShot(0, this, [this, why] {
+            m_window.editor()->undoStack()->undo();
+            refuse(why);
+        });
+        return;
+    }
+    m_refusal.clear();
+    m_panel->tools()->setRefusal({});
+    m_session->setOrder(editor->schedule());
+    m_panel->setCanvas(m_session->canvas());
+    readAgain();
+}
+
+} // namespace stagewright

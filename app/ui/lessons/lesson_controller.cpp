@@ -1,0 +1,573 @@
+#include "app/ui/lessons/lesson_controller.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QApplication>
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QSvgRenderer>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "traces/lessons/lesson_file.h"
+#include "widgets/background.h"
+#include "widgets/lessons/glossary_panel.h"
+#include "widgets/lessons/lesson_shelf.h"
+#include "widgets/lessons/score_rail.h"
+#include "widgets/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr auto ownKey = "lessons/files";
+constexpr int lessonWidth = 380;
+
+} // namespace
+
+LessonController::LessonController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    m_shelf = new LessonShelf;
+    window.addPage(m_shelf);
+    m_rail = new ScoreRailView;
+    window.workArea()->insertWidget(0, m_rail);
+    m_tabs = new QWidget;
+    m_tabs->setObjectName(QStringLiteral("tabs"));
+    auto* tabs = new QHBoxLayout(m_tabs);
+    tabs->setContentsMargins(14, 8, 14, 4);
+    tabs->setSpacing(4);
+    auto tab = [&](const QString& text, const QString& tip) {
+        auto* button = new QPushButton(text, m_tabs);
+        button->setCheckable(true);
+        button->setToolTip(tip);
+        tabs->addWidget(button);
+        return button;
+    };
+    m_lessonTab = tab(tr("Lesson"), tr("The task and your progress  (Q)"));
+    m_detailsTab = tab(tr("Details"), tr("Figures of the schedule on the canvas  (Q)"));
+    tabs->addStretch(1);
+    auto* leaving = new QPushButton(tr("Leave"), m_tabs);
+    leaving->setObjectName(QStringLiteral("flat"));
+    leaving->setToolTip(tr("Leaves the lesson; your progress is kept"));
+    tabs->addWidget(leaving);
+    connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
+    connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
+    connect(leaving, &QPushButton::clicked, this, &LessonController::leave);
+    m_panel = new LessonPanel;
+    window.panelColumn()->insertWidget(0, m_tabs);
+    window.panelColumn()->insertWidget(1, m_panel, 1);
+    m_tabs->hide();
+    m_panel->hide();
+    m_runs = new LessonRuns(window);
+    connectPanel();
+
+    using I = ActionId;
+    auto on = [&](I id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    on(I::Lessons, [this] { openShelf(); });
+    on(I::OpenLesson, [this] {
+        const QString path = QFileDialog::getOpenFileName(&m_window, tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
+        if (!path.isEmpty()) openFile(path);
+    });
+    on(I::LeaveLesson, [this] { leave(); });
+    on(I::NextLessonStep, [this] {
+        if (!m_session) return;
+        if (!m_panel->nextReason().isEmpty()) {
+            refuse(Error{ErrorCode::Usage, m_panel->nextReason().toStdString(), ""});
+            return;
+        }
+        if (m_session->pageIndex() + 1 < static_cast<int>(m_session->pages().size()))
+            m_session->goTo(m_session->pageIndex() + 1);
+        else
+            openShelf();
+    });
+    on(I::PreviousLessonStep, [this] {
+        if (m_session) m_session->goTo(m_session->pageIndex() - 1);
+    });
+    on(I::LessonHint, [this] {
+        if (!m_session) return;
+        for (const auto& [check, texts] : m_last.hints)
+            if (m_session->hintsOf(check) < static_cast<int>(texts.size())) {
+                m_session->nextHint(check);
+                return;
+            }
+    });
+    on(I::Details, [this] {
+        if (m_session) showTab(!m_panel->isVisible());
+    });
+    on(I::Glossary, [this](bool wanted) {
+        glossary();
+        m_dock->setVisible(wanted);
+        if (wanted) m_glossary->setFocus();
+    });
+    on(I::ExplainTerm, [this] {
+        QWidget* under = QApplication::widgetAt(QCursor::pos());
+        const lessons::Term* term = under != nullptr ? termOn(under, under->mapFromGlobal(QCursor::pos())) : nullptr;
+        if (const QWidget* focus = QApplication::focusWidget(); term == nullptr && focus != nullptr) term = termOn(focus, {});
+        if (term != nullptr)
+            showTerm(qs(term->id));
+        else {
+            glossary();
+            m_dock->show();
+            m_glossary->setFocus();
+        }
+    });
+    qApp->installEventFilter(new TermGuide(this));
+
+    connect(m_shelf, &LessonShelf::startAsked, this, [this](const QString& id) { start(id); });
+    connect(m_shelf, &LessonShelf::startOverAsked, this, [this](const QString& id) { start(id, true); });
+    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_window.actions()[ActionId::OpenLesson]->trigger(); });
+    connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_window.showPage(nullptr, {}); });
+    connect(&window, &MainWindow::modeChanged, this, [this] {
+        hideGap();
+        // The canvas is shown: enters edit mode if the step allows edits.
+        if (m_session && m_wantEdit && m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == m_canvasRef)
+            QTimer::singleShot(0, this, [this] {
+                if (!m_session || !std::exchange(m_wantEdit, false) || m_window.shownRef() != m_canvasRef) return;
+                m_window.enterEdit();
+                m_window.timelineView()->setEditMode(m_session->allows("move"));
+                if (const lessons::Step* step = m_session->step(); step != nullptr && !step->compare.empty()) {
+                    m_window.edit()->compareWith(qs(step->compare));
+                    m_window.actions()[ActionId::GhostLibrary]->setChecked(false); // its outlines on request
+                }
+            });
+        refreshActions();
+    });
+    connect(window.editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
+    connect(window.editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
+    connect(window.timelineView(), &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
+        const bool beside = m_window.mode() == MainWindow::Mode::Run && m_panel->isVisible(); // the panel that would say so is hidden
+        if (panel == 0 && (m_window.mode() == MainWindow::Mode::Edit || beside)) explainGap(rank, time);
+    });
+    connect(window.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
+    connect(window.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
+    connect(&window, &MainWindow::themeChanged, this, &LessonController::applyTheme);
+    connect(m_runs, &LessonRuns::progressed, this, [this] { m_panel->setReading(m_last, state()); });
+    connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
+    connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
+        QString& note = m_notes[block.toStdString()];
+        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients verified.** ") : tr("**Gradients differ.** ")) + words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
+                QStringLiteral("](proof)");
+        m_panel->setReading(m_last, state());
+    });
+    applyTheme();
+    refreshActions();
+}
+
+LessonController::~LessonController() = default;
+
+void LessonController::connectPanel()
+{
+    connect(m_panel, &LessonPanel::said, this, [this](const QString& id, const QString& words) {
+        if (m_session) m_session->say(id.toStdString(), words.toStdString());
+    });
+    connect(m_panel, &LessonPanel::hintAsked, this, [this](const QString& check) {
+        if (m_session) m_session->nextHint(check.toStdString());
+    });
+    connect(m_panel, &LessonPanel::showAsked, this, [this](const QString& check) {
+        if (!m_session) return;
+        if (auto shown = m_session->show(check.toStdString()); !shown) refuse(shown.error());
+    });
+    connect(m_panel, &LessonPanel::pageAsked, this, [this](int page) {
+        if (m_session) m_session->goTo(page);
+    });
+    connect(m_panel, &LessonPanel::finished, this, &LessonController::openShelf);
+    connect(m_panel, &LessonPanel::runAsked, this, &LessonController::runAsked);
+    connect(m_panel, &LessonPanel::cancelAsked, m_runs, &LessonRuns::cancel);
+    connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
+        const auto found = m_outcomes.find(block.toStdString());
+        if (found != m_outcomes.end()) m_window.openFiles({found->second.file});
+        showTab(false);
+    });
+    connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_window.banner()->showNote(m_runs->proof(block)); });
+    connect(m_panel, &LessonPanel::figureAsked, this, [this](const QString& file, const QString& format, const QString& caption) { keepFigure(file, format, caption); });
+    connect(m_panel, &LessonPanel::termAsked, this, &LessonController::showTerm);
+    connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
+        if (!m_session) return;
+        m_refusal.clear();
+        if (auto done = m_session->apply(command.toStdString()); !done)
+            refuse(done.error());
+        else
+            m_panel->tools()->setRefusal({});
+    });
+    connect(m_panel->tools(), &StepTools::viewAsked, this, [this](const QString& view) {
+        m_window.actions()[view == QLatin1String("gaps") ? ActionId::NextGap : view == QLatin1String("compare") ? ActionId::GhostLibrary
+                                                                                                                : ActionId::Explorer]
+            ->trigger();
+        if (view == QLatin1String("gaps")) showTab(false);
+    });
+    connect(m_panel->tools(), &StepTools::resetAsked, this, [this] {
+        if (m_session) m_session->reset();
+    });
+    connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_window.editor()->undoStack()->undo(); });
+}
+
+// ---- the shelf
+
+QStringList LessonController::ownFiles() const { return QSettings().value(QLatin1String(ownKey)).toStringList(); }
+
+void LessonController::openShelf()
+{
+    m_window.showPage(m_shelf, tr("Lessons"));
+    hideGap();
+    if (!m_library)
+        loadLessons();
+    else
+        fillShelf();
+}
+
+void LessonController::loadLessons()
+{
+    if (m_loading) return;
+    m_loading = true;
+    struct Loaded {
+        std::shared_ptr<const lessons::Library> library;
+        std::vector<std::shared_ptr<const lessons::Lesson>> own;
+        std::map<std::string, LessonPicture> pictures;
+        QStringList faults;
+    };
+    inBackground(
+        this,
+        [files = ownFiles()] {
+            Loaded loaded;
+            auto library = std::make_shared<lessons::Library>(lessons::loadLibrary());
+            for (const Error& fault : library->faults) loaded.faults << qs(fault.message);
+            for (const lessons::Lesson& lesson : library->lessons) loaded.pictures[lesson.id] = lessonPictureOf(lesson);
+            for (const QString& file : files) {
+                auto lesson = lessons::findLesson(file.toStdString());
+                if (!lesson) {
+                    loaded.faults << qs(lesson.error().message);
+                    continue;
+                }
+                loaded.pictures[lesson->id] = lessonPictureOf(*lesson);
+                loaded.own.push_back(std::make_shared<const lessons::Lesson>(std::move(*lesson)));
+            }
+            loaded.library = std::move(library);
+            return loaded;
+        },
+        [this](Loaded loaded) {
+            m_loading = false;
+            m_library = loaded.library;
+            m_own = loaded.own;
+            m_pictures = loaded.pictures;
+            m_faults = loaded.faults;
+            fillShelf();
+            if (const auto wish = std::exchange(m_wish, std::nullopt)) start(wish->name, wish->over, wish->page);
+        });
+}
+
+void LessonController::fillShelf()
+{
+    if (!m_library) return;
+    auto progress = lessons::LearnerProgress::read(lessons::LearnerProgress::defaultPath());
+    QStringList faults = m_faults;
+    if (!progress) faults << qs(progress.error().message) + QStringLiteral("; ") + qs(progress.error().remedy);
+    std::vector<ShelfEntry> entries;
+    auto add = [&](std::shared_ptr<const lessons::Lesson> lesson, const QString& row, const QString& place) {
+        ShelfEntry entry;
+        if (progress) {
+            entry.mark = progress->markOf(*lesson);
+            for (const lessons::KeptAnswer& answer : progress->answers())
+                if (answer.lesson == lesson->id && !answer.figure.empty()) entry.figure = qs(answer.figure);
+        }
+        entry.picture = m_pictures[lesson->id];
+        entry.row = row;
+        entry.place = place;
+        QStringList after;
+        for (const std::string& id : lesson->after)
+            if (const lessons::Lesson* before = m_library->find(id))
+                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title)) : qs(before->title));
+        entry.after = after.join(QStringLiteral("; "));
+        entry.lesson = std::move(lesson);
+        entries.push_back(std::move(entry));
+    };
+    const std::string folder = lessons::learnerFolder();
+    std::vector<const lessons::Lesson*> mine;
+    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // keys as in files, titles as on the shelf
+    const auto shelfOf = [](const lessons::Lesson& lesson) { return qs(lesson.shelf).toLower(); };
+    for (const auto& [name, title] : rows)
+        for (const lessons::Lesson& lesson : m_library->lessons)
+            if (shelfOf(lesson) == QLatin1String(name)) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
+    for (const lessons::Lesson& lesson : m_library->lessons)
+        if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); })) mine.push_back(&lesson);
+    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), tr("Your lessons"), qs(lesson->file));
+    for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
+    m_shelf->setEntries(std::move(entries));
+    m_shelf->setFaults(faults);
+    m_window.setPageStatus(m_shelf->statusText());
+}
+
+void LessonController::openFile(const QString& path)
+{
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) {
+        m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
+        return;
+    }
+    auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
+    if (!lesson) {
+        m_window.banner()->showError(QString(), lesson.error());
+        return;
+    }
+    QStringList files = ownFiles();
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    files.removeAll(absolute);
+    files << absolute;
+    QSettings().setValue(QLatin1String(ownKey), files);
+    auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
+    m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }), m_own.end());
+    m_own.push_back(shared);
+    m_pictures[shared->id] = lessonPictureOf(*shared);
+    begin(shared, false, -1);
+}
+
+// ---- a lesson
+
+void LessonController::start(const QString& name, bool over, int page)
+{
+    if (name.contains(QLatin1Char('/')) || name.endsWith(QLatin1String(".md"))) {
+        openFile(name);
+        if (m_session && page >= 0) m_session->goTo(page);
+        return;
+    }
+    if (!m_library) {
+        m_wish = Wish{name, over, page};
+        loadLessons();
+        return;
+    }
+    for (const auto& lesson : m_own)
+        if (qs(lesson->id) == name) {
+            begin(lesson, over, page);
+            return;
+        }
+    const lessons::Lesson* lesson = m_library->find(name.toStdString());
+    if (lesson == nullptr) {
+        m_window.banner()->showError(tr("no lesson is named “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
+        return;
+    }
+    begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);
+}
+
+void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page)
+{
+    leave();
+    m_session = std::make_unique<LessonSession>(std::move(lesson));
+    m_railKey.clear();
+    m_notes.clear();
+    m_outcomes.clear();
+    m_figures.clear();
+    if (over) m_session->startOver();
+    if (page >= 0) m_session->goTo(page);
+    if (m_session->fault()) m_window.banner()->showError(QString(), *m_session->fault());
+    connect(m_session.get(), &LessonSession::pageChanged, this, [this, step = m_session->page().step, part = m_session->page().part]() mutable {
+        const bool other = std::exchange(step, m_session->page().step) != step;
+        const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
+        part = m_session->page().part;
+        showPage();
+        if (other || edits) showCanvas();
+    });
+    connect(m_session.get(), &LessonSession::canvasChanged, this, &LessonController::syncCanvas);
+    connect(m_session.get(), &LessonSession::answersChanged, this, &LessonController::readAgain);
+    m_tabs->show();
+    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
+    QAction* side = m_window.actions()[ActionId::SidePanel];
+    if (!side->isChecked()) side->trigger();
+    showTab(true);
+    showPage();
+    showCanvas();
+    for (const lessons::RunBlock* block : m_session->lesson().all<lessons::RunBlock>()) m_runs->readKept(m_session->lesson(), *block);
+    refreshActions();
+}
+
+void LessonController::leave()
+{
+    if (!m_session) return;
+    m_session.reset();
+    ++m_generation;
+    m_wantEdit = false;
+    m_tabs->hide();
+    m_panel->hide();
+    m_panel->setPage(nullptr, {LessonPage{}}, 0, {});
+    m_window.panels()->show();
+    m_rail->setRail(std::nullopt);
+    m_window.memoryView()->setRankBudgets({});
+    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(270);
+    if (m_window.mode() == MainWindow::Mode::Edit) m_window.timelineView()->setEditMode(true);
+    refreshActions();
+}
+
+void LessonController::showPage()
+{
+    m_refusal.clear();
+    m_last = {};
+    m_panel->setPage(&m_session->lesson(), m_session->pages(), m_session->pageIndex(), m_session->canvas());
+    readAgain();
+    refreshActions();
+}
+
+void LessonController::refuse(const Error& why)
+{
+    m_refusal = qs(why.message);
+    if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
+    m_panel->tools()->setRefusal(m_refusal);
+    if (!m_panel->tools()->isVisible()) m_window.banner()->showNote(m_refusal);
+}
+
+LessonState LessonController::state() const
+{
+    LessonState now;
+    if (!m_session) return now;
+    now.said = m_session->learner().said;
+    for (const lessons::Check* check : m_session->lesson().all<lessons::Check>()) {
+        now.hints[check->id] = m_session->hintsOf(check->id);
+        if (m_session->shown(check->id)) now.shown.insert(check->id);
+    }
+    for (const lessons::Quiz* quiz : m_session->lesson().all<lessons::Quiz>()) {
+        now.hints[quiz->id] = m_session->hintsOf(quiz->id);
+        if (m_session->shown(quiz->id)) now.shown.insert(quiz->id);
+    }
+    now.notes = m_notes;
+    now.running = m_runs->running();
+    const RecordProcess* process = m_window.recording();
+    now.runningWords = process->what();
+    now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
+    now.figures = m_figures;
+    return now;
+}
+
+void LessonController::readAgain()
+{
+    if (!m_session) return;
+    if (m_reading) {
+        m_again = true;
+        return;
+    }
+    m_reading = true;
+    const LessonPage page = m_session->page();
+    const std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
+    const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
+    inBackground(
+        this,
+        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
+        [this, generation = m_generation, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
+            m_reading = false;
+            if (generation != m_generation || !m_session) {
+                m_again = false;
+                if (m_session) readAgain();
+                return;
+            }
+            if (withRail) {
+                m_railKept = reading.rail;
+                m_railKey = key;
+            }
+            if (std::exchange(m_again, false)) readAgain();
+            if (index == m_session->pageIndex()) took(reading);
+        });
+}
+
+void LessonController::took(const PageReading& reading)
+{
+    m_last = reading;
+    m_session->read(reading);
+    m_figures.clear();
+    for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
+        const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
+        if (figure == nullptr || !reading.blocks[i].figure) continue;
+        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(*reading.blocks[i].figure)));
+        const QSize size = drawn.defaultSize();
+        if (size.isEmpty()) continue;
+        const double ratio = m_window.devicePixelRatioF();
+        const int width = lessonWidth - 76, height = width * size.height() / size.width();
+        QPixmap picture(QSize(width, height) * ratio);
+        picture.setDevicePixelRatio(ratio);
+        picture.fill(Qt::white);
+        QPainter painter(&picture);
+        drawn.render(&painter, QRectF(0, 0, width, height));
+        m_figures[figure->file] = picture;
+    }
+    m_panel->setReading(reading, state());
+    std::vector<Bytes> targets;
+    if (!m_window.timelineView()->panels().empty())
+        for (const double target : reading.targets)
+            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_window.timelineView()->panels().back()->units.memory))));
+    m_window.memoryView()->setRankBudgets(std::move(targets));
+    if (m_session->page().part != lessons::Part::Do) {
+        m_rail->setRail(std::nullopt);
+    } else if (m_railKept) {
+        lessons::ScoreRail rail = *m_railKept;
+        rail.yours = reading.makespan;
+        rail.guess = std::nan("");
+        for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>()) {
+            const auto said = m_session->learner().said.find(predict->id);
+            bool number = false;
+            const double value = said == m_session->learner().said.end() ? 0 : qs(said->second).toDouble(&number);
+            if (number && predict->choices.empty()) rail.guess = value;
+        }
+        m_rail->setRail(rail);
+    } else {
+        m_rail->setRail(std::nullopt);
+    }
+    refreshActions();
+}
+
+void LessonController::showTab(bool lesson)
+{
+    if (!m_session) return;
+    m_lessonTab->setChecked(lesson);
+    m_detailsTab->setChecked(!lesson);
+    m_panel->setVisible(lesson);
+    m_window.panels()->setVisible(!lesson);
+}
+
+bool LessonController::settled() const { return !m_loading && !m_reading && !m_again && !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
+
+// ---- the rest
+
+GlossaryPanel* LessonController::glossary()
+{
+    if (m_glossary) return m_glossary;
+    m_dock = new QDockWidget(tr("Glossary"), &m_window);
+    m_dock->setObjectName(QStringLiteral("glossary"));
+    m_glossary = new GlossaryPanel(m_dock);
+    m_dock->setWidget(m_glossary);
+    m_dock->setMinimumWidth(280);
+    m_window.addDockWidget(Qt::RightDockWidgetArea, m_dock);
+    connect(m_glossary, &GlossaryPanel::lessonAsked, this, [this](const QString& id) { start(id); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_window.actions()[ActionId::Glossary]->setChecked(shown); });
+    m_dock->hide();
+    return m_glossary;
+}
+
+void LessonController::showTerm(const QString& id)
+{
+    glossary();
+    m_dock->show();
+    m_glossary->showTerm(id);
+}
+
+void LessonController::refreshActions()
+{
+    using I = ActionId;
+    Actions& actions = m_window.actions();
+    const bool active = m_session != nullptr;
+    for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint}) actions[id]->setEnabled(active);
+    actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
+    actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
+}
+
+void LessonController::applyTheme()
+{
+    m_shelf->setTheme(m_window.theme());
+    m_panel->setTheme(m_window.theme());
+    m_rail->setTheme(m_window.theme());
+}
+
+} // namespace stagewright

@@ -1,0 +1,119 @@
+// LessonController: lessons in the real window: the shelf in place of the views, the panel beside them, the score rail over the canvas,
+// the glossary as a dock. The canvas is the window's own: the learner's order is edited like any other, and every verdict is computed
+// from the current canvas. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QObject>
+#include <QPointer>
+
+#include "app/ui/lessons/lesson_runs.h"
+#include "app/ui/lessons/lesson_session.h"
+#include "app/ui/runs/run_library.h"
+#include "traces/analysis/gap_explainer.h"
+#include "traces/lessons/lesson_library.h"
+#include "widgets/export/picture.h"
+#include "widgets/lessons/lesson_panel.h"
+#include "widgets/lessons/lesson_picture.h"
+
+class QDockWidget;
+class QFrame;
+class QPushButton;
+
+namespace stagewright {
+
+class GlossaryPanel;
+class LessonShelf;
+class MainWindow;
+class ScoreRailView;
+
+class LessonController : public QObject {
+    Q_OBJECT
+public:
+    explicit LessonController(MainWindow& window);
+    ~LessonController() override;
+
+    void openShelf();
+    void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
+    void openFile(const QString& path);                                // a teacher's lesson; listed from then on
+    void leave();
+    void showTerm(const QString& id);
+
+    LessonShelf* shelf() { return m_shelf; }
+    LessonPanel* panel() { return m_panel; }
+    ScoreRailView* rail() { return m_rail; }
+    GlossaryPanel* glossary();
+    LessonSession* session() { return m_session.get(); } // null: no lesson in progress
+    LessonRuns* runs() { return m_runs; }
+    bool settled() const;     // the screen is up to date
+    QWidget* gapCard() const; // the explanation of a gap of the edited order; null: none
+    QString refusal() const { return m_refusal; }
+
+private:
+    void connectPanel();
+    void loadLessons();
+    void fillShelf();
+    QStringList ownFiles() const;
+    void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
+    void showPage();
+    void showCanvas();    // as a run, or in edit mode if the step allows edits
+    RunRef comparedRun(); // invalid: the step has no comparison
+    void syncCanvas();    // after a change made elsewhere
+    void editorChanged();
+    void refuse(const Error& why);
+    void readAgain(); // off the GUI thread; the latest request waits for the running one
+    void took(const PageReading& reading);
+    LessonState state() const;
+    void showTab(bool lesson);
+    void runAsked(const QString& id);
+    void runFinished(const LessonRuns::Outcome& outcome);
+    void keepFigure(const QString& name, const QString& format, const QString& caption);
+    Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
+    void explainGap(int rank, Nanos time);
+    void hideGap();
+    void refreshActions();
+    void applyTheme();
+    bool editsHere() const;
+
+    MainWindow& m_window;
+    LessonShelf* m_shelf;
+    QWidget* m_tabs;
+    QPushButton *m_lessonTab, *m_detailsTab;
+    LessonPanel* m_panel;
+    ScoreRailView* m_rail;
+    LessonRuns* m_runs;
+    QPointer<QDockWidget> m_dock;
+    QPointer<GlossaryPanel> m_glossary;
+    QPointer<QFrame> m_gapCard;
+
+    std::shared_ptr<const lessons::Library> m_library; // null: not read yet
+    std::vector<std::shared_ptr<const lessons::Lesson>> m_own;
+    std::map<std::string, LessonPicture> m_pictures;
+    QStringList m_faults;
+    bool m_loading = false;
+    struct Wish {
+        QString name;
+        bool over = false;
+        int page = -1;
+    };
+    std::optional<Wish> m_wish; // a lesson to start once the library is read
+
+    std::unique_ptr<LessonSession> m_session;
+    RunRef m_canvasRef;                // the run that shows the canvas
+    lessons::Settings m_shownSettings; // its settings; other settings need another run
+    bool m_wantEdit = false;
+    bool m_syncing = false;
+    QString m_refusal;
+    bool m_reading = false, m_again = false;
+    quint64 m_generation = 0;
+    PageReading m_last;
+    std::optional<lessons::ScoreRail> m_railKept; // of m_railKey
+    std::string m_railKey;
+    std::map<std::string, QString> m_notes;
+    std::map<std::string, LessonRuns::Outcome> m_outcomes;
+    std::map<std::string, QPixmap> m_figures; // of the page, by file name
+};
+
+} // namespace stagewright

@@ -1,0 +1,104 @@
+// Why a gap in the learner's order exists: cause, experiment, and a button that tries it.
+#include "app/ui/lessons/lesson_controller.h"
+
+#include <algorithm>
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "app/ui/shell/main_window.h"
+#include "widgets/background.h"
+#include "widgets/style.h"
+
+namespace stagewright {
+
+QWidget* LessonController::gapCard() const { return m_gapCard; }
+
+void LessonController::hideGap() { delete m_gapCard.data(); }
+
+void LessonController::explainGap(int rank, Nanos time)
+{
+    hideGap();
+    if (m_window.timelineView()->panels().empty()) return;
+    const auto panel = m_window.timelineView()->panels().front();
+    const std::shared_ptr<const Timeline> timeline = panel->timeline;
+    struct Found {
+        std::optional<Gap> gap;
+        GapExplanation explanation;
+    };
+    BubbleOptions options;
+    if (m_session && m_session->canvas().settings.cap) options.memoryCap = static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
+    inBackground(
+        this,
+        [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {
+            Found found;
+            const auto report = analyseBubbles(*timeline, step, options);
+            if (!report) return found;
+            for (const Gap& gap : report->gaps)
+                if (gap.rank == rank && moment >= gap.start && moment < gap.end) found.gap = gap;
+            if (found.gap) found.explanation = GapExplainer(*timeline, step).explain(*found.gap);
+            return found;
+        },
+        [this, timeline, panel, rank](const Found& found) {
+            if (!found.gap || m_window.timelineView()->panels().empty() || m_window.timelineView()->panels().front() != panel) return;
+            const Units units{timeline->timeUnit(), timeline->memoryUnit()};
+            auto* card = new QFrame(m_window.timelineView());
+            m_gapCard = card;
+            card->setObjectName(QStringLiteral("card"));
+            card->setAccessibleName(tr("Why this gap"));
+            auto* layout = new QVBoxLayout(card);
+            layout->setContentsMargins(13, 10, 13, 11);
+            layout->setSpacing(6);
+            layout->addWidget(makeLabel(tr("%1, %2 on rank %3").arg(qs(std::string(titleOf(found.gap->cause))), durationText(found.gap->end - found.gap->start, units)).arg(rank), "title", card));
+            auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
+            words->setWordWrap(true);
+            layout->addWidget(words);
+            if (const auto& experiment = found.explanation.experiment) {
+                const Nanos change = experiment->after - experiment->before;
+                auto* line = makeLabel(tr("%1: %2 → %3%4")
+                                           .arg(qs(experiment->change), durationText(experiment->before, units), durationText(experiment->after, units),
+                                                change == 0 ? tr(", so this gap costs nothing") : QString()),
+                                       "secondary", card, true);
+                line->setWordWrap(true);
+                layout->addWidget(line);
+            }
+            auto* buttons = new QHBoxLayout;
+            const bool moves = m_window.mode() == MainWindow::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_window.timelineView()->editMode();
+            if (moves) {
+                auto* go = new QPushButton(tr("Try it"), card);
+                go->setToolTip(tr("Moves %1 here; can be undone").arg(qs(toText(found.gap->readyOp))));
+                connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
+                    ScheduleEditor* editor = m_window.editor();
+                    const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];
+                    const auto from = std::find(row.begin(), row.end(), gap.readyOp);
+                    const OpPosition to = editor->positionOf(gap.next);
+                    hideGap();
+                    if (from != row.end() && to.valid()) editor->move({gap.rank, static_cast<int>(from - row.begin())}, to.position);
+                });
+                buttons->addWidget(go);
+            }
+            auto* close = new QPushButton(tr("Close"), card);
+            connect(close, &QPushButton::clicked, this, [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
+            buttons->addWidget(close);
+            buttons->addStretch(1);
+            layout->addLayout(buttons);
+            card->setFixedWidth(340);
+            card->adjustSize();
+            const Axis axis = m_window.timelineView()->axis();
+            const auto row = m_window.timelineView()->rowRect(0, rank);
+            const double x = axis.toX(panel->toAxis(found.gap->start));
+            const double below = row ? row->bottom() + 6 : 60;
+            const QSize room = m_window.timelineView()->size();
+            const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
+            int top = static_cast<int>(below);
+            if (top + card->height() > room.height() && row) top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
+            card->move(left, top);
+            card->show();
+            card->raise();
+        });
+}
+
+} // namespace stagewright

@@ -1,0 +1,141 @@
+// The lesson's real runs, predicted against measured, and the figure that the learner saves.
+#include "app/ui/lessons/lesson_controller.h"
+
+#include <QBuffer>
+#include <QFileDialog>
+#include <QPageSize>
+#include <QPainter>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QStandardPaths>
+#include <QSvgRenderer>
+#include <QTimer>
+
+#include "app/ui/exchange/export_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run/simulated_run.h"
+
+namespace stagewright {
+
+void LessonController::runAsked(const QString& id)
+{
+    for (const lessons::Block* block : m_session->page().blocks)
+        if (const auto* run = std::get_if<lessons::RunBlock>(block); run != nullptr && qs(run->id) == id) {
+            m_notes.erase(run->id);
+            if (auto started = m_runs->start(*m_session, *run); !started) m_window.banner()->showError(QString(), started.error());
+            m_panel->setReading(m_last, state());
+        }
+}
+
+void LessonController::runFinished(const LessonRuns::Outcome& outcome)
+{
+    if (!m_session) return;
+    const std::string id = outcome.block.toStdString();
+    const lessons::RunBlock* block = nullptr;
+    for (const lessons::RunBlock* one : m_session->lesson().all<lessons::RunBlock>())
+        if (one->id == id) block = one;
+    if (block == nullptr) return;
+    const bool fresh = m_window.recording()->outputFile() == outcome.file;
+    if (outcome.runs.empty() && !outcome.failure) return;
+    if (outcome.failure && outcome.failure->skipped) return; // cancelled: no result
+    m_outcomes[id] = outcome;
+    m_notes[id] = outcome.note;
+    m_session->adopt(id, outcome.runs, outcome.failure);
+    if (!fresh || outcome.runs.empty()) return;
+    // Predicted above measured: the learner's own order, or the last schedule of the block.
+    const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
+    if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
+        if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
+            predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
+            const RunRef model = m_window.library()->addSimulated(std::move(*predicted));
+            const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
+            // The window shows the recording first; compare follows when it has settled.
+            auto* timer = new QTimer(this);
+            timer->setInterval(50);
+            connect(timer, &QTimer::timeout, this, [this, timer, model, real] {
+                if (!m_window.settled()) return;
+                timer->deleteLater();
+                if (m_session && m_window.runs()->info(real) != nullptr) m_window.showCompare(model, real);
+            });
+            timer->start();
+        }
+    QStringList names;
+    for (const auto& [name, run] : outcome.runs)
+        if (findSchedule(name.substr(0, name.find(':')))) names << qs(name);
+    names.removeDuplicates();
+    m_runs->prove(outcome.block, names, measured->info.ranks, measured->info.microbatches);
+}
+
+// The lesson's figure with the learner's numbers; if it can't be drawn yet, the screen content.
+Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKind kind, const QString& caption)
+{
+    std::shared_ptr<const lessons::FigureData> data;
+    for (std::size_t i = 0; i < m_last.blocks.size() && i < m_session->page().blocks.size(); ++i)
+        if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]); figure != nullptr && qs(figure->file) == name) data = m_last.blocks[i].figure;
+    if (!data) {
+        PictureContent content = m_window.exporter()->picture();
+        if (!caption.isEmpty()) content.caption.prepend(caption);
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        return pictureBytes(content, style, kind);
+    }
+    lessons::FigureData captioned = *data;
+    captioned.caption = caption.toStdString();
+    const QByteArray svg = QByteArray::fromStdString(lessons::figureSvg(captioned));
+    if (kind == PictureKind::Svg) return svg;
+    QSvgRenderer drawn(svg);
+    const QSize size = drawn.defaultSize();
+    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure can't be drawn as an image", "save it as SVG"});
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    if (kind == PictureKind::Pdf) {
+        QPdfWriter writer(&buffer);
+        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point));
+        writer.setPageMargins(QMarginsF(0, 0, 0, 0));
+        QPainter painter(&writer);
+        drawn.render(&painter);
+    } else {
+        QImage image(size * 2, QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        drawn.render(&painter);
+        painter.end();
+        image.save(&buffer, "PNG");
+    }
+    buffer.close();
+    return bytes;
+}
+
+void LessonController::keepFigure(const QString& name, const QString& format, const QString& caption)
+{
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
+    const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
+    auto* dialog = new QFileDialog(&m_window, tr("Save the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
+    dialog->setObjectName(QStringLiteral("keepFigure"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(format);
+    dialog->selectFile(suggested);
+    connect(dialog, &QFileDialog::fileSelected, this, [this, name, caption](const QString& path) {
+        if (!m_session) return;
+        const auto kind = pictureKindOf(path);
+        const auto bytes = kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
+        if (!bytes) {
+            m_window.banner()->showError(QString(), bytes.error());
+            return;
+        }
+        QSaveFile file(path);
+        if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
+            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a writable folder"));
+            return;
+        }
+        m_session->keepFigure(path.toStdString());
+        m_window.banner()->showNote(tr("Saved to %1").arg(path));
+    });
+    dialog->open();
+}
+
+} // namespace stagewright

@@ -1,0 +1,209 @@
+#include "app/ui/lessons/lesson_runs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QSettings>
+
+#include "app/ui/shell/main_window.h"
+#include "schedules/check/validate.h"
+#include "schedules/library/registry.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/lessons/lesson_library.h"
+#include "traces/lessons/record_plan.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
+
+namespace stagewright {
+namespace {
+
+// The median over ranks of the mean cost of a kind, in ns; 0: it does not occur.
+double meanOf(const Run& run, OpKind kind)
+{
+    double sum = 0;
+    int count = 0;
+    for (const Span& span : run.timeline->spans())
+        if (span.op.kind == kind && span.step >= run.info.warmupSteps) {
+            sum += static_cast<double>(span.duration());
+            ++count;
+        }
+    return count == 0 ? 0 : sum / count;
+}
+
+QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
+{
+    for (auto it = runs.rbegin(); it != runs.rend(); ++it) {
+        const Run& run = *it->second;
+        const double f = meanOf(run, OpKind::Forward), i = meanOf(run, OpKind::InputGrad), w = meanOf(run, OpKind::WeightGrad), b = meanOf(run, OpKind::Backward);
+        if (f <= 0) continue;
+        auto ms = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
+        if (i > 0 && w > 0)
+            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so F : I : W = 1 : %4 : %5. Textbooks assume equal thirds.")
+                .arg(ms(f), ms(i), ms(w), fixed(i / f, 2), fixed(w / f, 2));
+        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so F : B = 1 : %3. Textbooks assume 1 : 2.").arg(ms(f), ms(b), fixed(b / f, 2));
+    }
+    return {};
+}
+
+// The child's own report if it did not finish.
+lessons::RunFailure failureOf(const RecordProcess& process)
+{
+    lessons::RunFailure failure;
+    failure.message = process.errorMessage().toStdString();
+    const QJsonObject answer = QJsonDocument::fromJson(process.result()).object();
+    for (const QJsonValue& one : answer[QStringLiteral("runs")].toArray()) {
+        const QJsonObject run = one.toObject();
+        if (!run[QStringLiteral("hung")].toBool()) continue;
+        failure.hung = true;
+        for (const QJsonValue& wait : run[QStringLiteral("cycle")].toArray())
+            failure.cycle.push_back(wait.isObject() ? wait.toObject()[QStringLiteral("rank")].toInt(-1) : wait.toInt());
+        for (const QJsonValue& victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
+    }
+    if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
+    return failure;
+}
+
+QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
+
+} // namespace
+
+LessonRuns::LessonRuns(MainWindow& window) : QObject(&window), m_window(window)
+{
+    RecordProcess* process = window.recording();
+    connect(process, &RecordProcess::progressed, this, [this] {
+        if (!m_block.isEmpty()) emit progressed();
+    });
+    connect(process, &RecordProcess::finished, this, &LessonRuns::ended);
+    connect(&m_check, &QProcess::finished, this, [this] {
+        const QString block = std::exchange(m_checked, QString());
+        const QJsonObject answer = QJsonDocument::fromJson(m_check.readAllStandardOutput()).object();
+        if (block.isEmpty() || answer.isEmpty()) return;
+        QStringList rows;
+        for (const QJsonValue& one : answer[QStringLiteral("checks")].toArray()) {
+            const QJsonObject check = one.toObject();
+            rows << tr("%1, %2: %3").arg(check[QStringLiteral("schedule")].toString(), check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
+        }
+        m_proofs[block] = rows.join(QLatin1Char('\n'));
+        emit proved(block, answer[QStringLiteral("passed")].toBool(), m_proofs[block]);
+    });
+}
+
+QString LessonRuns::fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block)
+{
+    return qs(lessons::learnerFolder()) + QStringLiteral("/runs/%1-%2.stagewright").arg(qs(lesson.id), qs(block.id));
+}
+
+Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunBlock& block)
+{
+    auto refuse = [](const QString& what, const QString& remedy) { return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()}); };
+    if (!m_block.isEmpty() || m_window.recording()->running()) return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
+    if (findStagewright().isEmpty()) return refuse(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+    // "mine" means the learner's order, which is added if no schedule of the block equals it.
+    const Schedule& order = session.canvas().schedule;
+    lessons::RunBlock asked = block;
+    std::map<std::string, Schedule> answers = session.orders();
+    const bool whole = validate(order).valid();
+    if (whole) answers["mine"] = order;
+    const std::string known = recognise(order).substr(0, recognise(order).find(':'));
+    const lessons::Step* step = session.lesson().step(block.step);
+    const lessons::Settings& settings = step != nullptr ? step->settings : session.lesson().settings;
+    for (std::size_t i = 0; i + 1 < asked.arguments.size(); ++i) {
+        if (asked.arguments[i] != "--schedule") continue;
+        const QStringList names = qs(asked.arguments[i + 1]).split(QLatin1Char(','));
+        const bool named = names.contains(QStringLiteral("mine")) || names.contains(qs(known)) ||
+                           std::any_of(names.begin(), names.end(), [&](const QString& name) { return session.lesson().check(name.toStdString()) != nullptr; });
+        if (whole && !named && block.edits.empty() && !block.expectFailure && order.ranks == settings.ranks && order.microbatches == settings.microbatches)
+            asked.arguments[i + 1] += ",mine";
+    }
+    auto plan = lessons::recordPlan(session.lesson(), asked, m_orders.path().toStdString(), answers);
+    if (!plan) return tl::unexpected(plan.error());
+    for (const auto& [path, text] : plan->files) {
+        QFile file(qs(path));
+        if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0)
+            return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()), tr("free some space in the temporary folder"));
+    }
+    QStringList arguments;
+    for (const std::string& word : plan->arguments) arguments << qs(word);
+    m_schedules.clear();
+    for (const std::string& name : plan->schedules) m_schedules << qs(name);
+
+    m_file = fileOf(session.lesson(), block);
+    QDir().mkpath(QFileInfo(m_file).absolutePath());
+    QFile::remove(m_file);
+    RecordSettings recorded;
+    recorded.arguments = arguments;
+    m_block = qs(block.id);
+    m_window.startRecording(recorded, m_file, true);
+    if (!m_window.recording()->running()) {
+        m_block.clear();
+        return refuse(tr("the recording did not start"), m_window.bannerText());
+    }
+    emit progressed();
+    return {};
+}
+
+void LessonRuns::cancel()
+{
+    if (!m_block.isEmpty()) m_window.recording()->cancel();
+}
+
+void LessonRuns::ended()
+{
+    if (m_block.isEmpty()) return;
+    const RecordProcess* process = m_window.recording();
+    std::optional<lessons::RunFailure> failure;
+    if (process->state() == RecordProcess::State::Cancelled)
+        failure = lessons::RunFailure{"cancelled", false, true, {}, {}};
+    else if (process->state() != RecordProcess::State::Finished)
+        failure = failureOf(*process);
+    QSettings().setValue(namesKey(m_file), m_schedules);
+    read(std::exchange(m_block, QString()), m_file, m_schedules, failure);
+}
+
+void LessonRuns::readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block)
+{
+    const QString file = fileOf(lesson, block);
+    if (m_block.isEmpty() && QFileInfo::exists(file)) read(qs(block.id), file, QSettings().value(namesKey(file)).toStringList(), {});
+}
+
+void LessonRuns::read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure)
+{
+    inBackground(
+        this,
+        [block, file, schedules, failure]() -> Outcome {
+            Outcome outcome{block, file, {}, failure, {}};
+            auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
+            if (!opened) return outcome;
+            auto infos = (*opened)->runs();
+            if (!infos) return outcome;
+            for (std::size_t i = 0; i < infos->size(); ++i) {
+                const RunInfo& info = (*infos)[i];
+                if (info.state != RunState::Complete || info.steps == 0) continue;
+                auto run = (*opened)->read(info.id);
+                if (!run) continue;
+                if (auto costs = costsOf(*run)) run->costs = std::move(*costs);
+                const std::string name = i < static_cast<std::size_t>(schedules.size()) ? schedules[static_cast<qsizetype>(i)].toStdString() : info.scheduleName;
+                outcome.runs.emplace_back(name, std::make_shared<const Run>(std::move(*run)));
+            }
+            outcome.note = costWords(outcome.runs);
+            return outcome;
+        },
+        [this](const Outcome& outcome) { emit finished(outcome); });
+}
+
+void LessonRuns::prove(const QString& block, const QStringList& schedules, int ranks, int microbatches)
+{
+    if (m_check.state() != QProcess::NotRunning || schedules.isEmpty()) return;
+    m_checked = block;
+    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), schedules.join(QLatin1Char(',')), QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
+                                      QString::number(microbatches), QStringLiteral("--backend"), QStringLiteral("cpu"), QStringLiteral("--json"), QStringLiteral("--progress"),
+                                      QStringLiteral("none")});
+}
+
+} // namespace stagewright

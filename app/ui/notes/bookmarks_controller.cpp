@@ -1,0 +1,138 @@
+#include "app/ui/notes/bookmarks_controller.h"
+
+#include <algorithm>
+
+#include <QFileInfo>
+#include <QStatusBar>
+
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
+
+namespace stagewright {
+namespace {
+
+ActionId later(ActionId first, int by) { return static_cast<ActionId>(static_cast<int>(first) + by); }
+
+} // namespace
+
+BookmarksController::BookmarksController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    for (int slot = 1; slot <= 9; ++slot) {
+        connect(window.actions()[later(ActionId::BookmarkJump1, slot - 1)], &QAction::triggered, this, [this, slot] { jump(slot); });
+        connect(window.actions()[later(ActionId::BookmarkSet1, slot - 1)], &QAction::triggered, this, [this, slot] { set(slot); });
+    }
+    connect(window.library(), &RunLibrary::listed, this, [this](const QString& file) { load(file); });
+    connect(&window, &MainWindow::actionsRefreshed, this, &BookmarksController::refresh);
+    connect(&window, &MainWindow::runShown, this, [this] {
+        if (!m_later || !(m_window.shownRef() == m_later->first)) return;
+        const Bookmark bookmark = m_later->second;
+        m_later.reset();
+        apply(bookmark);
+    });
+}
+
+std::optional<std::pair<QString, Bookmark>> BookmarksController::find(int slot) const
+{
+    const QString shown = m_window.shownRef().file;
+    std::optional<std::pair<QString, Bookmark>> found;
+    for (const auto& [file, bookmarks] : m_known) {
+        if (!m_window.runs()->hasFile(file)) continue;
+        for (const Bookmark& bookmark : bookmarks)
+            if (bookmark.slot == slot && m_window.runs()->info({file, bookmark.run}) != nullptr && (!found || file == shown)) found.emplace(file, bookmark);
+    }
+    return found;
+}
+
+void BookmarksController::load(const QString& file)
+{
+    inBackground(
+        this,
+        [file]() -> Result<std::vector<Bookmark>> {
+            auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
+            if (!opened) return tl::unexpected(opened.error());
+            return (*opened)->bookmarks();
+        },
+        [this, file](Result<std::vector<Bookmark>> read) {
+            if (!read) return;
+            std::erase_if(m_known, [&](const auto& one) { return one.first == file; });
+            m_known.emplace_back(file, std::move(*read));
+            refresh();
+        });
+}
+
+void BookmarksController::refresh()
+{
+    const bool shown = m_window.shownView() != nullptr && m_window.mode() == MainWindow::Mode::Run;
+    for (int slot = 1; slot <= 9; ++slot) {
+        QAction* jumps = m_window.actions()[later(ActionId::BookmarkJump1, slot - 1)];
+        const auto found = find(slot);
+        jumps->setEnabled(found.has_value());
+        const RunInfo* info = found ? m_window.runs()->info({found->first, found->second.run}) : nullptr;
+        jumps->setText(info == nullptr ? tr("Go to bookmark %1").arg(slot) : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
+        m_window.actions()[later(ActionId::BookmarkSet1, slot - 1)]->setEnabled(shown);
+    }
+}
+
+void BookmarksController::set(int slot)
+{
+    const auto view = m_window.shownView();
+    if (!view || slot < 1 || slot > 9) return;
+    Bookmark bookmark;
+    bookmark.slot = slot;
+    bookmark.run = view->ref.id;
+    bookmark.step = view->step;
+    const TimeRange range = m_window.viewState()->visible();
+    bookmark.begin = range.begin;
+    bookmark.end = range.end;
+    const SpanRef selected = m_window.viewState()->selected();
+    const bool own = m_window.mode() != MainWindow::Mode::Edit && !m_window.showsToolPicture();
+    if (own && selected.valid() && selected.panel == 0) bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
+    const QString file = view->ref.file;
+    auto known = std::find_if(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == file; });
+    if (known == m_known.end()) known = m_known.insert(m_known.end(), {file, {}});
+    std::erase_if(known->second, [&](const Bookmark& one) { return one.slot == slot; });
+    known->second.push_back(bookmark);
+    refresh();
+    m_window.statusBar()->showMessage(tr("Bookmark %1 set. Ctrl+%1 returns here.").arg(slot), 5000);
+    if (m_window.library()->isSimulated(file)) return;
+    inBackground(
+        this,
+        [file, bookmark]() -> Result<void> {
+            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
+            if (!opened) return tl::unexpected(opened.error());
+            return (*opened)->setBookmark(bookmark);
+        },
+        [this, file](Result<void> done) {
+            if (!done) m_window.banner()->showError(tr("the bookmark is kept in this window only"), done.error());
+            emit wrote(file);
+        });
+}
+
+void BookmarksController::jump(int slot)
+{
+    const auto found = find(slot);
+    if (!found) {
+        m_window.statusBar()->showMessage(tr("Bookmark %1 is not set; Ctrl+Shift+%1 sets it").arg(slot), 5000);
+        return;
+    }
+    const RunRef ref{found->first, found->second.run};
+    if (m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == ref && m_window.shownView()->step == found->second.step) {
+        apply(found->second);
+        return;
+    }
+    m_later.emplace(ref, found->second);
+    m_window.showRun(ref, found->second.step);
+}
+
+void BookmarksController::apply(const Bookmark& bookmark)
+{
+    if (bookmark.selection) {
+        const SpanId span = spanOfNote(*m_window.shownView()->run->timeline, *bookmark.selection);
+        if (span != noSpan) m_window.selectOp(span);
+    }
+    m_window.viewState()->setVisible({bookmark.begin, bookmark.end});
+}
+
+} // namespace stagewright

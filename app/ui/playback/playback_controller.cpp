@@ -1,0 +1,144 @@
+#include "app/ui/playback/playback_controller.h"
+
+#include <utility>
+
+#include <QVBoxLayout>
+
+#include "app/ui/shell/main_window.h"
+#include "widgets/background.h"
+#include "widgets/playback/playback_bar.h"
+#include "widgets/playback/playback_overlay.h"
+#include "widgets/preferences/preferences.h"
+
+namespace stagewright {
+
+PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m_window(window), m_player(new Player(this))
+{
+    m_overlay = new PlaybackOverlay(window.timelineView(), window.viewState(), m_player);
+    m_memory = new MemoryPlayback(window.memoryView(), window.timelineView(), window.viewState(), m_player);
+    m_bar = new PlaybackBar(m_player);
+    window.workArea()->insertWidget(window.workArea()->count() - 1, m_bar); // over the legend
+
+    using I = ActionId;
+    Actions& actions = window.actions();
+    auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
+    on(I::Play, [this] {
+        withBeats([this] { m_player->play(!m_player->playing()); });
+        refreshActions(); // checked while it plays, not while beats are made
+    });
+    on(I::NextBeat, [this] { withBeats([this] { m_player->nextBeat(); }); });
+    on(I::PreviousBeat, [this] { m_player->previousBeat(); });
+    on(I::NextMoment, [this] { m_player->nextInteresting(); });
+    const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
+    for (int speed = 1; speed <= 4; ++speed)
+        on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
+    // A setting for all windows: no animations.
+    auto reduce = [](bool less) {
+        Preferences preferences = PreferenceStore::instance().value();
+        preferences.reducedMotion = less;
+        PreferenceStore::instance().set(preferences);
+    };
+    on(I::ReducedMotion, reduce);
+    connect(m_bar, &PlaybackBar::reducedMotionChosen, this, reduce);
+    const auto follow = [this] {
+        m_player->setReducedMotion(PreferenceStore::instance().value().reducedMotion);
+        refreshActions();
+    };
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, follow);
+    m_player->setReducedMotion(PreferenceStore::instance().value().reducedMotion);
+
+    connect(m_player, &Player::stateChanged, this, &PlaybackController::refreshActions);
+    connect(m_player, &Player::beatChanged, this, &PlaybackController::tell);
+    connect(window.timelineView(), &TimelineView::statusChanged, this, &PlaybackController::picturesChanged);
+    connect(&window, &MainWindow::modeChanged, this, [this, mode = window.mode()]() mutable {
+        if (std::exchange(mode, m_window.mode()) != mode) m_player->end();
+        refreshActions();
+    });
+    // Moving from op to op moves the cursor: along the rank, a microbatch or dependencies. An edit selects what it moved and keeps
+    // the cursor.
+    connect(window.viewState(), &ViewState::selectionChanged, this, [this] {
+        const SpanRef selected = m_window.viewState()->selected();
+        const auto& panels = m_window.timelineView()->panels();
+        if (m_window.mode() == MainWindow::Mode::Edit || !m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
+        const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
+        if (selected.span < panel.timeline->spans().size()) m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
+    });
+    auto theme = [this] {
+        m_overlay->setTheme(m_window.theme());
+        m_memory->setTheme(m_window.theme());
+        m_bar->setTheme(m_window.theme());
+    };
+    connect(&window, &MainWindow::themeChanged, this, theme);
+    theme();
+    refreshActions();
+}
+
+void PlaybackController::picturesChanged()
+{
+    const auto& panels = m_window.timelineView()->panels();
+    if (panels == m_panels) return;
+    // The same order, edited, keeps the cursor; something else does not.
+    const bool sameThing = m_window.mode() == MainWindow::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
+    m_panels = panels;
+    ++m_generation;
+    if (!sameThing) m_player->end();
+    if (m_player->active() || m_then)
+        makeBeatsAgain();
+    else
+        m_player->setBeats(nullptr);
+}
+
+void PlaybackController::withBeats(std::function<void()> then)
+{
+    picturesChanged();
+    if (m_player->beats()) {
+        then();
+        return;
+    }
+    m_then = std::move(then);
+    if (!m_making) makeBeatsAgain();
+}
+
+void PlaybackController::makeBeatsAgain()
+{
+    if (m_panels.empty()) {
+        m_then = nullptr;
+        m_player->setBeats(nullptr);
+        return;
+    }
+    m_making = true;
+    inBackground(
+        this, [panels = m_panels, cap = m_window.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
+        [this, generation = ++m_generation](const std::shared_ptr<const Beats>& beats) {
+            if (generation != m_generation) return;
+            m_making = false;
+            m_bar->setUnits(m_panels.front()->units);
+            m_player->setBeats(beats);
+            refreshActions();
+            if (const auto then = std::exchange(m_then, nullptr); then && m_player->beats()) then();
+        });
+}
+
+void PlaybackController::refreshActions()
+{
+    using I = ActionId;
+    Actions& actions = m_window.actions();
+    const bool shown = m_window.mode() != MainWindow::Mode::Empty, active = m_player->active();
+    for (const I id : {I::Play, I::NextBeat})
+        actions[id]->setEnabled(shown);
+    for (const I id : {I::PreviousBeat, I::NextMoment, I::Pace1, I::Pace2, I::Pace3, I::Pace4})
+        actions[id]->setEnabled(active);
+    actions[I::Play]->setChecked(m_player->playing());
+    const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
+    for (int speed = 1; speed <= 4; ++speed)
+        actions[paces[speed - 1]]->setChecked(m_player->speed() == speed);
+    actions[I::ReducedMotion]->setChecked(m_player->reducedMotion());
+}
+
+void PlaybackController::tell()
+{
+    if (!m_player->active() || !m_player->beats() || m_player->beat() < 0) return;
+    m_bar->setWords(m_player->beats()->beats[static_cast<std::size_t>(m_player->beat())].words);
+}
+
+} // namespace stagewright

@@ -1,0 +1,188 @@
+#include "app/ui/runs/run_lanes.h"
+
+#include <algorithm>
+
+#include "widgets/timeline/run_panel.h"
+
+namespace stagewright {
+namespace {
+
+Result<std::unique_ptr<RunFile>> fileOf(const LargeRun& large)
+{
+    return RunFile::open(large.ref.file.toStdString(), OpenMode::Read);
+}
+
+// If no step's spans are loaded: figures from the lanes. Idle time as a whole, without causes.
+RunReport figuresOf(const LargeRun& large, const TimelinePanel& lanes)
+{
+    RunReport figures;
+    BubbleReport& report = figures.bubbles;
+    report.windowBegin = large.content.begin;
+    report.windowEnd = large.content.end;
+    report.bubbleFraction = lanes.bubbleFraction;
+    figures.spans = static_cast<std::size_t>(std::max<std::int64_t>(0, large.content.info.spanCount));
+    const auto window = static_cast<double>(report.makespan());
+    for (const PanelRank& rank : lanes.ranks) {
+        RankBubbles row;
+        row.busy = static_cast<Nanos>(rank.busyFraction * window);
+        row.idle = report.makespan() - row.busy;
+        report.busy += row.busy;
+        report.idle += row.idle;
+        report.ranks.push_back(row);
+        if (rank.activations.points.empty()) continue;
+        figures.memory.emplace_back().peak[static_cast<std::size_t>(MemoryCategory::Activations)] = rank.activations.peak;
+    }
+    if (figures.memory.size() != lanes.ranks.size()) figures.memory.clear();
+    return figures;
+}
+
+std::shared_ptr<RunView> undetailed(const LargeRun& large, const TimelinePanel& lanes)
+{
+    auto view = std::make_shared<RunView>();
+    auto run = std::make_shared<Run>();
+    run->info = large.content.info;
+    run->schedule = large.content.schedule;
+    run->metrics = large.content.metrics;
+    run->timeline = lanes.timeline;
+    view->run = std::move(run);
+    view->ref = large.ref;
+    view->step = large.median;
+    view->figures = std::make_shared<const RunReport>(figuresOf(large, lanes));
+    view->partial = true;
+    return view;
+}
+
+std::shared_ptr<const RunView> withPanel(const LargeRun& large, const std::shared_ptr<const RunView>& detail, const TimelinePanel& lanes, qint64 damaged)
+{
+    auto view = detail ? std::make_shared<RunView>(*detail) : undetailed(large, lanes);
+    if (damaged > view->run->info.damagedBlocks) {
+        auto run = std::make_shared<Run>(*view->run);
+        run->info.damagedBlocks = damaged;
+        view->run = std::move(run);
+    }
+    view->stepCount = large.steps.back().step + 1;
+    view->median = large.median;
+    view->steps = ShownSteps{0, view->stepCount - 1};
+    view->panel = detail ? withDetails(lanes, *detail->panel) : std::make_shared<const TimelinePanel>(lanes);
+    return view;
+}
+
+} // namespace
+
+Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
+{
+    auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
+    if (!file) return tl::unexpected(file.error());
+    auto content = (*file)->content(ref.id);
+    if (!content) return tl::unexpected(content.error());
+    auto steps = (*file)->steps(ref.id);
+    if (!steps) return tl::unexpected(steps.error());
+    if (steps->empty())
+        return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step", "record it again, or choose another run");
+    auto large = std::make_shared<LargeRun>();
+    large->ref = ref;
+    large->content = std::move(*content);
+    large->steps = std::move(*steps);
+    std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(large->steps.back().step) + 1, {0, -1});
+    for (const RunFile::StepBounds& step : large->steps) {
+        bounds[static_cast<std::size_t>(step.step)] = {step.begin, step.end};
+        large->longest = std::max<qint64>(large->longest, step.spans);
+    }
+    large->median = representativeStep(bounds, large->content.metrics, large->content.info.warmupSteps);
+    return std::shared_ptr<const LargeRun>(std::move(large));
+}
+
+Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const MemoryBudget& budget)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    const int wanted = step < 0 ? large.median : std::min(step, large.steps.back().step);
+    auto run = (*file)->readStep(large.ref.id, wanted);
+    if (!run) return tl::unexpected(run.error());
+    auto made = makeRunView(large.ref, std::make_shared<const Run>(std::move(*run)), wanted, budget);
+    if (!made) return made;
+    auto view = std::make_shared<RunView>(**made);
+    view->stepCount = large.steps.back().step + 1;
+    view->median = large.median;
+    view->large = true;
+    return std::shared_ptr<const RunView>(std::move(view));
+}
+
+Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content), Lane::Compute);
+    if (!overview) return tl::unexpected(overview.error());
+    const auto panel = overviewPanel(large.content, large.steps, *overview, runTitle(large.content.info));
+    return withPanel(large, detail, *panel, 0);
+}
+
+Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    // It may have grown since, but must be the same run.
+    const auto now = (*file)->content(large.ref.id);
+    if (!now) return tl::unexpected(now.error());
+    if (now->tracks.size() < large.content.tracks.size() || now->info.spanCount < large.content.info.spanCount)
+        return fail(ErrorCode::Unreadable,
+                    "file " + large.ref.file.toStdString() + ": run " + std::to_string(large.ref.id) + " has changed: " + std::to_string(now->info.spanCount) +
+                        " spans, " + std::to_string(large.content.info.spanCount) + " when it was opened",
+                    "read the file again");
+    RunPanelBuilder builder(large.content, large.steps, runTitle(large.content.info));
+    const auto spans = (*file)->streamSpans(
+        large.ref.id,
+        [&](const RunFile::SpanBlock& block) {
+            if (block.track < large.content.tracks.size()) builder.add(block);
+            return true;
+        },
+        progress);
+    if (!spans) return tl::unexpected(spans.error());
+    const auto memory = (*file)->streamMemory(
+        large.ref.id,
+        [&](std::span<const MemoryEvent> events) {
+            builder.addMemory(events);
+            return true;
+        },
+        progress);
+    if (!memory) return tl::unexpected(memory.error());
+    return RunLanes{builder.build(), *spans + *memory};
+}
+
+std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail)
+{
+    return withPanel(large, detail, *lanes.panel, lanes.damagedBlocks);
+}
+
+Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    TimelineBuilder builder(large.content.info.provenance, large.content.info.clock, large.content.info.ranks);
+    builder.setUnits(large.content.timeUnit, large.content.memoryUnit);
+    for (std::size_t label = 1; label < large.content.labels.size(); ++label) (void)builder.intern(large.content.labels[label]);
+    const auto names = builder.build(); // numbers its labels as the file does
+    if (!names) return tl::unexpected(names.error());
+    int nearest = -1, around = -1; // beyond `from`; from the other end
+    const auto streamed = (*file)->streamSpans(
+        large.ref.id,
+        [&](const RunFile::SpanBlock& block) {
+            const bool beyond = backward ? block.step < from : block.step > from;
+            int& best = beyond ? nearest : around;
+            const bool better = best < 0 || (backward ? block.step > best : block.step < best);
+            if (!better || block.track >= large.content.tracks.size()) return true;
+            const Track& track = large.content.tracks[block.track];
+            for (const Span& span : block.spans) {
+                if (span.label >= large.content.labels.size() || !query.matches(**names, track, span)) continue;
+                best = block.step;
+                break;
+            }
+            return backward || nearest < 0; // steps come in order
+        },
+        progress);
+    if (!streamed) return tl::unexpected(streamed.error());
+    return nearest >= 0 ? nearest : around;
+}
+
+} // namespace stagewright

@@ -1,0 +1,623 @@
+#include "app/ui/runs/run_library.h"
+
+#include <algorithm>
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+
+#include "app/ui/runs/run_lanes.h"
+#include "traces/store/run_file.h"
+#include "traces/store/run_names.h"
+#include "widgets/background.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t cacheRuns = 12;
+constexpr std::size_t largeViews = 4;      // of a run read in parts
+constexpr qint64 summarySpans = 2'000'000; // larger runs are summarised when they are shown
+
+Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
+{
+    auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
+    if (!file) return tl::unexpected(file.error());
+    auto run = (*file)->readSteps(ref.id, firstStep);
+    if (!run) return tl::unexpected(run.error());
+    return std::make_shared<const Run>(std::move(*run));
+}
+
+Result<std::vector<RunInfo>> listRuns(const QString& path)
+{
+    auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+    if (!file) return tl::unexpected(file.error());
+    return (*file)->runs();
+}
+
+Result<RunSummary> summaryOf(const Run& run)
+{
+    auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
+    if (!bubbles) return tl::unexpected(bubbles.error());
+    return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
+}
+
+template <typename Fill>
+Result<void> writeFile(const QString& target, Fill fill)
+{
+    const QString temporary = target + QStringLiteral(".part");
+    QFile::remove(temporary);
+    {
+        auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
+        if (!file) return tl::unexpected(file.error());
+        if (auto done = fill(**file); !done) return done;
+    }
+    QFile::remove(target);
+    if (!QFile::rename(temporary, target))
+        return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
+                    "check that the folder is writable");
+    return {};
+}
+
+} // namespace
+
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes)
+{
+    return writeFile(target, [&](RunFile& file) -> Result<void> {
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            auto added = file.add(*runs[i]);
+            if (!added) return tl::unexpected(added.error());
+            if (auto noted = file.setNotes(*added, notes[i]); !noted) return noted;
+        }
+        return {};
+    });
+}
+
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const MemoryBudget& budget)
+{
+    if (!run->timeline || run->timeline->empty())
+        return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step", "record it again, or choose another run");
+    auto view = std::make_shared<RunView>();
+    view->ref = ref;
+    view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
+    const auto memoryCap = budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
+    auto figures = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
+    if (!figures) return tl::unexpected(figures.error());
+    view->figures = std::make_shared<const RunReport>(std::move(*figures));
+    PanelOptions options;
+    options.step = view->step;
+    options.name = runTitle(run->info);
+    options.memoryCap = memoryCap;
+    view->panel = makePanel(run->timeline, options);
+    view->stepCount = run->timeline->steps();
+    view->median = run->representativeStep();
+    view->run = std::move(run);
+    return std::shared_ptr<const RunView>(std::move(view));
+}
+
+RunLibrary::RunLibrary(QObject* parent) : QObject(parent)
+{
+    m_pool.setMaxThreadCount(2);
+    m_slowPool.setMaxThreadCount(1);
+    m_slowPool.setThreadPriority(QThread::LowPriority);
+}
+
+RunLibrary::~RunLibrary()
+{
+    cancelEveryStep();
+    m_slowPool.clear();
+    m_pool.waitForDone();
+    m_slowPool.waitForDone();
+}
+
+QString RunLibrary::normalised(const QString& path)
+{
+    if (path.isEmpty() || path.startsWith(QLatin1String("sim:"))) return path;
+    return QDir::cleanPath(QFileInfo(path).absoluteFilePath());
+}
+
+void RunLibrary::open(const QString& given)
+{
+    const QString path = normalised(given);
+    if (!m_model.hasFile(path)) m_model.addFile(path);
+    list(path);
+}
+
+void RunLibrary::reload(const QString& path) { list(normalised(path)); }
+
+void RunLibrary::refresh(const QString& given)
+{
+    const QString path = normalised(given);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
+    list(path);
+}
+
+void RunLibrary::list(const QString& path)
+{
+    if (isSimulated(path)) return;
+    setBusy(1);
+    inBackground(
+        this, [path] { return listRuns(path); },
+        [this, path](Result<std::vector<RunInfo>> infos) {
+            setBusy(-1);
+            if (!infos) {
+                m_model.setFailed(path, QString::fromStdString(infos.error().message));
+                emit failed(path, infos.error());
+                return;
+            }
+            std::vector<RunRef> refs;
+            for (const RunInfo& info : *infos) {
+                const RunRef ref{path, info.id};
+                refs.push_back(ref);
+                Cached* known = cached(ref);
+                if (known != nullptr && (known->steps != info.steps || known->spans != info.spanCount || known->state != info.state))
+                    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+            }
+            m_model.setRuns(path, std::move(*infos));
+            summarise(refs);
+            emit listed(path, refs);
+        },
+        &m_pool);
+}
+
+void RunLibrary::summarise(const std::vector<RunRef>& refs)
+{
+    for (const RunRef& ref : refs) {
+        const RunInfo* info = m_model.info(ref);
+        if (info == nullptr || info->spanCount > summarySpans || info->steps == 0) continue;
+        if (info->state == RunState::Recording) continue; // once it is complete
+        if (cached(ref) != nullptr || m_model.hasSummary(ref)) continue;
+        inBackground(
+            this,
+            [ref]() -> Result<RunSummary> {
+                auto run = readRun(ref);
+                if (!run) return tl::unexpected(run.error());
+                return summaryOf(**run);
+            },
+            [this, ref](Result<RunSummary> summary) {
+                if (summary) m_model.setSummary(ref, *summary);
+            },
+            &m_slowPool);
+    }
+}
+
+void RunLibrary::close(const QString& given)
+{
+    const QString path = normalised(given);
+    m_model.removeFile(path);
+    if (m_simulated.erase(path) > 0) emit simulatedChanged();
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
+    if (m_lanesOf && m_lanesOf->ref.file == path) dropLanes();
+}
+
+RunRef RunLibrary::addSimulated(Run run)
+{
+    const QString path = QStringLiteral("sim:") + tr("Simulated");
+    auto& runs = m_simulated[path];
+    const auto same = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
+    run.info.id = same != runs.end() ? (*same)->info.id : static_cast<std::int64_t>(runs.size()) + 1;
+    const RunRef ref{path, run.info.id};
+    auto shared = std::make_shared<const Run>(std::move(run));
+    if (same != runs.end())
+        *same = shared;
+    else
+        runs.push_back(shared);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+    std::vector<RunInfo> infos;
+    for (const auto& one : runs)
+        infos.push_back(one->info);
+    m_model.setRuns(path, std::move(infos));
+    emit simulatedChanged();
+    if (shared->timeline && static_cast<qint64>(shared->timeline->spans().size()) <= summarySpans)
+        inBackground(
+            this, [shared] { return summaryOf(*shared); },
+            [this, ref](const Result<RunSummary>& summary) {
+                if (summary && m_model.info(ref) != nullptr) m_model.setSummary(ref, *summary);
+            },
+            &m_slowPool);
+    return ref;
+}
+
+std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> RunLibrary::simulatedRuns() const
+{
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> out;
+    for (const auto& [path, runs] : m_simulated)
+        for (const auto& run : runs) out.emplace_back(RunRef{path, run->info.id}, run);
+    return out;
+}
+
+RunLibrary::Cached* RunLibrary::cached(const RunRef& ref)
+{
+    const auto found = std::find_if(m_cache.begin(), m_cache.end(), [&](const Cached& one) { return one.ref == ref; });
+    return found == m_cache.end() ? nullptr : &*found;
+}
+
+std::shared_ptr<const Run> RunLibrary::cachedRun(const RunRef& ref) const
+{
+    const auto found = std::find_if(m_cache.begin(), m_cache.end(), [&](const Cached& one) { return one.ref == ref; });
+    return found == m_cache.end() ? nullptr : found->run;
+}
+
+void RunLibrary::keep(const std::shared_ptr<const RunView>& view, int askedStep)
+{
+    Cached* known = cached(view->ref);
+    if (known == nullptr || (known->run != view->run && !view->large)) {
+        std::erase_if(m_cache, [&](const Cached& one) { return one.ref == view->ref; });
+        const RunInfo& info = view->run->info;
+        m_cache.insert(m_cache.begin(), {view->ref, info.spanCount, info.steps, info.state, view->run, {}, {}});
+        known = &m_cache.front();
+    }
+    if (view->large && known->run != view->run) { // each step has its own spans: few are kept
+        if (known->views.size() > largeViews) known->views.clear();
+        known->run = view->run;
+    }
+    known->views[askedStep] = view;
+    known->views[view->step] = view;
+    if (m_cache.size() > cacheRuns) m_cache.pop_back();
+    const BubbleReport& bubbles = view->figures->bubbles;
+    if (view->step == view->median)
+        m_model.setSummary(view->ref, {bubbles.makespan(), bubbles.bubbleFraction, view->panel->units});
+}
+
+void RunLibrary::request(const RunRef& ref, int step, Answer answer)
+{
+    std::shared_ptr<const Run> run;
+    if (Cached* known = cached(ref)) {
+        const auto view = known->views.find(step);
+        if (view != known->views.end()) {
+            answer(view->second);
+            return;
+        }
+        if (!known->large) run = known->run;
+    }
+    if (!run && isSimulated(ref.file)) {
+        const auto runs = m_simulated.find(ref.file);
+        if (runs != m_simulated.end())
+            for (const auto& one : runs->second)
+                if (one->info.id == ref.id) run = one;
+    }
+    if (!run && isLarge(ref)) {
+        requestPart(ref, step, std::move(answer));
+        return;
+    }
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, step, run, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
+            if (run) return makeRunView(ref, run, step, budget);
+            auto read = readRun(ref);
+            if (!read) return tl::unexpected(read.error());
+            return makeRunView(ref, *read, step, budget);
+        },
+        [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            if (view) keep(*view, step);
+            answer(std::move(view));
+        },
+        &m_pool);
+}
+
+void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer)
+{
+    request(ref, -1, [this, steps, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+        if (!view) {
+            answer(std::move(view));
+            return;
+        }
+        setBusy(1);
+        inBackground(
+            this,
+            [base = *view, steps]() -> Result<std::shared_ptr<const RunView>> {
+                auto several = std::make_shared<RunView>(*base);
+                const int last = base->run->timeline->steps() - 1;
+                PanelOptions options;
+                options.firstStep = std::clamp(steps.first, 0, last);
+                options.lastStep = steps.last < 0 ? last : std::clamp(steps.last, options.firstStep, last);
+                options.name = runTitle(base->run->info);
+                several->steps = ShownSteps{options.firstStep, options.lastStep};
+                several->panel = makePanel(base->run->timeline, options);
+                return std::shared_ptr<const RunView>(std::move(several));
+            },
+            [this, answer](Result<std::shared_ptr<const RunView>> made) {
+                setBusy(-1);
+                answer(std::move(made));
+            },
+            &m_pool);
+    });
+}
+
+bool RunLibrary::isLarge(const RunRef& ref) const
+{
+    const RunInfo* info = isSimulated(ref.file) ? nullptr : m_model.info(ref);
+    return info != nullptr && info->spanCount > wholeRunSpans;
+}
+
+namespace {
+
+struct LargeAnswer {
+    std::shared_ptr<const LargeRun> large;
+    std::shared_ptr<const RunView> view; // null: its steps are too large for details
+};
+
+Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step, const MemoryBudget& budget)
+{
+    LargeAnswer out{std::move(large), nullptr};
+    if (!out.large) {
+        auto opened = openLargeRun(ref);
+        if (!opened) return tl::unexpected(opened.error());
+        out.large = std::move(*opened);
+    }
+    if (!out.large->detailed()) return out;
+    auto view = readStepView(*out.large, step, budget);
+    if (!view) return tl::unexpected(view.error());
+    out.view = std::move(*view);
+    return out;
+}
+
+} // namespace
+
+// One step of a run that is read in parts; every step at once where a single one is too large for details.
+void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
+{
+    Cached* known = cached(ref);
+    setBusy(1);
+    inBackground(
+        this, [ref, step, large = known != nullptr ? known->large : nullptr, budget = m_budget] { return readPart(ref, large, step, budget); },
+        [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
+            setBusy(-1);
+            if (!part) return answer(tl::unexpected(part.error()));
+            if (!part->view) return requestEveryStep(ref, -1, {}, std::move(answer));
+            keep(part->view, step);
+            if (Cached* kept = cached(ref)) kept->large = part->large;
+            answer(part->view);
+        },
+        &m_pool);
+}
+
+void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer)
+{
+    cancelEveryStep();
+    struct First {
+        LargeAnswer part;
+        std::shared_ptr<const RunView> overview; // null where the lanes are here already
+    };
+    Cached* known = cached(ref);
+    std::shared_ptr<const RunView> view;
+    if (known != nullptr)
+        if (const auto found = known->views.find(detail); found != known->views.end()) view = found->second;
+    const bool here = m_lanes && m_lanesOf && m_lanesOf->ref == ref && known != nullptr && known->large == m_lanesOf;
+    if (!here) dropLanes();
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, detail, here, view, large = known != nullptr ? known->large : nullptr, budget = m_budget]() -> Result<First> {
+            First first;
+            if (view && large) {
+                first.part = {large, view};
+            } else {
+                auto part = readPart(ref, large, detail, budget);
+                if (!part) return tl::unexpected(part.error());
+                first.part = std::move(*part);
+            }
+            if (here) return first;
+            auto overview = readOverviewView(*first.part.large, first.part.view);
+            if (!overview) return tl::unexpected(overview.error());
+            first.overview = std::move(*overview);
+            return first;
+        },
+        [this, ref, detail, preview = std::move(preview), answer = std::move(answer)](Result<First> first) mutable {
+            setBusy(-1);
+            if (!first) return answer(tl::unexpected(first.error()));
+            if (first->part.view) {
+                keep(first->part.view, detail);
+                if (Cached* kept = cached(ref)) kept->large = first->part.large;
+            }
+            if (first->overview && preview) preview(first->overview);
+            readEveryStep(first->part.large, first->part.view, std::move(answer));
+        },
+        &m_pool);
+}
+
+void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer)
+{
+    struct Read {
+        std::shared_ptr<const RunLanes> lanes;
+        std::shared_ptr<const RunView> view;
+    };
+    const auto lanes = m_lanesOf == large ? m_lanes : nullptr;
+    cancelEveryStep();
+    m_stopLanes.emplace();
+    Progress progress;
+    progress.stop = m_stopLanes->get_token();
+    progress.report = reporter();
+    setBusy(1);
+    inBackground(
+        this,
+        [large, detail, lanes, progress]() -> Result<Read> {
+            Read read{lanes, nullptr};
+            if (!read.lanes) {
+                auto all = readLanes(*large, progress);
+                if (!all) return tl::unexpected(all.error());
+                read.lanes = std::make_shared<const RunLanes>(std::move(*all));
+            }
+            read.view = everyStepView(*large, *read.lanes, detail);
+            return read;
+        },
+        [this, large, token = progress.stop, answer = std::move(answer)](Result<Read> read) {
+            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
+            setBusy(-1);
+            if (!read) return answer(tl::unexpected(read.error()));
+            if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
+            m_lanesOf = large;
+            m_lanes = read->lanes;
+            answer(read->view);
+        },
+        &m_pool);
+}
+
+void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer)
+{
+    cancelEveryStep();
+    if (!m_lanesOf || !(m_lanesOf->ref == ref)) return answer(-1);
+    m_stopLanes.emplace();
+    Progress progress;
+    progress.stop = m_stopLanes->get_token();
+    progress.report = reporter();
+    setBusy(1);
+    inBackground(
+        this, [large = m_lanesOf, query, from, backward, progress] { return findStep(*large, query, from, backward, progress); },
+        [this, token = progress.stop, answer = std::move(answer)](Result<int> step) {
+            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
+            setBusy(-1);
+            answer(std::move(step));
+        },
+        &m_pool);
+}
+
+// Reported from a worker now and then.
+std::function<void(std::string_view, std::int64_t, std::int64_t)> RunLibrary::reporter()
+{
+    return [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {
+        if (done - shown < 100'000) return;
+        shown = done;
+        onGuiThread(this, [this, done, total] { emit lanesProgress(done, total); });
+    };
+}
+
+void RunLibrary::cancelEveryStep()
+{
+    if (m_stopLanes) m_stopLanes->request_stop();
+    m_stopLanes.reset();
+}
+
+void RunLibrary::dropLanes()
+{
+    m_lanesOf.reset();
+    if (m_lanes) releaseInBackground(std::move(m_lanes), &m_slowPool);
+    m_lanes.reset();
+}
+
+void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
+{
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, step, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
+            auto read = readRun(ref, step);
+            if (!read) return tl::unexpected(read.error());
+            auto view = makeRunView(ref, *read, step, budget);
+            if (!view) return view;
+            auto part = std::make_shared<RunView>(**view);
+            part->partial = step > 0;
+            return std::shared_ptr<const RunView>(std::move(part));
+        },
+        [this, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            answer(std::move(view));
+        },
+        &m_pool);
+}
+
+void RunLibrary::setBudget(const MemoryBudget& budget)
+{
+    if (budget == m_budget) return;
+    m_budget = budget;
+    for (Cached& one : m_cache)
+        one.views.clear();
+}
+
+void RunLibrary::saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer)
+{
+    std::vector<std::shared_ptr<const Run>> runs;
+    if (const auto found = m_simulated.find(path); found != m_simulated.end()) runs = found->second;
+    std::vector<std::vector<Note>> notes;
+    for (const auto& run : runs) notes.push_back(m_notes ? m_notes({path, run->info.id}) : std::vector<Note>{});
+    setBusy(1);
+    inBackground(
+        this,
+        [path, target, runs, notes]() -> Result<void> {
+            if (!runs.empty()) return writeRuns(target, runs, notes);
+            return writeFile(target, [&path](RunFile& file) { return file.merge(path.toStdString()); });
+        },
+        [this, target, answer = std::move(answer)](Result<void> done) {
+            setBusy(-1);
+            emit wrote(target);
+            answer(std::move(done));
+        },
+        &m_pool);
+}
+
+void RunLibrary::adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer)
+{
+    setBusy(1);
+    inBackground(
+        this,
+        [path, other]() -> Result<std::vector<qint64>> {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            if (!file) return tl::unexpected(file.error());
+            auto before = (*file)->runs();
+            if (!before) return tl::unexpected(before.error());
+            auto merged = (*file)->merge(other.toStdString());
+            if (!merged) return tl::unexpected(merged.error());
+            auto after = (*file)->runs();
+            if (!after) return tl::unexpected(after.error());
+            std::vector<qint64> ids;
+            std::vector<RunInfo> there = *before;
+            for (const RunInfo& info : *after) {
+                if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
+                ids.push_back(info.id);
+                there.push_back(info);
+                there.back().name.clear(); // itself is not in its way
+                const std::string name = freeRunName(there, info.name);
+                if (name != info.name)
+                    if (auto renamed = (*file)->rename(info.id, name); !renamed) return tl::unexpected(renamed.error());
+                there.back().name = name;
+            }
+            return ids;
+        },
+        [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
+            setBusy(-1);
+            emit wrote(path);
+            answer(std::move(ids));
+        },
+        &m_pool);
+}
+
+template <typename Change>
+void RunLibrary::change(const RunRef& ref, Change apply)
+{
+    if (isSimulated(ref.file)) return;
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, apply]() -> Result<void> {
+            auto file = RunFile::open(ref.file.toStdString(), OpenMode::Write);
+            if (!file) return tl::unexpected(file.error());
+            return apply(**file);
+        },
+        [this, ref](Result<void> done) {
+            setBusy(-1);
+            if (!done) emit failed(ref.file, done.error());
+            std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+            emit wrote(ref.file);
+            list(ref.file);
+        },
+        &m_pool);
+}
+
+void RunLibrary::rename(const RunRef& ref, const QString& name)
+{
+    change(ref, [id = ref.id, text = name.toStdString()](RunFile& file) { return file.rename(id, text); });
+}
+
+void RunLibrary::remove(const RunRef& ref)
+{
+    change(ref, [id = ref.id](RunFile& file) { return file.remove(id); });
+}
+
+void RunLibrary::setBusy(int change)
+{
+    m_reading += change;
+    emit busyChanged();
+}
+
+} // namespace stagewright

@@ -1,0 +1,148 @@
+// RunLibrary: the open files and the runs read from them. Lists and reads on worker threads, caches recent runs, and feeds the RunsModel
+// (state, time and bubble ratio of every run). In-memory runs are also here, under a path "sim:NAME". GUI thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include <QObject>
+#include <QThreadPool>
+
+#include "schedules/base/result.h"
+#include "traces/report/run_report.h"
+#include "traces/run/notes.h"
+#include "widgets/memory/memory_budget.h"
+#include "widgets/panel/op_query.h"
+#include "widgets/runs/runs_model.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+struct LargeRun;
+struct RunLanes;
+
+// Steps shown on one axis, inclusive.
+struct ShownSteps {
+    int first = 0;
+    int last = -1; // −1: to the last
+    bool operator==(const ShownSteps&) const = default;
+};
+
+// One step of a run, or several, ready to show.
+struct RunView {
+    RunRef ref;
+    std::shared_ptr<const Run> run;
+    int step = 0; // the step of these figures
+    std::shared_ptr<const RunReport> figures;
+    std::shared_ptr<const TimelinePanel> panel;
+    bool partial = false;            // `run` holds only the newest steps, or no spans
+    std::optional<ShownSteps> steps; // if the panel shows several; figures are then those of `step`
+    int stepCount = 1;               // of the run
+    int median = 0;                  // the representative step
+    bool large = false;              // `run` holds only the spans of `step`
+};
+
+// Figures and panel of a step; a pure function for any thread. step −1: the representative step.
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
+                                                   const MemoryBudget& budget = {});
+
+// Writes runs and their notes to a run file under a temporary name, then renames it. For any thread.
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes);
+
+class RunLibrary : public QObject {
+    Q_OBJECT
+public:
+    using Answer = std::function<void(Result<std::shared_ptr<const RunView>>)>;
+
+    explicit RunLibrary(QObject* parent = nullptr);
+    ~RunLibrary() override; // waits for its workers
+
+    RunsModel* model() { return &m_model; }
+    static QString normalised(const QString& path); // absolute, clean; "sim:" paths as they are
+
+    void open(const QString& path);    // lists its runs; listed() or failed() follows
+    void reload(const QString& path);  // lists again; cached runs that changed are read again
+    void refresh(const QString& path); // reads everything in it again
+    void close(const QString& path);
+    // Adds an in-memory run and returns its reference. A run of the same name is replaced.
+    RunRef addSimulated(Run run);
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const; // in the order they were added
+    bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
+    std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null: not read yet
+
+    // A step of a run. The answer may come before this returns (a step shown before) or later; every request is answered
+    // once, in no fixed order.
+    void request(const RunRef& ref, int step, Answer answer);
+    // Several steps of it on one axis.
+    void requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer);
+    bool isLarge(const RunRef& ref) const; // more than a million spans: read in parts
+    // Every step of a large run on one axis, with the figures and details of one of them (−1: the representative step). The
+    // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
+    // then answered with an Error (Cancelled).
+    void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
+    // As findStep(), of the run whose every step is shown.
+    void requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer);
+    void cancelEveryStep(); // cancels reading it, or searching it
+    bool readsEveryStep() const { return m_stopLanes.has_value(); }
+    // A step of a run that is being recorded, without reading those before it; not kept.
+    void requestNewest(const RunRef& ref, int step, Answer answer);
+    void setBudget(const MemoryBudget& budget); // for views made from now on; earlier ones are dropped
+    const MemoryBudget& budget() const { return m_budget; }
+    // Notes on in-memory runs, written with them by saveCopy().
+    void setNotesSource(std::function<std::vector<Note>(const RunRef&)> notes) { m_notes = std::move(notes); }
+    // Writes every run of `path` to `target` (temporary name, then renamed).
+    void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
+    // Appends the runs of `other` to the file `path`, each under a unique name; answers with the new ids.
+    void adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer);
+    void rename(const RunRef& ref, const QString& name);
+    void remove(const RunRef& ref);
+    bool busy() const { return m_reading > 0; }
+
+signals:
+    void listed(const QString& path, const std::vector<stagewright::RunRef>& refs);
+    void failed(const QString& path, const stagewright::Error& error);
+    void busyChanged();
+    void wrote(const QString& path);               // by this library
+    void simulatedChanged();                       // a run in memory was added, replaced or closed
+    void lanesProgress(qint64 done, qint64 total); // spans of the run whose every step is being read
+
+private:
+    struct Cached {
+        RunRef ref;
+        qint64 spans = 0;
+        int steps = 0;
+        RunState state = RunState::Complete;
+        std::shared_ptr<const Run> run;
+        std::map<int, std::shared_ptr<const RunView>> views;
+        std::shared_ptr<const LargeRun> large; // of a run that is read in parts
+    };
+    void requestPart(const RunRef& ref, int step, Answer answer);
+    void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer);
+    std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();
+    void dropLanes(); // off the GUI thread: freeing hundreds of megabytes takes time
+    Cached* cached(const RunRef& ref);
+    void keep(const std::shared_ptr<const RunView>& view, int askedStep);
+    void list(const QString& path);
+    void summarise(const std::vector<RunRef>& refs);
+    void setBusy(int change);
+    template <typename Change>
+    void change(const RunRef& ref, Change apply);
+
+    std::function<std::vector<Note>(const RunRef&)> m_notes;
+    RunsModel m_model;
+    MemoryBudget m_budget;
+    std::vector<Cached> m_cache; // most recently used first
+    std::map<QString, std::vector<std::shared_ptr<const Run>>> m_simulated;
+    QThreadPool m_pool;     // reading for the screen
+    QThreadPool m_slowPool; // summaries, one at a time
+    int m_reading = 0;
+    std::shared_ptr<const LargeRun> m_lanesOf; // source of m_lanes
+    std::shared_ptr<const RunLanes> m_lanes;   // of the run whose every step was shown last
+    std::optional<std::stop_source> m_stopLanes;
+};
+
+} // namespace stagewright

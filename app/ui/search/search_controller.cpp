@@ -1,0 +1,185 @@
+#include "app/ui/search/search_controller.h"
+
+#include <algorithm>
+
+#include <QDockWidget>
+#include <QTableView>
+
+#include "app/ui/explain/steps_controller.h"
+#include "app/ui/notes/notes_controller.h"
+#include "app/ui/shell/bottom_dock.h"
+#include "app/ui/shell/main_window.h"
+#include "widgets/background.h"
+#include "widgets/panel/op_query.h"
+#include "widgets/search/find_field.h"
+#include "widgets/search/search_panel.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t atOnce = 200'000; // spans searched on the GUI thread, in less than 10 ms
+
+// Matching ops, and notes with matching text; by start, then rank.
+std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& query, const std::vector<Note>& notes, const std::stop_token& stop)
+{
+    std::vector<SearchHit> hits;
+    for (const SpanId span : findSpans(*panel.timeline, query, panel.step, stop)) hits.push_back({span, -1});
+    for (std::size_t i = 0; i < notes.size() && !query.words.isEmpty(); ++i) {
+        const QString text = QString::fromStdString(notes[i].text);
+        if (!std::all_of(query.words.begin(), query.words.end(), [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); })) continue;
+        if (panel.step >= 0 && notes[i].step != panel.step) continue;
+        const SpanId span = spanOfNote(*panel.timeline, notes[i]);
+        if (notes[i].anchor == NoteAnchor::Op && span == noSpan) continue;
+        if (span != noSpan) std::erase_if(hits, [&](const SearchHit& hit) { return hit.span == span && hit.note < 0; });
+        hits.push_back({span, static_cast<int>(i)});
+    }
+    const auto begin = [&](const SearchHit& hit) {
+        return hit.span != noSpan ? panel.timeline->spans()[hit.span].start : panel.origin + notes[static_cast<std::size_t>(hit.note)].begin;
+    };
+    std::stable_sort(hits.begin(), hits.end(), [&](const SearchHit& a, const SearchHit& b) { return begin(a) < begin(b); });
+    return hits;
+}
+
+} // namespace
+
+SearchController::SearchController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new SearchPanel), m_dock(makeBottomDock(window, QStringLiteral("searchDock"), tr("Search results"), m_panel, ActionId::SearchList, [this] { m_panel->table()->setFocus(); }))
+{
+    connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
+    connect(&window, &MainWindow::runShown, this, &SearchController::clear);
+    connect(&window, &MainWindow::modeChanged, this, &SearchController::clear);
+}
+
+const std::vector<SearchHit>& SearchController::hits() const
+{
+    static const std::vector<SearchHit> none;
+    return m_hits ? *m_hits : none;
+}
+
+void SearchController::clear()
+{
+    ++m_generation;
+    m_stop.request_stop();
+    m_searching = false;
+    m_panel->setSearching(false);
+    m_query.clear();
+    m_at = -1;
+    m_window.findField()->setAnswer({}, true);
+    m_window.findField()->setFault({});
+    if (!m_hits) return;
+    m_hits.reset();
+    m_marks.reset();
+    m_searchedPanel.reset();
+    m_panel->setHits(nullptr, nullptr, {}, {});
+    m_window.notes()->setHits(0, nullptr, noSpan);
+}
+
+void SearchController::find(const QString& text, bool backward)
+{
+    if (m_window.mode() == MainWindow::Mode::Empty) return;
+    const OpQuery query = parseOpQuery(text);
+    if (!query.fault.isEmpty()) {
+        m_window.findField()->setFault(query.fault);
+        return;
+    }
+    if (query.empty()) {
+        clear();
+        return;
+    }
+    const SpanRef selected = m_window.viewState()->selected();
+    const int panelIndex = m_window.mode() == MainWindow::Mode::Compare && selected.panel == 1 ? 1 : 0;
+    const auto& panels = m_window.timelineView()->panels();
+    if (panels.empty()) return;
+    const auto panel = panels[static_cast<std::size_t>(panelIndex)];
+    if (m_hits && text == m_query && panel == m_searchedPanel) {
+        walk(backward);
+        return;
+    }
+    m_panelIndex = panelIndex;
+    m_searchedPanel = panel;
+    const auto view = panelIndex == 1 ? m_window.comparedView() : m_window.shownView();
+    m_searchedNotes = view && m_window.mode() != MainWindow::Mode::Edit ? m_window.notes()->notes(view->ref) : std::vector<Note>{};
+    m_stop.request_stop();
+    m_stop = std::stop_source();
+    const quint64 generation = ++m_generation;
+    if (panel->timeline->spans().size() <= atOnce) {
+        searched(text, backward, std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, m_searchedNotes, {})));
+        return;
+    }
+    m_searching = true;
+    m_panel->setSearching(true);
+    m_window.findField()->setAnswer(tr("searching…"), true);
+    inBackground(
+        this, [panel, query, notes = m_searchedNotes, stop = m_stop.get_token()] { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
+        [this, generation, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) {
+            if (generation == m_generation) searched(text, backward, std::move(hits));
+        });
+}
+
+void SearchController::searched(const QString& text, bool backward, std::shared_ptr<const std::vector<SearchHit>> hits)
+{
+    m_searching = false;
+    m_panel->setSearching(false);
+    m_query = text;
+    m_hits = std::move(hits);
+    m_at = -1;
+    auto marks = std::make_shared<std::vector<SpanId>>();
+    for (const SearchHit& hit : *m_hits)
+        if (hit.span != noSpan) marks->push_back(hit.span);
+    std::sort(marks->begin(), marks->end());
+    m_marks = std::move(marks);
+    m_panel->setHits(m_searchedPanel, m_hits, m_searchedNotes, text);
+    if (m_hits->empty() && ofPart()) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
+    if (m_hits->empty()) {
+        m_window.notes()->setHits(0, nullptr, noSpan);
+        m_window.findField()->setAnswer(tr("no match"), false);
+        return;
+    }
+    walk(backward);
+}
+
+void SearchController::walk(bool backward)
+{
+    const auto& all = *m_hits;
+    const int count = static_cast<int>(all.size());
+    if (count == 0) return;
+    // from where the selection is, else from the last match that was shown
+    const SpanRef selected = m_window.viewState()->selected();
+    int at = m_at;
+    if (selected.valid() && selected.panel == m_panelIndex && !(at >= 0 && all[static_cast<std::size_t>(at)].span == selected.span)) {
+        const auto found = std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
+        if (found != all.end()) at = static_cast<int>(found - all.begin());
+    }
+    // Of a run that is read in parts the next step's matches follow on this one's.
+    if (ofPart() && at == (backward ? 0 : count - 1)) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
+    go(at < 0 ? (backward ? count - 1 : 0) : (at + (backward ? count - 1 : 1)) % count);
+}
+
+bool SearchController::ofPart() const
+{
+    return m_searchedPanel && m_searchedPanel->isPart() && m_panelIndex == 0;
+}
+
+void SearchController::restart(bool backward)
+{
+    if (m_hits) go(backward ? static_cast<int>(m_hits->size()) - 1 : 0);
+}
+
+void SearchController::go(int row)
+{
+    if (!m_hits || row < 0 || row >= static_cast<int>(m_hits->size())) return;
+    m_at = row;
+    const SearchHit& hit = (*m_hits)[static_cast<std::size_t>(row)];
+    m_panel->setCurrentRow(row);
+    if (hit.span != noSpan) {
+        const SpanRef ref{m_panelIndex, hit.span};
+        m_window.viewState()->select(ref);
+        m_window.timelineView()->ensureVisible(ref);
+    } else {
+        const Note& note = m_searchedNotes[static_cast<std::size_t>(hit.note)];
+        m_window.viewState()->fit({note.begin, note.end});
+    }
+    m_window.notes()->setHits(m_panelIndex, m_marks, hit.span);
+    m_window.findField()->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
+}
+
+} // namespace stagewright

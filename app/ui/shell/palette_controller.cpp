@@ -1,0 +1,189 @@
+#include "app/ui/shell/palette_controller.h"
+
+#include <QFileInfo>
+#include <QSettings>
+
+#include "app/ui/shell/main_window.h"
+#include "schedules/library/registry.h"
+#include "widgets/panel/op_query.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int usedKept = 30;
+constexpr int opsOffered = 8;
+
+// Why an action is disabled now.
+QString whyDisabled(MainWindow& window, const ActionEntry& line)
+{
+    using I = ActionId;
+    using Mode = MainWindow::Mode;
+    const Mode mode = window.mode();
+    const auto tr = [](const char* text) { return PaletteController::tr(text); };
+    switch (line.id) {
+    case I::OpenRecent: return tr("No file was opened recently.");
+    case I::Undo: return tr("Nothing has changed.");
+    case I::Redo: return tr("Nothing has been undone.");
+    case I::Back: return tr("There is no earlier view.");
+    case I::Forward: return tr("There is no later view.");
+    case I::CancelRecording: return tr("Nothing is being recorded.");
+    case I::Record: return tr("A recording is running.");
+    case I::Compare: return window.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("Open or record a second run first.");
+    case I::SwapCompare: return tr("Compare two runs first.");
+    default: break;
+    }
+    if (mode == Mode::Empty) return tr("No run is open.");
+    if (line.id >= I::BookmarkJump1 && line.id <= I::BookmarkJump9) return tr("This bookmark is not set.");
+    switch (line.id) {
+    case I::RunEdited: return mode == Mode::Edit ? tr("Needs a valid order and no running recording.") : tr("Only while editing a schedule (E).");
+    case I::PreviousStep:
+    case I::NextStep: return tr("This run has only one step.");
+    case I::Residuals: return tr("This run was simulated and has no measured times.");
+    case I::AddNote:
+    case I::KeepNote:
+    case I::RemoveNote: return mode == Mode::Edit ? tr("Not while editing a schedule.") : tr("There is no note.");
+    default: break;
+    }
+    if (line.menu == MenuId::Order) {
+        if (mode != Mode::Edit) return tr("Only while editing a schedule (E).");
+        switch (line.id) {
+        case I::PasteOps: return tr("Nothing has been copied.");
+        case I::SplitBackward: return tr("Select a full backward (B) first.");
+        case I::MergeBackward: return tr("Select an input gradient (I) or weight gradient (W) first.");
+        case I::SwapOps: return tr("Select two ops of one rank first.");
+        case I::FillGap: return tr("Select a gap first: click idle time or the op after it.");
+        case I::GoThere:
+        case I::CarryThere: return tr("No op was dropped at an invalid place.");
+        case I::RevertOrder: return tr("Nothing has changed.");
+        case I::GhostLibrary: return tr("Not compared with a library schedule.");
+        default: return tr("Select an op first.");
+        }
+    }
+    if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
+    if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
+    const auto shown = window.shownView();
+    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to analyse here.");
+    if (shown && shown->partial) return tr("The run is still being recorded.");
+    return tr("Not available for this view.");
+}
+
+QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used")).toStringList(); }
+
+} // namespace
+
+PaletteController::PaletteController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    connect(window.actions()[ActionId::Palette], &QAction::triggered, this, &PaletteController::open);
+}
+
+CommandPalette* PaletteController::open()
+{
+    if (m_palette) {
+        m_palette->close();
+        return nullptr;
+    }
+    m_palette = new CommandPalette(m_window.theme(), &m_window);
+    m_palette->setAttribute(Qt::WA_DeleteOnClose);
+    connect(m_palette, &CommandPalette::performed, this, [](const QString& id) {
+        if (id.startsWith(QLatin1String("op:"))) return;
+        QStringList used = usedLately();
+        used.removeAll(id);
+        used.prepend(id);
+        QSettings().setValue(QStringLiteral("palette/used"), QStringList(used.mid(0, usedKept)));
+    });
+    m_palette->model()->setProvider([this](const QString& pattern) { return ops(pattern); });
+    m_palette->model()->setEntries(entries(), usedLately());
+    m_palette->openOver(&m_window);
+    return m_palette;
+}
+
+std::vector<PaletteEntry> PaletteController::entries() const
+{
+    std::vector<PaletteEntry> all;
+    MainWindow& window = m_window;
+    for (const ActionEntry& line : Actions::table()) {
+        if (line.id == ActionId::Palette || line.id == ActionId::OpenRecent) continue;
+        QAction* action = window.actions()[line.id];
+        PaletteEntry entry;
+        entry.id = QStringLiteral("action:") + QString::fromLatin1(line.name);
+        entry.category = tr("Action");
+        entry.title = action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…"));
+        if (*line.tooltip != '\0') entry.detail = action->statusTip();
+        if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
+        if (action->isCheckable() && action->isChecked()) entry.detail = tr("on. ") + entry.detail;
+        if (!action->isEnabled()) entry.disabled = whyDisabled(window, line);
+        entry.perform = [action] { action->trigger(); };
+        all.push_back(std::move(entry));
+    }
+    for (const RunRef& ref : window.runs()->refs()) {
+        const RunInfo* info = window.runs()->info(ref);
+        const QString file = window.runs()->indexOfFile(ref.file).data().toString();
+        PaletteEntry entry;
+        entry.id = QStringLiteral("run:%1#%2").arg(ref.file).arg(ref.id);
+        entry.category = tr("Run");
+        entry.title = runTitle(*info);
+        entry.detail = tr("%1, run %2").arg(file).arg(ref.id);
+        entry.perform = [&window, ref] { window.showRun(ref); };
+        all.push_back(std::move(entry));
+    }
+    const QStringList open = window.runs()->files();
+    QStringList files = open;
+    for (const QString& file : window.recentFiles())
+        if (!files.contains(file)) files << file;
+    for (const QString& file : files) {
+        if (file.startsWith(QLatin1String("sim:"))) continue;
+        PaletteEntry entry;
+        entry.id = QStringLiteral("file:") + file;
+        entry.category = tr("File");
+        entry.title = QFileInfo(file).fileName();
+        entry.detail = (open.contains(file) ? tr("open, in %1") : tr("in %1")).arg(QFileInfo(file).absolutePath());
+        entry.perform = [&window, file] { window.openFiles({file}); };
+        all.push_back(std::move(entry));
+    }
+    for (const ScheduleInfo& info : allSchedules()) {
+        PaletteEntry entry;
+        const QString name = QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size()));
+        entry.id = QStringLiteral("schedule:") + name;
+        entry.category = tr("Schedule");
+        entry.title = scheduleTitle(name.toStdString());
+        entry.detail = QString::fromUtf8(info.summary.data(), static_cast<qsizetype>(info.summary.size()));
+        entry.perform = [&window, name] {
+            const auto shown = window.shownView();
+            Shape shape{4, 8, 0};
+            if (shown && shown->run->info.ranks > 0) shape = {shown->run->info.ranks, std::max(1, shown->run->info.microbatches), 0};
+            window.newFromLibrary(name, shape);
+        };
+        all.push_back(std::move(entry));
+    }
+    return all;
+}
+
+// Ops are offered where the pattern reads as one: "2B5", "rank:2 mb:5".
+std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
+{
+    std::vector<PaletteEntry> found;
+    const auto& panels = m_window.timelineView()->panels();
+    if (panels.empty() || pattern.trimmed().size() < 3) return found;
+    const OpQuery query = parseOpQuery(pattern);
+    if (!query.fault.isEmpty() || !query.words.isEmpty() || (!query.op && !query.rank && !query.stage && !query.microbatch)) return found;
+    const TimelinePanel& panel = *panels.front();
+    if (panel.timeline->spans().size() > 2'000'000) return found; // the search field finds them off the GUI thread
+    for (const SpanId id : findSpans(*panel.timeline, query, panel.step)) {
+        if (static_cast<int>(found.size()) == opsOffered) break;
+        PaletteEntry entry;
+        entry.id = QStringLiteral("op:%1").arg(id);
+        entry.category = tr("Op");
+        entry.title = opOnRank(*panel.timeline, id);
+        const Span& span = panel.timeline->spans()[id];
+        entry.detail = tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
+        entry.perform = [this, id] {
+            m_window.viewState()->select({0, id});
+            m_window.timelineView()->ensureVisible({0, id});
+            m_window.timelineView()->setFocus();
+        };
+        found.push_back(std::move(entry));
+    }
+    return found;
+}
+
+} // namespace stagewright

@@ -1,0 +1,71 @@
+// SessionController: one window's part of the session: what is open and shown, as a map saved to and restored from the settings; its
+// window actions; and open files that change on disk.
+#pragma once
+
+#include <vector>
+
+#include <QDateTime>
+#include <QFileSystemWatcher>
+#include <QHash>
+#include <QObject>
+#include <QThreadPool>
+#include <QTimer>
+#include <QVariantMap>
+
+#include "widgets/runs/runs_model.h"
+
+namespace stagewright {
+
+class MainWindow;
+
+class SessionController : public QObject {
+    Q_OBJECT
+public:
+    explicit SessionController(MainWindow& window);
+    QVariantMap state() const;
+    QVariantMap viewState() const;          // of what is shown: run, step, view, selection, mode
+    void restore(const QVariantMap& state); // the banner names missing files
+    // Saves changed in-memory runs beside the settings; `wait`: before it returns.
+    void keepSimulated(bool wait);
+    QString simulatedFile() const;                              // their file; may be absent
+    static QString folder();                                    // of such files
+    void showThere(const RunRef& ref, const QVariantMap& view); // opens its file if needed
+    void openedSchedule(const QString& path) { m_schedules << path; }
+    void simulatedChanged();
+
+    // A file was written by this process: not an outside change.
+    void wroteFile(const QString& file);
+    bool restoring() const { return m_wanted.valid() || !m_awaited.isEmpty(); }
+
+private:
+    struct Stamp {
+        QDateTime modified;
+        qint64 size = -1;
+        bool operator==(const Stamp&) const = default;
+    };
+    static Stamp stampOf(const QString& file);
+    QVariantMap mapOf(const RunRef& ref) const;
+    RunRef refOf(const QVariant& map) const;
+    void restoreSimulated(const QString& file);
+    void answered(const QString& path); // listed, failed, or read from memory
+    void showWanted();
+    void applyView();
+    void watchFiles();
+    void lookAtChanged();
+
+    MainWindow& m_window;
+    QStringList m_schedules; // CSVs that were opened
+    QString m_id;            // of this window in the session
+    bool m_simulatedChanged = false;
+    QThreadPool m_keeping;              // writes them one at a time
+    QStringList m_awaited;              // of the session: files that are not listed yet
+    RunRef m_wanted;                    // to be shown once its file is listed
+    std::vector<RunRef> m_wantedOthers; // to be compared with it
+    QVariantMap m_view;                 // to be applied once the run is shown
+    QFileSystemWatcher m_watcher;
+    QHash<QString, Stamp> m_stamps;
+    QStringList m_changed;
+    QTimer m_look;
+};
+
+} // namespace stagewright

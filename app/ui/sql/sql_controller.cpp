@@ -1,0 +1,526 @@
+#include "app/ui/sql/sql_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDockWidget>
+#include <QElapsedTimer>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QSettings>
+#include <QStatusBar>
+#include <QTableView>
+#include <QTimer>
+
+#include "app/ui/notes/notes_controller.h"
+#include "app/ui/shell/banner.h"
+#include "app/ui/shell/main_window.h"
+#include "app/ui/sql/built_in_queries.h"
+#include "traces/format/atomic_file.h"
+#include "traces/report/tables.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
+#include "widgets/console/sql_console.h"
+#include "widgets/numbers.h"
+#include "widgets/style.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int historyKept = 100;
+
+QueryTables tablesOf(const RunFile& file)
+{
+    QueryTables tables;
+    for (const char* name : {"spans", "memory", "edges", "runs", "steps", "metrics", "notes", "run_text", "track"}) {
+        auto columns = file.query(std::string("SELECT * FROM ") + name + " LIMIT 0");
+        if (!columns) continue;
+        QStringList names;
+        for (const std::string& column : columns->columns) names << QString::fromStdString(column);
+        tables.append({QString::fromLatin1(name), names});
+    }
+    for (const AnalysisInfo* analysis : allAnalyses()) {
+        QStringList names;
+        for (const AnalysisColumn& column : analysis->columns()) names << QString::fromStdString(column.key);
+        tables.append({QString::fromStdString(reportFunction(*analysis)), names});
+    }
+    return tables;
+}
+
+} // namespace
+
+SqlController::SqlController(MainWindow& window) : QObject(&window), m_window(window), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), &window))
+{
+    m_pool.setMaxThreadCount(1);
+    m_dock->setObjectName(QStringLiteral("sqlDock"));
+    m_dock->setWidget(m_console);
+    m_dock->setFeatures(QDockWidget::DockWidgetClosable);
+    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
+    m_dock->hide();
+    m_console->editor()->setHistory(QSettings().value(QStringLiteral("sql/history")).toStringList());
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
+        if (!m_dock->isHidden()) return;
+        m_window.memoryView()->setMinimumHeight(0);
+        m_console->editor()->setMaximumHeight(SqlConsole::editorHeight);
+    });
+    connect(window.actions()[ActionId::SqlConsole], &QAction::triggered, this, &SqlController::open);
+    connect(m_console, &SqlConsole::runAsked, this, &SqlController::ask);
+    connect(m_console, &SqlConsole::cancelAsked, this, &SqlController::cancel);
+    connect(m_console, &SqlConsole::rowChosen, this, &SqlController::chooseRow);
+    connect(m_console, &SqlConsole::showOnTimelineAsked, this, &SqlController::showAllRows);
+    connect(m_console, &SqlConsole::saveAsked, this, &SqlController::askToSave);
+    connect(m_console, &SqlConsole::exportAsked, this, &SqlController::exportRows);
+    connect(m_console->queriesMenu(), &QMenu::aboutToShow, this, &SqlController::fillMenu);
+    connect(&window, &MainWindow::runShown, this, &SqlController::shownChanged);
+    connect(&window, &MainWindow::themeChanged, this, [this] { m_console->setTheme(m_window.theme()); });
+    connect(&window, &MainWindow::actionsRefreshed, this, [this] { m_window.actions()[ActionId::SqlConsole]->setEnabled(m_window.shownView() != nullptr); });
+}
+
+SqlController::~SqlController()
+{
+    m_stop.request_stop();
+    m_pool.waitForDone();
+}
+
+void SqlController::open()
+{
+    if (!m_dock->isHidden() && m_console->isAncestorOf(QApplication::focusWidget())) { // ":" again is a letter there; the palette closes it
+        m_dock->hide();
+        m_window.timelineView()->setFocus();
+        return;
+    }
+    const bool opens = m_dock->isHidden();
+    m_dock->show();
+    if (opens) QTimer::singleShot(0, this, [this] { makeRoom(3); });
+    readFile();
+    m_console->editor()->setFocus();
+    m_console->editor()->moveCursor(QTextCursor::End);
+}
+
+// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open.
+void SqlController::makeRoom(int tries)
+{
+    const int missing = m_console->missingHeight();
+    if (m_dock->isHidden() || missing == 0) return;
+    if (tries < 3) {
+        m_window.memoryView()->setMinimumHeight(1);
+        m_console->editor()->setMaximumHeight(m_console->editor()->minimumHeight());
+    }
+    m_window.resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
+    if (tries > 0) QTimer::singleShot(20, this, [this, tries] { makeRoom(tries - 1); }); // when that is laid out
+}
+
+// An in-memory run is queried through a temporary file.
+void SqlController::withFile(const QString& path, std::function<void(const QString& file)> then)
+{
+    if (!m_window.library()->isSimulated(path)) {
+        then(path);
+        return;
+    }
+    const QString copy = m_scratch.filePath(QStringLiteral("simulated.stagewright"));
+    m_window.library()->saveCopy(path, copy, [this, copy, then](Result<void> done) {
+        if (done)
+            then(copy);
+        else
+            m_console->showFault(QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
+    });
+}
+
+void SqlController::ask(const QString& sql)
+{
+    const auto shown = m_window.shownView();
+    if (!shown) {
+        m_console->showFault(tr("no run is open"), tr("Open a run file first."));
+        return;
+    }
+    rememberAsked(sql);
+    cancel();
+    const quint64 generation = ++m_generation;
+    m_stop = std::stop_source();
+    m_asked = shown->ref;
+    m_running = true;
+    m_console->setRunning(true);
+    qint64 run = shown->ref.id; // a copy of runs in memory renumbers them, in their order
+    if (m_window.library()->isSimulated(shown->ref.file)) {
+        run = 1;
+        for (const RunRef& ref : m_window.runs()->refs())
+            if (ref.file == shown->ref.file && ref.id < shown->ref.id) ++run;
+    }
+    const std::string text = withShown(sql.toStdString(), run, shown->step);
+    withFile(shown->ref.file, [this, generation, text, run, stop = m_stop.get_token()](const QString& file) {
+        struct Answer {
+            Result<RunFile::Table> table;
+            SpanNumbering numbering = SpanNumbering::AsTimeline;
+            qint64 milliseconds = 0;
+        };
+        inBackground(
+            this,
+            [file, text, run, stop]() -> std::shared_ptr<Answer> {
+                QElapsedTimer clock;
+                clock.start();
+                auto answer = std::make_shared<Answer>();
+                auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
+                if (!opened) {
+                    answer->table = tl::unexpected(opened.error());
+                    return answer;
+                }
+                Progress progress;
+                progress.stop = stop;
+                answer->table = (*opened)->query(text, 100000, progress);
+                answer->milliseconds = clock.elapsed();
+                const auto segments = (*opened)->query("SELECT count(*) FROM segment WHERE run=" + std::to_string(run));
+                if (segments && !segments->rows.empty() && segments->rows[0][0] != "1") answer->numbering = SpanNumbering::StepByStep;
+                return answer;
+            },
+            [this, generation, stop](const std::shared_ptr<Answer>& answer) {
+                if (generation != m_generation) return;
+                m_running = false;
+                m_console->setRunning(false);
+                if (stop.stop_requested()) {
+                    m_console->setSaid(tr("Cancelled."));
+                } else if (!answer->table) {
+                    m_console->showFault(QString::fromStdString(answer->table.error().message), QString::fromStdString(answer->table.error().remedy));
+                } else {
+                    auto rows = std::make_shared<QueryRows>(QueryRows{std::move(answer->table->columns), std::move(answer->table->rows), answer->table->truncated});
+                    this->answer(generation, answer->milliseconds, rows, answer->numbering);
+                }
+            },
+            &m_pool);
+    });
+}
+
+void SqlController::cancel()
+{
+    if (m_running) m_stop.request_stop();
+}
+
+void SqlController::answer(quint64, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering)
+{
+    m_numbering = numbering;
+    m_places.reset();
+    m_markLater = false;
+    m_chooseLater = -1;
+    m_console->showRows(std::move(*rows), milliseconds);
+    place();
+}
+
+void SqlController::place()
+{
+    const auto shown = m_window.shownView();
+    const QueryRows& rows = m_console->model()->rows();
+    const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
+    m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
+    m_places.reset();
+    if (!any || !shown || shown->ref.file != m_asked.file) return;
+    const quint64 generation = ++m_placeGeneration;
+    m_placing = true;
+    const bool simulated = m_window.library()->isSimulated(shown->ref.file);
+    inBackground(
+        this,
+        [rows, timeline = shown->run->timeline, numbering = m_numbering, id = shown->ref.id, simulated]() {
+            const QueryPlaces places(rows.columns);
+            const auto numbers = spanNumbers(*timeline, numbering);
+            auto found = std::make_shared<std::vector<QueryPlace>>();
+            found->reserve(rows.rows.size());
+            for (const auto& row : rows.rows) {
+                const std::int64_t run = places.runOf(row);
+                if (run != 0 && run != id && !simulated) { // of another run of the file
+                    QueryPlace other;
+                    other.run = run;
+                    other.step = places.stepOf(row);
+                    found->push_back(other);
+                } else {
+                    found->push_back(places.of(row, *timeline, numbers));
+                }
+            }
+            return std::shared_ptr<const std::vector<QueryPlace>>(std::move(found));
+        },
+        [this, generation, id = shown->ref.id](const std::shared_ptr<const std::vector<QueryPlace>>& places) {
+            if (generation != m_placeGeneration) return;
+            m_placing = false;
+            m_places = places;
+            if (m_chooseLater >= 0) chooseRow(std::exchange(m_chooseLater, -1));
+            if (std::exchange(m_markLater, false)) showAllRows();
+        },
+        &m_pool);
+}
+
+void SqlController::chooseRow(int row)
+{
+    if (!m_places) {
+        if (m_placing) m_chooseLater = row;
+        return;
+    }
+    const auto shown = m_window.shownView();
+    if (row < 0 || row >= static_cast<int>(m_places->size()) || !shown) return;
+    const QueryPlace& place = (*m_places)[static_cast<std::size_t>(row)];
+    if (place.run != 0 && place.run != shown->ref.id && !m_window.library()->isSimulated(shown->ref.file)) {
+        m_chooseLater = row;
+        m_window.showRun({shown->ref.file, place.run}, place.step);
+        return;
+    }
+    if (m_window.mode() != MainWindow::Mode::Run) return;
+    if (place.span != noSpan) {
+        m_window.chooseOp(place.span);
+        return;
+    }
+    if (!place.time) {
+        m_window.statusBar()->showMessage(tr("This row has no place on the timeline"), 4000);
+        return;
+    }
+    ViewState& state = *m_window.viewState();
+    const Nanos at = shown->panel->toAxis(*place.time);
+    if (!state.visible().contains(at)) {
+        const Nanos half = state.visible().duration() / 2;
+        state.setVisible({at - half, at + half});
+    }
+    state.setHoverTime(at);
+}
+
+void SqlController::showAllRows()
+{
+    if (!m_places) {
+        m_markLater = m_placing;
+        return;
+    }
+    const auto shown = m_window.shownView();
+    if (!shown) return;
+    auto spans = std::make_shared<std::vector<SpanId>>();
+    std::vector<Nanos> moments;
+    std::size_t elsewhere = 0;
+    for (const QueryPlace& place : *m_places) {
+        if (place.span != noSpan)
+            spans->push_back(place.span);
+        else if (place.time)
+            moments.push_back(shown->panel->toAxis(*place.time));
+        else
+            ++elsewhere;
+    }
+    std::sort(spans->begin(), spans->end());
+    spans->erase(std::unique(spans->begin(), spans->end()), spans->end());
+    std::sort(moments.begin(), moments.end());
+    const auto marked = spans->size() + moments.size();
+    if (m_window.showsToolPicture()) m_window.setTool(MainWindow::Tool::None);
+    m_window.notes()->setHits(0, spans, noSpan, std::move(moments));
+    m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."), tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
+                                      : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +
+                                            countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."), tr("; %L1 rows have no place or belong to another run.")));
+}
+
+void SqlController::shownChanged()
+{
+    const auto shown = m_window.shownView();
+    if (m_dock->isHidden() || !shown) return;
+    readFile();
+    if (m_console->model()->rowCount() > 0) place();
+}
+
+void SqlController::readFile()
+{
+    const auto shown = m_window.shownView();
+    if (!shown || shown->ref.file == m_file) return;
+    m_file = shown->ref.file;
+    m_fileQueries.clear();
+    withFile(m_file, [this, of = m_file](const QString& file) {
+        struct Known {
+            QueryTables tables;
+            std::vector<SavedQuery> queries;
+        };
+        inBackground(
+            this,
+            [file]() {
+                Known known;
+                auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
+                if (!opened) return known;
+                known.tables = tablesOf(**opened);
+                if (auto queries = (*opened)->savedQueries()) known.queries = std::move(*queries);
+                return known;
+            },
+            [this, of](const Known& known) {
+                if (of != m_file) return;
+                m_console->editor()->setTables(known.tables);
+                m_fileQueries = known.queries;
+            },
+            &m_pool);
+    });
+}
+
+std::vector<SavedQuery> SqlController::ownQueries() const
+{
+    std::vector<SavedQuery> own;
+    QSettings settings;
+    const int count = settings.beginReadArray(QStringLiteral("sql/queries"));
+    for (int i = 0; i < count; ++i) {
+        settings.setArrayIndex(i);
+        own.push_back({settings.value(QStringLiteral("name")).toString().toStdString(), settings.value(QStringLiteral("sql")).toString().toStdString(),
+                       settings.value(QStringLiteral("about")).toString().toStdString()});
+    }
+    return own;
+}
+
+static void writeOwn(const std::vector<SavedQuery>& own)
+{
+    QSettings settings;
+    settings.remove(QStringLiteral("sql/queries"));
+    settings.beginWriteArray(QStringLiteral("sql/queries"), static_cast<int>(own.size()));
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        settings.setArrayIndex(static_cast<int>(i));
+        settings.setValue(QStringLiteral("name"), QString::fromStdString(own[i].name));
+        settings.setValue(QStringLiteral("sql"), QString::fromStdString(own[i].sql));
+        settings.setValue(QStringLiteral("about"), QString::fromStdString(own[i].about));
+    }
+    settings.endArray();
+}
+
+void SqlController::saveQuery(const SavedQuery& query, bool inFile)
+{
+    if (!inFile) {
+        std::vector<SavedQuery> own = ownQueries();
+        std::erase_if(own, [&](const SavedQuery& one) { return one.name == query.name; });
+        own.push_back(query);
+        std::sort(own.begin(), own.end(), [](const SavedQuery& a, const SavedQuery& b) { return a.name < b.name; });
+        writeOwn(own);
+        return;
+    }
+    std::erase_if(m_fileQueries, [&](const SavedQuery& one) { return one.name == query.name; });
+    m_fileQueries.push_back(query);
+    inBackground(
+        this,
+        [file = m_file, query]() -> Result<void> {
+            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
+            if (!opened) return tl::unexpected(opened.error());
+            return (*opened)->saveQuery(query);
+        },
+        [this, file = m_file](Result<void> done) {
+            if (!done) m_window.banner()->showError(tr("the query could not be saved in the file"), done.error());
+            emit wrote(file);
+        },
+        &m_pool);
+}
+
+void SqlController::removeQuery(const QString& name, bool inFile)
+{
+    if (!inFile) {
+        std::vector<SavedQuery> own = ownQueries();
+        std::erase_if(own, [&](const SavedQuery& one) { return one.name == name.toStdString(); });
+        writeOwn(own);
+        return;
+    }
+    std::erase_if(m_fileQueries, [&](const SavedQuery& one) { return one.name == name.toStdString(); });
+    inBackground(
+        this,
+        [file = m_file, name]() -> Result<void> {
+            auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
+            if (!opened) return tl::unexpected(opened.error());
+            return (*opened)->removeQuery(name.toStdString());
+        },
+        [this, file = m_file](Result<void> done) {
+            if (!done) m_window.banner()->showError(tr("the query could not be removed from the file"), done.error());
+            emit wrote(file);
+        },
+        &m_pool);
+}
+
+void SqlController::fillMenu()
+{
+    QMenu& menu = *m_console->queriesMenu();
+    menu.clear();
+    const auto add = [&](QMenu& into, const SavedQuery& query) {
+        QAction* action = into.addAction(QString::fromStdString(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
+            m_console->setQuery(QString::fromStdString(query.sql));
+            ask(QString::fromStdString(query.sql));
+        });
+        action->setToolTip(QString::fromStdString(query.about.empty() ? query.sql : query.about));
+    };
+    for (const SavedQuery& query : builtInQueries()) add(menu, query);
+    const auto own = ownQueries();
+    if (!own.empty()) menu.addSection(tr("Your own"));
+    for (const SavedQuery& query : own) add(menu, query);
+    if (!m_fileQueries.empty()) menu.addSection(tr("In this file"));
+    for (const SavedQuery& query : m_fileQueries) add(menu, query);
+    if (own.empty() && m_fileQueries.empty()) return;
+    menu.addSeparator();
+    QMenu* remove = menu.addMenu(tr("Remove"));
+    for (const SavedQuery& query : own)
+        remove->addAction(QString::fromStdString(query.name), this, [this, name = QString::fromStdString(query.name)] { removeQuery(name, false); });
+    for (const SavedQuery& query : m_fileQueries)
+        remove->addAction(tr("%1 (in this file)").arg(QString::fromStdString(query.name)), this, [this, name = QString::fromStdString(query.name)] { removeQuery(name, true); });
+}
+
+void SqlController::askToSave(const QString& sql)
+{
+    if (sql.trimmed().isEmpty()) {
+        m_console->setSaid(tr("No query to save."));
+        return;
+    }
+    auto* dialog = new QDialog(&m_window);
+    dialog->setObjectName(QStringLiteral("saveQuery"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Save the query"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    auto* name = new QLineEdit(dialog);
+    name->setAccessibleName(tr("Name"));
+    name->setMinimumWidth(320);
+    auto* about = new QLineEdit(dialog);
+    about->setAccessibleName(tr("Description"));
+    auto* inFile = new QCheckBox(tr("Save it in the run file, for everyone who opens it"), dialog);
+    const bool stored = !m_window.library()->isSimulated(m_file);
+    inFile->setEnabled(stored);
+    inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file") : tr("Runs in memory have no file yet; save a copy first"));
+    layout->addWidget(makeLabel(tr("Name"), "secondary", dialog), 0, 0);
+    layout->addWidget(name, 0, 1);
+    layout->addWidget(makeLabel(tr("Description"), "secondary", dialog), 1, 0);
+    layout->addWidget(about, 1, 1);
+    layout->addWidget(inFile, 2, 1);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Save)->setObjectName(QStringLiteral("primary"));
+    buttons->button(QDialogButtonBox::Save)->setText(tr("Save"));
+    buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
+    buttons->button(QDialogButtonBox::Save)->setEnabled(false);
+    layout->addWidget(buttons, 3, 0, 1, 2);
+    connect(name, &QLineEdit::textChanged, dialog, [buttons](const QString& text) { buttons->button(QDialogButtonBox::Save)->setEnabled(!text.trimmed().isEmpty()); });
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, name, about, inFile, sql] {
+        saveQuery({name->text().trimmed().toStdString(), sql.trimmed().toStdString(), about->text().trimmed().toStdString()}, inFile->isChecked());
+        m_console->setSaid(tr("Saved as “%1”.").arg(name->text().trimmed()));
+        dialog->accept();
+    });
+    dialog->open();
+}
+
+void SqlController::exportRows()
+{
+    QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the rows"), PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
+    const TableFormat format = path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
+    const std::string text = toText(tableOf(*m_console->table()->model()), format).toStdString();
+    if (auto done = writeFileAtomically(path.toStdString(), text); !done)
+        m_window.banner()->showError(tr("could not export"), done.error());
+    else
+        m_console->setSaid(tr("Wrote %1").arg(path));
+}
+
+void SqlController::rememberAsked(const QString& sql)
+{
+    QSettings settings;
+    QStringList history = settings.value(QStringLiteral("sql/history")).toStringList();
+    history.removeAll(sql);
+    history.prepend(sql);
+    history = history.mid(0, historyKept);
+    settings.setValue(QStringLiteral("sql/history"), history);
+    m_console->editor()->setHistory(history);
+}
+
+} // namespace stagewright

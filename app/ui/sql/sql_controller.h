@@ -1,0 +1,77 @@
+// SqlController: the SQL console of one window: it queries the file of the run shown on a worker thread, saves queries (in the settings
+// and in the file), and shows rows on the timeline. In-memory runs are queried through a temporary file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include <QObject>
+#include <QThreadPool>
+
+#include "app/ui/shell/scratch_folder.h"
+#include "app/ui/sql/query_places.h"
+#include "traces/run/notes.h"
+#include "widgets/runs/runs_model.h"
+
+class QDockWidget;
+
+namespace stagewright {
+
+class MainWindow;
+class SqlConsole;
+
+class SqlController : public QObject {
+    Q_OBJECT
+public:
+    explicit SqlController(MainWindow& window);
+    ~SqlController() override;
+
+    void open(); // shows the console and focuses the query
+    void ask(const QString& sql);
+    void cancel();
+    void chooseRow(int row);
+    void showAllRows(); // marks them on the timeline
+    void saveQuery(const SavedQuery& query, bool inFile);
+    void removeQuery(const QString& name, bool inFile);
+    std::vector<SavedQuery> ownQueries() const; // of the settings
+    SqlConsole* console() { return m_console; }
+    QDockWidget* dock() { return m_dock; }
+    bool busy() const { return m_running || m_placing; }
+
+signals:
+    void wrote(const QString& file);
+
+private:
+    void makeRoom(int tries);
+    void answer(quint64 generation, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
+    void place(); // the rows on the run shown, off the GUI thread
+    void fillMenu();
+    void askToSave(const QString& sql);
+    void exportRows();
+    void readFile(); // tables and queries of the file shown
+    void withFile(const QString& path, std::function<void(const QString& file)> then);
+    void shownChanged();
+    void rememberAsked(const QString& sql);
+
+    MainWindow& m_window;
+    SqlConsole* m_console;
+    QDockWidget* m_dock;
+    QThreadPool m_pool;
+    ScratchFolder m_scratch;
+    std::stop_source m_stop;
+    quint64 m_generation = 0;
+    bool m_running = false;
+    bool m_placing = false;
+    RunRef m_asked; // the run shown when the query was started
+    SpanNumbering m_numbering = SpanNumbering::AsTimeline;
+    std::shared_ptr<const std::vector<QueryPlace>> m_places; // by row, on the run shown; null: not yet, or none
+    quint64 m_placeGeneration = 0;
+    int m_chooseLater = -1; // a row of another run or step
+    bool m_markLater = false;
+    QString m_file; // its tables and queries are loaded
+    std::vector<SavedQuery> m_fileQueries;
+};
+
+} // namespace stagewright

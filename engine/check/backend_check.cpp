@@ -1,0 +1,74 @@
+#include "engine/check/backend_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/check/check.h"
+#include "engine/check/replay.h"
+
+namespace stagewright {
+
+namespace {
+
+Precision precisionOf(const TrainingOptions& options)
+{
+    if (options.device.precision != Precision::Default) return options.device.precision;
+    return options.backend == "cpu" ? Precision::Fp32 : Precision::Bf16;
+}
+
+Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, int microbatches)
+{
+    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    return Replay::create(undividedSchedule(microbatches), options, std::move(*backend));
+}
+
+} // namespace
+
+double narrowGradientTolerance(int layers)
+{
+    return 3.0 / 512 * std::sqrt(24.0 * layers);
+}
+
+Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, std::stop_token stop)
+{
+    TrainingOptions device = options;
+    device.stageLayers.clear();
+    TrainingOptions host = device;
+    host.backend = "cpu";
+    host.device = {};
+    Result<std::unique_ptr<Replay>> mine = undividedOn(device, microbatches);
+    if (!mine) return tl::unexpected(std::move(mine.error()));
+    Result<std::unique_ptr<Replay>> reference = undividedOn(host, microbatches);
+    if (!reference) return tl::unexpected(std::move(reference.error()));
+
+    BackendComparison result;
+    result.backend = options.backend;
+    result.precision = precisionOf(options);
+    result.steps = steps;
+    result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.model.layers) : result.precision == Precision::Tf32 ? 1e-2
+                                                                                                                                                         : 1e-4;
+    result.lossTolerance = result.precision == Precision::Bf16 ? 2e-2 : result.precision == Precision::Tf32 ? 1e-2
+                                                                                                            : 1e-4;
+    for (int step = 0; step < steps; ++step) {
+        Result<double> loss = (*mine)->step(stop);
+        if (!loss) return tl::unexpected(std::move(loss.error()));
+        Result<double> expected = (*reference)->step(stop);
+        if (!expected) return tl::unexpected(std::move(expected.error()));
+        const double apart = std::abs(*loss - *expected) / std::abs(*expected);
+        result.lossError = apart <= result.lossError ? result.lossError : apart; // NaN stays
+        if (step > 0) continue;                                                  // later gradients are of weights that differ already
+        const auto names = (*mine)->parameterNames();
+        for (std::size_t i = 0; i < names.front().size(); ++i) {
+            Difference difference;
+            difference.add((*mine)->gradients().front()[i], (*reference)->gradients().front()[i]);
+            if (difference.error <= result.gradientError) continue;
+            result.gradientError = difference.error;
+            result.farthestTensor = names.front()[i];
+        }
+    }
+    result.passed = result.gradientError <= result.gradientTolerance && result.lossError <= result.lossTolerance;
+    return result;
+}
+
+} // namespace stagewright

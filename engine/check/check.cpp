@@ -1,0 +1,210 @@
+// checkSchedule: a schedule's training against its one-rank replay, against itself, and against the undivided model.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "engine/check/check.h"
+#include "engine/check/replay.h"
+#include "engine/training/execution_plan.h"
+#include "engine/training/training_with_backend.h"
+#include "schedules/timeline/timeline_of.h"
+
+namespace stagewright {
+
+namespace {
+
+// Where the order of W differs, sums are rounded differently: how far such gradients may differ.
+double orderToleranceOf(const TrainingOptions& options)
+{
+    if (options.backend == "cpu") return 1e-5;
+    switch (options.device.precision) {
+    case Precision::Fp32: return 1e-4;
+    case Precision::Tf32: return 1e-2;
+    default: return 1e-1; // activations of 8 bits
+    }
+}
+// An optimizer step that was rolled back leaves the weights a rounding error away: what gradients may differ by afterwards.
+constexpr double rollbackTolerance = 1e-4;
+
+bool weightsInMicrobatchOrder(const Schedule& schedule)
+{
+    std::vector<int> last(static_cast<std::size_t>(schedule.stages), -1);
+    for (const std::vector<Op>& list : schedule.order) {
+        for (const Op& op : list) {
+            if (op.kind != OpKind::WeightGrad && op.kind != OpKind::Backward) continue;
+            if (op.microbatch < last[op.stage]) return false;
+            last[op.stage] = op.microbatch;
+        }
+    }
+    return true;
+}
+
+Result<Difference> againstUndivided(const Schedule& schedule, const Replay& replay, const TrainingOptions& options,
+                                    const BackendMaker& makeBackend, std::stop_token stop)
+{
+    TrainingOptions whole = options;
+    whole.stageLayers.clear();
+    Result<std::unique_ptr<Backend>> backend = makeBackend();
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    Result<std::unique_ptr<Replay>> reference =
+        Replay::create(undividedSchedule(schedule.microbatches), whole, std::move(*backend));
+    if (!reference) return tl::unexpected(std::move(reference.error()));
+    if (Result<double> loss = (*reference)->step(stop); !loss) return tl::unexpected(std::move(loss.error()));
+    std::map<std::string, const std::vector<float>*> byName;
+    const auto names = replay.parameterNames();
+    for (std::size_t stage = 0; stage < names.size(); ++stage) {
+        for (std::size_t i = 0; i < names[stage].size(); ++i)
+            byName[names[stage][i]] = &replay.gradients()[stage][i];
+    }
+    Difference difference;
+    const auto wholeNames = (*reference)->parameterNames();
+    for (std::size_t i = 0; i < wholeNames[0].size(); ++i) {
+        const auto found = byName.find(wholeNames[0][i]);
+        if (found == byName.end()) {
+            return fail(ErrorCode::Failed,
+                        fmt::format("parameter {} of the undivided model is on no stage", wholeNames[0][i]));
+        }
+        difference.add(*found->second, (*reference)->gradients()[0][i]);
+    }
+    return difference;
+}
+
+// Copies of a stage hold the same weights, bit for bit.
+bool copiesAgree(Training& training)
+{
+    const Placement& placement = training.schedule().placement;
+    for (int stage = 0; stage < placement.stages(); ++stage) {
+        const std::vector<ParameterView> first = training.parameters(stage);
+        for (std::size_t copy = 1; copy < placement.copiesOf(stage).size(); ++copy) {
+            const std::vector<ParameterView> other = training.parameters(stage, static_cast<int>(copy));
+            for (std::size_t i = 0; i < first.size(); ++i) {
+                if (std::memcmp(first[i].value.data(), other[i].value.data(), first[i].value.size_bytes()) != 0)
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+// Why its sums are rounded differently from those of the undivided model; empty: they are not.
+std::string otherSums(const Schedule& schedule, const ExecutionPlan& plan)
+{
+    if (plan.slices) return "sequence slices";
+    if (plan.halves) return "halves of microbatches";
+    if (plan.concatenates) return "W over several microbatches in one product";
+    if (schedule.placement.hasCopies()) return "copies of a stage are summed";
+    return weightsInMicrobatchOrder(schedule) ? "" : "W is summed in a different order";
+}
+
+std::string noteOf(const CheckResult& result, const Difference& whole, const std::string& other)
+{
+    if (!result.orderEqual) return "the run's order is not the schedule's";
+    if (!result.copiesEqual) return "copies of a stage hold different weights";
+    if (!result.gradientsEqual && result.rollbacks == 0) return "gradients differ from the one-rank replay";
+    if (!result.lossesEqual && result.rollbacks == 0) return "losses differ from the one-rank replay";
+    if (!result.repeatEqual) return "a second run gives different bits";
+    std::string text = whole.equal ? std::string("equal to the undivided model bit for bit")
+                                   : fmt::format("{:.1e} from the undivided model ({})", whole.error,
+                                                 other.empty() ? "bit for bit was expected" : other);
+    if (result.rollbacks > 0)
+        text += fmt::format("; {} optimizer steps rolled back and repeated, {:.1e} from the one-rank replay",
+                            result.rollbacks, result.gradientError);
+    return text;
+}
+
+} // namespace
+
+Schedule undividedSchedule(int microbatches)
+{
+    Schedule schedule;
+    schedule.name = "undivided";
+    schedule.ranks = schedule.stages = 1;
+    schedule.microbatches = microbatches;
+    schedule.placement = Placement::loop(1, 1);
+    schedule.order.resize(1);
+    schedule.paired.resize(1);
+    for (int j = 0; j < microbatches; ++j) {
+        schedule.order[0].push_back(makeOp(OpKind::Forward, 0, j));
+        schedule.order[0].push_back(makeOp(OpKind::Backward, 0, j));
+    }
+    return schedule;
+}
+
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                  std::stop_token stop)
+{
+    return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend, options.device); });
+}
+
+Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
+                                  std::stop_token stop, const BackendMaker& makeBackend)
+{
+    if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
+    const auto checked = CheckedSchedule::of(given);
+    if (!checked) return tl::unexpected(checked.error());
+    const Schedule& schedule = (*checked)->compute();
+    const Result<ExecutionPlan> plan = planExecution(**checked);
+    if (!plan) return tl::unexpected(plan.error());
+    if (schedule.weights != WeightRule::Synchronous) return checkStale(*checked, options, steps, stop, makeBackend);
+    std::vector<std::unique_ptr<Training>> trainings;
+    for (int i = 0; i < 2; ++i) {
+        Result<std::unique_ptr<Backend>> backend = makeBackend();
+        if (!backend) return tl::unexpected(std::move(backend.error()));
+        Result<std::unique_ptr<Training>> training = createTraining(*checked, clockedOptions(options, i), std::move(*backend));
+        if (!training) return tl::unexpected(std::move(training.error()));
+        (*training)->keepGradients(true);
+        trainings.push_back(std::move(*training));
+    }
+    Result<std::unique_ptr<Backend>> backend = makeBackend();
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    Result<std::unique_ptr<Replay>> replay = Replay::create(schedule, options, std::move(*backend));
+    if (!replay) return tl::unexpected(std::move(replay.error()));
+
+    CheckResult result = checkResultOf(schedule, options);
+    bool lossesNear = true;
+    Difference whole;
+    for (int step = 0; step < steps; ++step) {
+        Result<double> reference = (*replay)->step(stop);
+        if (!reference) return tl::unexpected(std::move(reference.error()));
+        std::vector<StepOutcome> outcomes;
+        for (const auto& training : trainings) {
+            Result<StepOutcome> outcome = training->step(stop);
+            if (!outcome) return tl::unexpected(std::move(outcome.error()));
+            Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
+            if (!ran || !(*ran == schedule)) result.orderEqual = false;
+            outcomes.push_back(std::move(*outcome));
+        }
+        const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
+        const Difference difference = compareGradients(gradients, (*replay)->gradients());
+        result.gradientError = std::max(result.gradientError, difference.error);
+        result.gradientsEqual = result.gradientsEqual && difference.equal;
+        Difference repeat;
+        const std::vector<std::vector<float>> again = trainings[1]->lastGradients();
+        for (std::size_t stage = 0; stage < gradients.size(); ++stage)
+            repeat.add(again[stage], gradients[stage]);
+        result.repeatEqual = result.repeatEqual && repeat.equal && sameBits(outcomes[0].loss, outcomes[1].loss);
+        result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
+        lossesNear = lossesNear && std::abs(outcomes[0].loss - *reference) <= rollbackTolerance * std::abs(*reference);
+        result.copiesEqual = result.copiesEqual && copiesAgree(*trainings[0]);
+        result.rollbacks += outcomes[0].rollbacks;
+        result.loss = outcomes[0].loss;
+        result.referenceLoss = *reference;
+        if (step == 0) { // later steps start from weights that may differ by roundings
+            Result<Difference> apart = againstUndivided(schedule, **replay, options, makeBackend, stop);
+            if (!apart) return tl::unexpected(std::move(apart.error()));
+            whole = *apart;
+        }
+    }
+    const std::string other = otherSums(schedule, *plan);
+    const bool wholeHolds = other.empty() ? whole.equal : whole.error <= orderToleranceOf(options);
+    const bool replayHolds = result.rollbacks > 0 ? result.gradientError <= rollbackTolerance && lossesNear
+                                                  : result.gradientsEqual && result.lossesEqual;
+    result.note = noteOf(result, whole, other);
+    result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual && wholeHolds;
+    return result;
+}
+
+} // namespace stagewright

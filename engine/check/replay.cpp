@@ -1,0 +1,165 @@
+#include "engine/check/replay.h"
+
+#include <algorithm>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "engine/training/gradient_rules.h"
+
+namespace stagewright {
+
+Replay::Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
+    : m_schedule(schedule), m_options(options), m_backend(std::move(backend))
+{
+    if (!m_options.data) m_options.data = Corpus::builtIn();
+}
+
+Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const TrainingOptions& options,
+                                               std::unique_ptr<Backend> backend)
+{
+    std::unique_ptr<Replay> replay(new Replay(schedule, options, std::move(backend)));
+    const auto checked = CheckedSchedule::of(schedule);
+    if (!checked) return tl::unexpected(checked.error());
+    Result<ExecutionPlan> plan = planExecution(**checked);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    replay->m_plan = std::move(*plan);
+    Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
+    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    replay->m_shapes = {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)};
+    Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1);
+    if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
+    replay->m_memory = std::move(*memory);
+    replay->m_allocator = std::make_unique<Allocator>(replay->m_memory ? *replay->m_memory : hostMemory());
+    if (Result<void> made = replay->makeStages(); !made) return tl::unexpected(std::move(made.error()));
+    return replay;
+}
+
+Result<void> Replay::makeStages()
+{
+    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers);
+    if (!slices) return tl::unexpected(std::move(slices.error()));
+    for (const StageSlice& slice : *slices) {
+        for (int rank = 0; rank < m_schedule.ranks; ++rank) {
+            const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
+            if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
+            Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
+                m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
+            if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
+            (*stage)->setLossScale(lossScaleOf(m_schedule));
+            if (!m_shapes.sliceTokens.empty()) (*stage)->setSlices(m_shapes.sliceTokens);
+            if (m_options.recomputedLayers) {
+                (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
+            }
+            m_copies.push_back({slice.stage, rank, std::move(*stage)});
+        }
+    }
+    return {};
+}
+
+StageModel& Replay::modelOn(int stage, int rank) const
+{
+    const auto found = std::find_if(m_copies.begin(), m_copies.end(),
+                                    [&](const Copy& copy) { return copy.stage == stage && copy.rank == rank; });
+    return *found->model;
+}
+
+bool Replay::hasInputs(const RankPlan& plan, const PlannedOp& planned) const
+{
+    const auto inputs = plan.inputsOf(planned);
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [this](const PlannedMessage& input) { return m_messages.contains(input.key); });
+}
+
+void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses)
+{
+    if (!isCompute(planned.op.kind)) return; // reductions and steps come at the end
+    StageModel& model = modelOn(planned.op.stage, rank);
+    execution.run(
+        planned, model,
+        [this](const PlannedMessage& message) { return std::move(m_messages.extract(message.key).mapped()); },
+        [this](const PlannedMessage& message, Buffer buffer) {
+            m_messages.insert_or_assign(message.key, std::move(buffer));
+        });
+    if (planned.op.kind != OpKind::Forward || !model.slice().last) return;
+    for (const PlannedPart& part : m_plan.ranks[static_cast<std::size_t>(rank)].partsOf(planned))
+        losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.shareOf(part.part) * model.loss(part.part);
+}
+
+Result<double> Replay::step(std::stop_token stop)
+{
+    try {
+        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_shapes);
+        for (const Copy& copy : m_copies)
+            copy.model->zeroGradients();
+        std::vector<OpExecution> executions;
+        for (const RankPlan& plan : m_plan.ranks)
+            executions.emplace_back(plan, m_shapes, m_data, *m_allocator);
+        std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches), 0.0);
+        std::vector<std::size_t> next(m_schedule.order.size(), 0);
+        std::size_t left = m_schedule.opCount();
+        while (left > 0) {
+            const std::size_t before = left;
+            for (std::size_t rank = 0; rank < next.size(); ++rank) {
+                const RankPlan& plan = m_plan.ranks[rank];
+                while (next[rank] < plan.ops.size() && hasInputs(plan, plan.ops[next[rank]])) {
+                    if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "one-rank replay stopped");
+                    run(static_cast<int>(rank), plan.ops[next[rank]++], executions[rank], losses);
+                    --left;
+                }
+            }
+            if (left == before)
+                return fail(ErrorCode::Invalid, fmt::format("one-rank replay: {} ops wait for each other", left));
+        }
+        sumAndStep();
+        double sum = 0;
+        for (const double loss : losses)
+            sum += loss;
+        return sum / static_cast<double>(losses.size());
+    } catch (const std::exception& e) {
+        return fail(ErrorCode::Failed, fmt::format("one-rank replay: {}", e.what()));
+    }
+}
+
+void Replay::sumAndStep()
+{
+    m_gradients.clear();
+    std::vector<double> squareSums;
+    for (std::size_t first = 0; first < m_copies.size();) {
+        std::size_t end = first;
+        std::vector<std::vector<float>> parts;
+        for (; end < m_copies.size() && m_copies[end].stage == m_copies[first].stage; ++end) {
+            parts.emplace_back(gradientCount(*m_copies[end].model));
+            copyGradients(*m_copies[end].model, parts.back());
+        }
+        const std::vector<std::span<const float>> spans(parts.begin(), parts.end());
+        for (std::size_t i = first; i < end; ++i)
+            sumGradients(*m_copies[i].model, spans);
+        std::vector<std::vector<float>>& tensors = m_gradients.emplace_back();
+        for (const ParameterView& parameter : m_copies[first].model->parameters())
+            tensors.emplace_back(parameter.gradient.begin(), parameter.gradient.end());
+        squareSums.push_back(m_copies[first].model->gradientSquareSum());
+        first = end;
+    }
+    const Verdict verdict = judgeGradients(squareSums, m_options.optimizer.clipNorm);
+    ++m_step;
+    for (const Copy& copy : m_copies) {
+        if (!verdict.skip) copy.model->optimizerStep(m_options.optimizer, m_step, verdict.scale);
+    }
+}
+
+std::vector<std::vector<std::string>> Replay::parameterNames() const
+{
+    std::vector<std::vector<std::string>> names;
+    int last = -1;
+    for (const Copy& copy : m_copies) {
+        if (copy.stage == last) continue;
+        last = copy.stage;
+        std::vector<std::string>& of = names.emplace_back();
+        for (const ParameterView& parameter : copy.model->parameters())
+            of.push_back(parameter.name);
+    }
+    return names;
+}
+
+} // namespace stagewright

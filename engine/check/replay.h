@@ -1,0 +1,56 @@
+// Replay: a synchronous schedule's ops on a single thread, all stages side by side, in a global order that keeps every
+// rank's own order. One accumulator per copy of a stage, copies summed in rank order; one optimizer step at the end. No
+// threads, no transport, no recorder: what a training must equal bit for bit.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/training/op_execution.h"
+#include "engine/training/training.h"
+
+namespace stagewright {
+
+class Replay {
+public:
+    // The schedule must be synchronous and one that planExecution() accepts.
+    static Result<std::unique_ptr<Replay>> create(const Schedule& schedule, const TrainingOptions& options,
+                                                  std::unique_ptr<Backend> backend);
+
+    Result<double> step(std::stop_token stop); // the mean loss
+    // After step(): by stage, by parameter, as they were before clipping.
+    const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
+    std::vector<std::vector<std::string>> parameterNames() const; // by stage, by parameter
+
+private:
+    struct Copy {
+        int stage;
+        int rank;
+        std::unique_ptr<StageModel> model;
+    };
+
+    Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend);
+    Result<void> makeStages();
+    StageModel& modelOn(int stage, int rank) const;
+    bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;
+    void run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses);
+    void sumAndStep();
+
+    Schedule m_schedule;
+    TrainingOptions m_options;
+    ExecutionPlan m_plan;
+    PartShapes m_shapes;
+    std::unique_ptr<Backend> m_backend;
+    std::unique_ptr<Memory> m_memory;       // null: the host's
+    std::unique_ptr<Allocator> m_allocator; // outlives the stages and messages below
+    std::vector<Copy> m_copies;             // by stage, then by rank
+    std::map<MessageKey, Buffer> m_messages;
+    std::vector<std::vector<std::vector<float>>> m_gradients;
+    StepData m_data;
+    int m_step = 0;
+};
+
+} // namespace stagewright

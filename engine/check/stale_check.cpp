@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "engine/check/check.h"
+#include "engine/check/stale_model.h"
+#include "engine/training/step_rules.h"
+#include "schedules/timeline/timeline_of.h"
+
+namespace stagewright {
+
+namespace {
+
+// Predictions are rounded apart: the layers reckon in float, the model in double. AdamW makes much of the rounding of a
+// gradient near zero, so that single weights may differ by more: the check uses their distance as a whole.
+constexpr double predictionTolerance = 1e-4;   // of gradients and losses
+constexpr double predictedWeightsApart = 1e-5; // relative L2 of all weights
+
+Difference compareWeights(Training& training, const StaleModel& model)
+{
+    Difference difference;
+    const auto weights = model.weights();
+    for (std::size_t stage = 0; stage < weights.size(); ++stage) {
+        const std::vector<ParameterView> parameters = training.parameters(static_cast<int>(stage));
+        for (std::size_t p = 0; p < parameters.size(); ++p)
+            difference.add(parameters[p].value, weights[stage][p]);
+    }
+    return difference;
+}
+
+bool sameWeights(Training& a, Training& b)
+{
+    for (int stage = 0; stage < a.schedule().stages; ++stage) {
+        const std::vector<ParameterView> first = a.parameters(stage);
+        const std::vector<ParameterView> second = b.parameters(stage);
+        for (std::size_t p = 0; p < first.size(); ++p) {
+            if (std::memcmp(first[p].value.data(), second[p].value.data(), first[p].value.size_bytes()) != 0) return false;
+        }
+    }
+    return true;
+}
+
+// "weights lag 3 2 1 0 updates by stage"
+std::string lagText(const Schedule& schedule)
+{
+    if (schedule.weights == WeightRule::TwoVersions) return "weights lag one update on every stage";
+    std::string text;
+    for (const std::vector<int>& delays : updatesBetween(schedule))
+        text += fmt::format("{} ", *std::max_element(delays.begin(), delays.end()));
+    return fmt::format("weights {} {}updates by stage",
+                       schedule.weights == WeightRule::Predicted ? "are predicted over at most" : "lag at most", text);
+}
+
+} // namespace
+
+void Difference::add(std::span<const float> a, std::span<const float> b)
+{
+    if (a.size() != b.size()) {
+        equal = false;
+        error = std::numeric_limits<double>::infinity();
+        return;
+    }
+    if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return;
+    equal = false;
+    double distance = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        distance = apart <= distance ? distance : apart; // NaN stays
+        size = std::max(size, std::abs(static_cast<double>(b[i])));
+    }
+    const double relative = distance == 0 ? 0 : size > 0 ? distance / size
+                                                         : std::numeric_limits<double>::infinity();
+    error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
+}
+
+bool sameBits(double a, double b)
+{
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+Difference compareGradients(const std::vector<std::vector<float>>& training,
+                            const std::vector<std::vector<std::vector<float>>>& reference)
+{
+    Difference difference;
+    for (std::size_t stage = 0; stage < reference.size(); ++stage) {
+        std::size_t at = 0;
+        for (const std::vector<float>& tensor : reference[stage]) {
+            const std::span<const float> all(training[stage]);
+            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(),
+                           tensor);
+            at += tensor.size();
+        }
+        if (at != training[stage].size()) difference.equal = false;
+    }
+    return difference;
+}
+
+TrainingOptions clockedOptions(const TrainingOptions& options, int training)
+{
+    TrainingOptions clocked = options;
+    const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.perDirection > 0;
+    if (clocked.clock == ClockMode::Auto) clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
+    return clocked;
+}
+
+CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options)
+{
+    CheckResult result;
+    result.schedule = schedule.name;
+    result.backend = options.backend;
+    result.shape =
+        fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
+    result.weights = schedule.weights;
+    result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = result.copiesEqual = true;
+    return result;
+}
+
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
+                               const BackendMaker& makeBackend)
+{
+    const Schedule& schedule = checked->compute();
+    std::vector<std::unique_ptr<Training>> trainings;
+    std::vector<std::unique_ptr<StaleModel>> models; // the schedule's rule, synchronous training
+    for (int i = 0; i < 2; ++i) {
+        Result<std::unique_ptr<Backend>> backend = makeBackend();
+        if (!backend) return tl::unexpected(std::move(backend.error()));
+        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
+        if (!training) return tl::unexpected(std::move(training.error()));
+        (*training)->keepGradients(true);
+        trainings.push_back(std::move(*training));
+    }
+    for (const Staleness staleness : {Staleness::OfSchedule, Staleness::None}) {
+        Result<std::unique_ptr<Backend>> backend = makeBackend();
+        if (!backend) return tl::unexpected(std::move(backend.error()));
+        Result<std::unique_ptr<StaleModel>> model = StaleModel::create(schedule, options, std::move(*backend), staleness);
+        if (!model) return tl::unexpected(std::move(model.error()));
+        models.push_back(std::move(*model));
+    }
+    CheckResult result = checkResultOf(schedule, options);
+    bool weightsEqual = true;
+    bool lossesNear = true;
+    for (int step = 0; step < steps; ++step) {
+        std::vector<double> references;
+        for (const auto& model : models) {
+            Result<double> loss = model->step(stop);
+            if (!loss) return tl::unexpected(std::move(loss.error()));
+            references.push_back(*loss);
+        }
+        std::vector<double> losses;
+        for (const auto& training : trainings) {
+            Result<StepOutcome> outcome = training->step(stop);
+            if (!outcome) return tl::unexpected(std::move(outcome.error()));
+            const Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
+            if (!ran || !(*ran == schedule)) result.orderEqual = false;
+            losses.push_back(outcome->loss);
+        }
+        const Difference gradients = compareGradients(trainings[0]->lastGradients(), models[0]->gradients());
+        const Difference now = compareWeights(*trainings[0], *models[0]);
+        weightsEqual = weightsEqual && now.equal;
+        result.gradientError = std::max(result.gradientError, gradients.error);
+        result.gradientsEqual = result.gradientsEqual && gradients.equal && now.equal;
+        result.lossesEqual = result.lossesEqual && sameBits(losses[0], references[0]);
+        lossesNear = lossesNear && std::abs(losses[0] - references[0]) <= predictionTolerance * std::abs(references[0]);
+        result.repeatEqual =
+            result.repeatEqual && sameBits(losses[0], losses[1]) && sameWeights(*trainings[0], *trainings[1]);
+        result.loss = losses[0];
+        result.referenceLoss = references[0];
+    }
+    result.deviation = deviationOf(*trainings[0], *models[1]);
+    const bool predicted = schedule.weights == WeightRule::Predicted;
+    const double apart = deviationOf(*trainings[0], *models[0]);
+    const bool holds = predicted ? apart <= predictedWeightsApart && result.gradientError <= predictionTolerance && lossesNear
+                                 : result.gradientsEqual && result.lossesEqual;
+    result.passed = holds && result.repeatEqual && result.orderEqual;
+    result.note = !result.orderEqual    ? std::string("the run's order is not the schedule's")
+                  : !result.repeatEqual ? std::string("a second run gives different bits")
+                  : !holds              ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
+                                        : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
+                                                      lagText(schedule),
+                                         weightsEqual ? std::string("equal bit for bit to")
+                                                                   : fmt::format("{:.1e} from", apart),
+                                                      result.deviation);
+    return result;
+}
+
+} // namespace stagewright

@@ -1,0 +1,192 @@
+// Backend: a device that can run the layers of a stage. engine/cpu always; engine/cuda where built. One line each in
+// engine/backends.def. The rank loop (engine/training/training.cpp) knows stages only through these interfaces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/device/memory.h"
+#include "engine/model/model_config.h"
+#include "schedules/base/result.h"
+#include "schedules/model/cost_model.h"
+
+namespace stagewright {
+
+enum class OptimizerKind { AdamW,
+                           Sgd };
+struct OptimizerConfig {
+    OptimizerKind kind = OptimizerKind::AdamW;
+    double learningRate = 3e-3;
+    int warmupSteps = 10; // linear warm-up of the learning rate
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double epsilon = 1e-8;
+    double weightDecay = 0.1; // matrices only
+    double momentum = 0.0;    // Sgd
+    double clipNorm = 1.0;    // global gradient norm; 0: no clipping
+};
+
+// A named parameter tensor of a stage, with its gradient accumulator. Views live as long as the StageModel.
+struct ParameterView {
+    std::string name; // "layer3.mlp.fc1.weight"
+    std::vector<int> shape;
+    std::span<float> value;
+    std::span<float> gradient;
+};
+
+// What an op works on: a microbatch, one sequence slice of it, or one half of its batch.
+struct Part {
+    std::int32_t microbatch = 0;
+    std::int16_t slice = -1; // −1: the whole sequence
+    std::uint8_t half = 0;   // 0: the whole batch; 1: its first half, 2: its second (the batch must be even)
+
+    Part() = default;
+    Part(std::int32_t aMicrobatch) : microbatch(aMicrobatch) {} // NOLINT: a microbatch is a part
+    Part(std::int32_t aMicrobatch, std::int16_t aSlice, std::uint8_t aHalf)
+        : microbatch(aMicrobatch), slice(aSlice), half(aHalf)
+    {
+    }
+    auto operator<=>(const Part&) const = default;
+};
+
+// The layers of one stage on one rank. All calls on the rank's thread. Keeps what backward needs between calls, by
+// part, in buffers tagged Activations; temporaries of a call are tagged Workspace.
+//   forward     input (batch, tokens, hidden) of stage > 0, or tokens (batch, tokens) of the first stage; batch and tokens
+//               are those of the part
+//   inputGrad   frees what W does not need and keeps what it does; B runs inputGrad then weightGrad: the same code
+//   weightGrad  adds this part's gradients to the accumulators, in the order of calls; frees the rest
+//
+// Calls out of order throw std::logic_error, parts and sizes that do not fit std::invalid_argument; nothing is changed then.
+//
+// Slices (TeraPipe, arXiv 2102.07988): forwards of a microbatch come in slice order and keep keys and values for the later
+// ones; input gradients come in reverse slice order and take the key and value gradients that the later slices left.
+// Halves: F, I and W by half or whole, but no whole I after an F by half, and slices are halved from F on or not at all.
+// Recomputation: forwardForRecompute keeps the part's input only (the first stage its tokens, the last its targets too; a
+// slice that others follow its keys and values), and what the layers outside setRecomputedLayers keep; recompute(part)
+// then makes what forward would have kept, bit for bit, and must come before the input gradient.
+// Weight versions (asynchronous schedules): the current weights are what optimizerStep changes; keepVersion(n) stores a
+// copy of them (tagged Weights), useVersion(n) computes with it until the next useVersion, −1 being the current ones. Each
+// of F, R, I and W computes with the version in use when it is called: the exact gradient of a stored version needs it in
+// use for all of them. A copy is a whole one, so a caller keeps a version when a step is about to change what it still needs.
+class StageModel {
+public:
+    virtual ~StageModel() = default;
+
+    virtual const StageSlice& slice() const = 0;
+    // First stage: tokens, (batch × tokens) bytes. Later stages: input, whose buffer the stage takes over (an activation).
+    // Returns the output (batch, tokens, hidden), tagged Communication; an empty buffer on the last stage.
+    // Last stage: targets are needed; the loss is the mean over batch × tokens.
+    virtual Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                           std::span<const std::uint8_t> targets) = 0;
+    virtual Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                                       std::span<const std::uint8_t> targets) = 0;
+    virtual void recompute(const Part& part) = 0;
+    // outputGrad: gradient of forward's output (empty on the last stage). Returns the gradient of forward's input, tagged
+    // Communication; an empty buffer on the first stage. Gradients are of the mean over all microbatches: lossScale = 1/m.
+    virtual Buffer inputGrad(const Part& part, Buffer outputGrad) = 0;
+    virtual void weightGrad(const Part& part) = 0;
+    // One op over several microbatches (2BP): their inputs and output gradients stacked, one product per layer.
+    virtual void weightGradOver(std::span<const Part> parts) = 0;
+
+    // Lengths in tokens of the sequence slices, summing to the sequence; before the first forward. Empty: no slices.
+    virtual void setSlices(std::span<const int> lengths) = 0;
+    // The layers (global numbers, first … last) that forwardForRecompute drops; the others keep what they keep. The head
+    // goes with the model's last layer. Default: all; none where first > last.
+    virtual void setRecomputedLayers(int first, int last) = 0;
+
+    // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
+    virtual double loss(const Part& part) const = 0;
+    virtual void setLossScale(float scale) = 0;
+    virtual void zeroGradients() = 0;
+    virtual double gradientSquareSum() const = 0; // in double, tensor order
+    // step counts from 1; gradientScale multiplies every gradient first (clipping).
+    virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
+    // Rolls the last optimizerStep back (weights, moments), as far as rounding allows: about 1e-6 relative. The arguments
+    // and the gradients of that step, which must have been finite (Zero Bubble, arXiv 2401.10241, algorithm 1).
+    virtual void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
+    virtual void keepVersion(int version) = 0;
+    virtual void useVersion(int version) = 0; // −1: the current weights; throws where it is not kept
+    virtual void dropVersion(int version) = 0;
+    // Stores as `version` the weights as `updates` more steps in the direction of the last one would leave them:
+    // w − lr · updates · d (PipeOptim, arXiv 2312.00839); d of AdamW is m̂ / (√v̂ + ε) without the decay, of Sgd the velocity,
+    // without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without momentum keeps d
+    // from the first call on, which must come before the first step.
+    virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
+    virtual std::vector<ParameterView> parameters() = 0; // of the current weights; a device's are copies, fetched by the call
+    // After a caller wrote to views of the last parameters(): a device takes them over.
+    virtual void parametersWritten() {}
+    // All gradients in the order of parameters(), one after another, into a buffer of the stage's memory; and the gradients
+    // replaced by the sum over copies of the stage, in the order given, element by element.
+    virtual void packGradients(const Buffer& to);
+    virtual void sumGradients(std::span<const Buffer> copies);
+    virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
+
+    // How long the stage's parts take within its ops over whole microbatches, while they are timed; between ops, any thread. cpu: by the
+    // thread's processor time, else by the wall clock; a device's by its own. settlePartTimes() once a step, before the
+    // device's clock forgets. partTimes(): medians by part, embedding, blocks, head as the stage has them; without memory.
+    virtual void timeParts(bool /*on*/, bool /*cpu*/) {}
+    virtual void settlePartTimes() {}
+    virtual std::vector<LayerCosts> partTimes() const { return {}; }
+};
+
+// Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,
+// gradients of weights and optimizer state are fp32 always.
+enum class Precision { Default,
+                       Fp32,
+                       Tf32,
+                       Bf16 };
+// How ranks share one device: queues side by side, or an equal part of its processors each.
+enum class DeviceSharing { Queues,
+                           Partitions };
+enum class DeviceTransport { Copies,
+                             Nccl }; // messages between devices: peer copies of the driver; NCCL, each rank on a device of its own
+struct DeviceOptions {
+    std::vector<int> devices; // rank r runs on the r-th, modulo their number; empty: all that are usable
+    Precision precision = Precision::Default;
+    DeviceSharing sharing = DeviceSharing::Queues;
+    DeviceTransport transport = DeviceTransport::Copies;
+    std::string products{}; // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
+    bool operator==(const DeviceOptions&) const = default;
+};
+std::string_view toText(Precision precision);
+std::string_view toText(DeviceSharing sharing);
+std::string_view toText(DeviceTransport transport);
+
+struct DeviceInfo {
+    std::string backend;
+    std::string name; // "AMD EPYC …, 2 cores"
+    bool usable = false;
+    std::string reason; // why not
+    std::vector<std::pair<std::string, std::string>> details;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::string_view name() const = 0;
+    virtual std::vector<DeviceInfo> devices() const = 0;
+    // Whether the device can hold all these stages at once (weights, gradients, optimizer state); Unavailable with both
+    // numbers where it can't. Called before any of them is created.
+    virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
+                                   const OptimizerConfig& optimizer) const = 0;
+    // A rank's memory on its device; null: the host's. Outlives the rank's stages.
+    virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks);
+    // How many ranks really run in parallel; 0: as many as the host has cores for.
+    virtual int sideBySide(int) const { return 0; }
+    virtual int elementBytes() const { return 4; } // of activations in messages
+    // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
+    virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
+                                                          int microbatchSize, std::uint64_t seed,
+                                                          const OptimizerConfig& optimizer, Allocator& allocator) = 0;
+    // Facts for the run's environment: BLAS, its kernel, instruction sets.
+    virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+};
+
+std::vector<std::string_view> backendNames();
+Result<std::unique_ptr<Backend>> makeBackend(std::string_view name, const DeviceOptions& options = {});
+
+} // namespace stagewright

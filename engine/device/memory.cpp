@@ -1,0 +1,244 @@
+// Allocator and Buffer: exact accounting by category, blocks kept for reuse by size.
+#include <array>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/device/memory.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t cacheLine = 64;
+constexpr std::size_t hugePage = std::size_t{2} << 20;
+
+std::size_t roundUp(std::size_t value, std::size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+Bytes bytesOf(std::size_t floats)
+{
+    return static_cast<Bytes>(floats * sizeof(float));
+}
+
+// What is really requested from the system; the accounting has only the requested floats.
+std::size_t blockBytes(std::size_t floats)
+{
+    return roundUp(floats * sizeof(float), cacheLine);
+}
+
+class HostMemory final : public Memory {
+public:
+    bool isHost() const override { return true; }
+    void* take(std::size_t bytes) override
+    {
+        const bool large = bytes >= hugePage;
+        void* memory = std::aligned_alloc(large ? hugePage : cacheLine, large ? roundUp(bytes, hugePage) : bytes);
+        if (!memory) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+        if (large) ::madvise(memory, roundUp(bytes, hugePage), MADV_HUGEPAGE); // a hint: a refusal costs nothing
+#endif
+        return memory;
+    }
+    void give(void* block) noexcept override { std::free(block); }
+    void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                  std::size_t rows) override
+    {
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(static_cast<char*>(to) + row * toStride, static_cast<const char*>(from) + row * fromStride, bytes);
+    }
+    void clear(void* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
+    void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    Mark mark() override { return nullptr; }
+    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark&) override
+    {
+        std::memcpy(to, from, bytes);
+        return nullptr;
+    }
+    void await(const Mark&) override {}
+    void finish() override {}
+};
+
+} // namespace
+
+Memory& hostMemory()
+{
+    static HostMemory memory;
+    return memory;
+}
+
+struct Buffer::Shared {
+    float* block;
+    std::size_t floats; // of the whole block
+    int buffers;
+};
+
+struct Allocator::State {
+    Memory& memory;
+    std::unordered_map<std::size_t, std::vector<void*>> idle; // by block size
+    std::array<Bytes, memoryCategoryCount> inUse{};
+    std::array<Bytes, memoryCategoryCount> peak{};
+    std::size_t buffers = 0;
+    MemorySink* sink = nullptr;
+
+    void change(const MemoryTag& tag, Bytes delta)
+    {
+        const auto category = static_cast<std::size_t>(tag.category);
+        inUse[category] += delta;
+        if (inUse[category] > peak[category]) peak[category] = inUse[category];
+        if (sink) sink->memoryChanged(tag, delta);
+    }
+};
+
+Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, 0, nullptr}) {}
+
+Allocator::~Allocator()
+{
+    assert(m_state->buffers == 0 && "an allocator must outlive its buffers");
+    for (auto& [bytes, blocks] : m_state->idle)
+        for (void* block : blocks)
+            m_state->memory.give(block);
+}
+
+Memory& Allocator::memory() const
+{
+    return m_state->memory;
+}
+
+Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
+{
+    Buffer buffer;
+    if (floats == 0) return buffer;
+    if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
+    const std::size_t bytes = blockBytes(floats);
+    std::vector<void*>& idle = m_state->idle[bytes];
+    // Room for the block's return is made now, so that give() can't fail.
+    const std::size_t wanted = idle.size() + m_state->buffers + 1;
+    if (idle.capacity() < wanted) idle.reserve(2 * wanted);
+    void* memory = nullptr;
+    if (idle.empty()) {
+        memory = m_state->memory.take(bytes);
+    } else {
+        memory = idle.back();
+        idle.pop_back();
+    }
+    buffer.m_data = static_cast<float*>(memory);
+    buffer.m_size = floats;
+    buffer.m_tag = tag;
+    buffer.m_allocator = this;
+    ++m_state->buffers;
+    m_state->change(tag, bytesOf(floats));
+    return buffer;
+}
+
+void Allocator::give(Buffer& buffer) noexcept
+{
+    if (Buffer::Shared* shared = buffer.m_shared) {
+        if (--shared->buffers == 0) {
+            m_state->idle[blockBytes(shared->floats)].push_back(shared->block);
+            delete shared;
+        }
+    } else {
+        m_state->idle[blockBytes(buffer.m_size)].push_back(buffer.m_data);
+    }
+    --m_state->buffers;
+    m_state->change(buffer.m_tag, -bytesOf(buffer.m_size));
+}
+
+void Allocator::setSink(MemorySink* sink)
+{
+    m_state->sink = sink;
+}
+
+Bytes Allocator::inUse(MemoryCategory category) const
+{
+    return m_state->inUse[static_cast<std::size_t>(category)];
+}
+
+Bytes Allocator::peak(MemoryCategory category) const
+{
+    return m_state->peak[static_cast<std::size_t>(category)];
+}
+
+void Allocator::resetPeaks()
+{
+    m_state->peak = m_state->inUse;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
+      m_allocator(std::exchange(other.m_allocator, nullptr)), m_shared(std::exchange(other.m_shared, nullptr))
+{
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept
+{
+    if (this != &other) {
+        reset();
+        m_data = std::exchange(other.m_data, nullptr);
+        m_size = std::exchange(other.m_size, 0);
+        m_tag = other.m_tag;
+        m_allocator = std::exchange(other.m_allocator, nullptr);
+        m_shared = std::exchange(other.m_shared, nullptr);
+    }
+    return *this;
+}
+
+Buffer::~Buffer()
+{
+    reset();
+}
+
+Memory& Buffer::memory() const
+{
+    return m_allocator->memory();
+}
+
+void Buffer::reset()
+{
+    if (!m_data) return;
+    m_allocator->give(*this);
+    m_data = nullptr;
+    m_size = 0;
+    m_allocator = nullptr;
+    m_shared = nullptr;
+}
+
+Buffer Buffer::splitOff(std::size_t floats)
+{
+    assert(floats > 0 && floats < m_size);
+    if (!m_shared) m_shared = new Shared{m_data, m_size, 1};
+    Buffer front;
+    front.m_data = m_data;
+    front.m_size = floats;
+    front.m_tag = m_tag;
+    front.m_allocator = m_allocator;
+    front.m_shared = m_shared;
+    ++m_shared->buffers;
+    ++m_allocator->m_state->buffers;
+    m_data += floats;
+    m_size -= floats;
+    return front;
+}
+
+void Buffer::retag(const MemoryTag& tag)
+{
+    if (m_data) {
+        m_allocator->m_state->change(m_tag, -bytesOf(m_size));
+        m_allocator->m_state->change(tag, bytesOf(m_size));
+    }
+    m_tag = tag;
+}
+
+} // namespace stagewright

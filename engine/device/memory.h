@@ -1,0 +1,114 @@
+// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which reports to a MemorySink. The blocks lie in a
+// Memory: the host's, or a device's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+class DeviceClock; // profiler/record/device_clock.h
+}
+
+namespace stagewright {
+
+// Every byte of weights, gradients, optimizer state, activations, workspace and message buffers passes an Allocator that
+// reports to this sink, so that measured memory is exact. Called on the thread that runs the op.
+struct MemoryTag {
+    MemoryCategory category = MemoryCategory::Activations;
+    std::uint16_t stage = 0;
+    std::int32_t microbatch = -1;
+};
+class MemorySink {
+public:
+    virtual ~MemorySink() = default;
+    virtual void memoryChanged(const MemoryTag& tag, Bytes delta) = 0;
+};
+
+// A point in the work that a rank requested from its device. Null: done already.
+using Mark = std::shared_ptr<void>;
+
+// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). A device does what is requested later, in
+// the order of the requests; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
+// std::runtime_error.
+class Memory {
+public:
+    virtual ~Memory() = default;
+    virtual bool isHost() const = 0;
+    virtual void* take(std::size_t bytes) = 0; // 64-byte aligned; throws std::bad_alloc
+    virtual void give(void* block) noexcept = 0;
+    virtual void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                          std::size_t rows) = 0;
+    void copy(void* to, const void* from, std::size_t bytes) { copyRows(to, bytes, from, bytes, bytes, 1); }
+    virtual void clear(void* to, std::size_t bytes) = 0;
+    virtual void upload(void* to, const void* from, std::size_t bytes) = 0; // the host's bytes may change at return
+    virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come, with a mark for
+    // when they have been read; later work waits for a mark of another rank.
+    virtual Mark mark() = 0;
+    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) = 0;
+    virtual void await(const Mark& mark) = 0;
+    virtual void finish() = 0;
+    virtual DeviceClock* clock() { return nullptr; } // null: times are read from the host's clock
+};
+Memory& hostMemory();
+
+// An owned, 64-byte aligned block of floats. Freeing it reports to the sink of the allocator it came from. Move only.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer();
+
+    float* data() const { return m_data; }
+    std::size_t size() const { return m_size; } // floats
+    std::span<float> span() const { return {m_data, m_size}; }
+    explicit operator bool() const { return m_data != nullptr; }
+    Memory& memory() const; // of a buffer that is there
+    void reset();
+    // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the sink.
+    void retag(const MemoryTag& tag);
+    // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
+    // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
+    Buffer splitOff(std::size_t floats);
+
+private:
+    friend class Allocator;
+    struct Shared;
+    float* m_data = nullptr;
+    std::size_t m_size = 0;
+    MemoryTag m_tag;
+    class Allocator* m_allocator = nullptr;
+    Shared* m_shared = nullptr; // where the block was split
+};
+
+// One per rank; blocks are reused by size. Not thread safe: a rank's thread owns it, but a Buffer may travel to another
+// rank only through a transport, which copies. The sink may be null and may be exchanged between ops.
+class Allocator {
+public:
+    explicit Allocator(Memory& memory = hostMemory()); // outlives it
+    ~Allocator();
+    Allocator(const Allocator&) = delete;
+    Allocator& operator=(const Allocator&) = delete;
+
+    Buffer take(std::size_t floats, const MemoryTag& tag); // contents undefined; throws std::bad_alloc where memory is out
+    Memory& memory() const;
+    void setSink(MemorySink* sink);
+    Bytes inUse(MemoryCategory category) const;
+    Bytes peak(MemoryCategory category) const; // since the last resetPeaks()
+    void resetPeaks();
+
+private:
+    friend class Buffer;
+    void give(Buffer& buffer) noexcept;
+    struct State;
+    std::unique_ptr<State> m_state;
+};
+
+} // namespace stagewright

@@ -1,0 +1,32 @@
+// The model that a recorded run trained, from the run's configuration, and what its shape says of stages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/model/model_config.h"
+
+namespace stagewright {
+
+struct ConfiguredModel {
+    ModelConfig model;
+    int microbatchSize = 1;
+    std::vector<int> stageLayers; // of the run
+    std::string backend;
+    Precision precision = Precision::Default;
+    OptimizerConfig optimizer; // its kind and momentum
+
+    // Layers of each stage as a recording would split them; empty where it could not.
+    std::vector<int> layersFor(int stages) const;
+    std::vector<StageMemory> memoryOf(const std::vector<int>& layersByStage) const; // engine/layers/stage_memory.h; empty where they do not fit
+    // The input gradient's share of the floating-point operations of a full backward, by stage.
+    std::vector<double> inputShares(const std::vector<int>& layersByStage) const;
+};
+
+// None where the configuration does not describe one of our models.
+std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::string, std::string>>& configuration);
+
+} // namespace stagewright

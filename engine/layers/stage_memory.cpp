@@ -1,0 +1,103 @@
+#include "engine/layers/stage_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "engine/layers/attention_sizes.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr Bytes floatBytes = sizeof(float);
+constexpr Bytes lossSlots = 256 * sizeof(double); // of a device's last stage
+constexpr int widestStreamedHead = 128;
+
+struct AttentionMemory {
+    Bytes kept = 0;
+    Bytes workspace = 0;
+};
+
+AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const StageLayout& layout)
+{
+    if (!layout.cuda) {
+        const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
+        return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)), floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
+    }
+    if (model.sequence >= cudaStreamFrom(layout.elementBytes, model.hidden / model.heads)) {
+        const Bytes rows = floatBytes * microbatchSize * model.sequence * model.heads;
+        return {rows, rows};
+    }
+    constexpr Bytes line = 64;
+    const Bytes squares = Bytes{model.heads} * model.sequence * model.sequence * layout.elementBytes;
+    const Bytes sample = (squares + line - 1) / line * line;
+    return {microbatchSize * sample, sample};
+}
+
+} // namespace
+
+int cudaStreamFrom(int elementBytes, int headWidth)
+{
+    if (headWidth > widestStreamedHead) return std::numeric_limits<int>::max();
+    const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
+    const int given = text ? std::atoi(text) : 0;
+    if (given > 0) return given;
+    return elementBytes == 2 && headWidth % 8 == 0 ? 512 : 4096;
+}
+
+StageLayout layoutOf(std::string_view backend, Precision precision)
+{
+    if (backend != "cuda") return {};
+    const bool narrow = precision == Precision::Bf16 || precision == Precision::Default;
+    return {true, narrow ? 2 : 4};
+}
+
+StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                          const OptimizerConfig& optimizer, const StageLayout& layout)
+{
+    const Bytes element = layout.elementBytes;
+    const Bytes hidden = model.hidden;
+    const Bytes vocabulary = model.vocabulary;
+    const Bytes layers = slice.layerCount;
+    const Bytes rows = Bytes{microbatchSize} * model.sequence;
+    const Bytes stream = element * rows * hidden;
+    const Bytes logits = element * rows * vocabulary;
+    const Bytes tokens = (rows + floatBytes - 1) / floatBytes * floatBytes; // a byte each
+    const AttentionMemory attention = attentionOf(model, microbatchSize, layout);
+
+    Bytes weights = layers * (12 * hidden * hidden + 13 * hidden);
+    Bytes afterForward = layers * (10 * stream + 2 * floatBytes * rows + attention.kept);
+    Bytes afterInput = layers * (16 * stream + floatBytes * 13 * hidden);
+    // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it computes at once.
+    Bytes workspace = stream;
+    if (layers > 0)
+        workspace = std::max((layout.cuda ? 6 : 5) * stream, 2 * stream + attention.workspace);
+    else if (slice.last)
+        workspace = 2 * stream + (layout.cuda ? floatBytes * rows + tokens : 0); // a row's loss, and the targets
+    if (slice.first) {
+        weights += (vocabulary + model.sequence) * hidden;
+        afterForward += tokens;
+        afterInput += tokens + stream;
+    }
+    if (slice.last) {
+        weights += (vocabulary + 2) * hidden;
+        afterForward += stream + floatBytes * rows + logits;
+        afterInput += stream + logits + 2 * floatBytes * hidden;
+        if (layout.cuda) workspace += lossSlots;
+    }
+
+    const Bytes states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
+                                                                                              : 0;
+    StageMemory memory;
+    memory.activation = afterForward;
+    memory.freedAtInput = afterForward - afterInput;
+    memory.workspace = workspace;
+    memory.boundary = slice.first && slice.last ? 0 : stream;
+    memory.weight = floatBytes * weights + (element < floatBytes ? element * weights : 0);
+    memory.gradient = floatBytes * weights;
+    memory.optimizer = states * memory.gradient;
+    return memory;
+}
+
+} // namespace stagewright

@@ -1,0 +1,37 @@
+// measureForwardUnit: the forward time that is the unit of latencies.
+#include <algorithm>
+
+#include "engine/training/training.h"
+
+namespace stagewright {
+
+Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options)
+{
+    constexpr int measuredSteps = 2; // after a cold one
+    TrainingOptions alone = options;
+    alone.clock = ClockMode::Virtual; // CPU time, whatever else the machine does
+    alone.links = Links();
+    alone.channels = Channels();
+    alone.perturbation = RunPerturbation();
+    Result<std::unique_ptr<Training>> training = Training::create(schedule, alone);
+    if (!training) return tl::unexpected(std::move(training.error()).with("measuring the forward time"));
+    std::vector<std::vector<Nanos>> durations(static_cast<std::size_t>(schedule.stages));
+    for (int step = 0; step <= measuredSteps; ++step) {
+        Result<StepOutcome> outcome = (*training)->step({});
+        if (!outcome) return tl::unexpected(std::move(outcome.error()).with("measuring the forward time"));
+        if (step == 0) continue;
+        for (const Span& span : outcome->timeline->spans()) {
+            if (span.op.kind == OpKind::Forward) durations[span.op.stage].push_back(span.duration() / span.op.count);
+        }
+    }
+    Nanos sum = 0; // of the median over microbatches, over stages
+    for (std::vector<Nanos>& of : durations) {
+        if (of.empty()) continue;
+        const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+        std::nth_element(of.begin(), middle, of.end());
+        sum += *middle;
+    }
+    return sum / schedule.ranks;
+}
+
+} // namespace stagewright

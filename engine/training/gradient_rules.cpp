@@ -1,0 +1,68 @@
+#include "engine/training/gradient_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagewright {
+
+Verdict judgeGradients(std::span<const double> squareSums, double clipNorm)
+{
+    double sum = 0;
+    for (const double part : squareSums)
+        sum += part;
+    if (!std::isfinite(sum)) return {1.0f, true};
+    const double norm = std::sqrt(sum);
+    return {clipNorm > 0 && norm > clipNorm ? static_cast<float>(clipNorm / norm) : 1.0f, false};
+}
+
+float lossScaleOf(const Schedule& schedule)
+{
+    const bool each = schedule.weights == WeightRule::Stashed || schedule.weights == WeightRule::Predicted;
+    return each ? 1.0f : 1.0f / static_cast<float>(schedule.microbatches);
+}
+
+void StageModel::packGradients(const Buffer& to)
+{
+    copyGradients(*this, to.span());
+}
+
+void StageModel::sumGradients(std::span<const Buffer> copies)
+{
+    std::vector<std::span<const float>> parts;
+    for (const Buffer& copy : copies)
+        parts.push_back(copy.span());
+    stagewright::sumGradients(*this, parts);
+}
+
+std::size_t gradientCount(StageModel& model)
+{
+    std::size_t count = 0;
+    for (const ParameterView& parameter : model.parameters())
+        count += parameter.gradient.size();
+    return count;
+}
+
+void copyGradients(StageModel& model, std::span<float> to)
+{
+    std::size_t at = 0;
+    for (const ParameterView& parameter : model.parameters()) {
+        std::copy(parameter.gradient.begin(), parameter.gradient.end(), to.begin() + static_cast<std::ptrdiff_t>(at));
+        at += parameter.gradient.size();
+    }
+}
+
+void sumGradients(StageModel& model, std::span<const std::span<const float>> copies)
+{
+    std::size_t at = 0;
+    for (const ParameterView& parameter : model.parameters()) {
+        for (std::size_t i = 0; i < parameter.gradient.size(); ++i, ++at) {
+            float sum = copies.front()[at];
+            for (std::size_t c = 1; c < copies.size(); ++c)
+                sum += copies[c][at];
+            parameter.gradient[i] = sum;
+        }
+    }
+    model.parametersWritten();
+}
+
+} // namespace stagewright

@@ -1,0 +1,173 @@
+// One op of a schedule on a stage's layers; the rank loop and the one-rank replay run the same code.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/model/corpus.h"
+#include "engine/training/execution_plan.h"
+
+namespace stagewright {
+
+// Floats of a position in a message.
+inline int messageWidth(const ModelConfig& model, const Backend& backend)
+{
+    return model.hidden * backend.elementBytes() / static_cast<int>(sizeof(float));
+}
+
+// Where a part lies in the whole (batch, tokens, hidden): rows of the batch and of each sequence.
+struct Region {
+    int firstSample = 0;
+    int samples = 0;
+    int firstToken = 0;
+    int tokens = 0;
+    bool operator==(const Region&) const = default;
+
+    std::size_t positions() const { return static_cast<std::size_t>(samples) * static_cast<std::size_t>(tokens); }
+};
+
+// The model's sizes, and how slices and halves cut them.
+struct PartShapes {
+    int batch = 0;
+    int sequence = 0;
+    int width = 0;                // floats of a position in a message: hidden, or half as many where elements are of 16 bits
+    std::vector<int> sliceTokens; // by slice; empty: no slices
+
+    Region regionOf(int slice, int half) const;
+    // Of the microbatch's loss: the part's positions among all.
+    double shareOf(const Part& part) const;
+};
+
+// Copies the positions that both regions have, each a block of (samples, tokens, width) elements of its region.
+template <typename T>
+void copyCommon(const Region& to, T* target, const Region& from, const T* source, std::size_t width)
+{
+    const int firstSample = std::max(to.firstSample, from.firstSample);
+    const int endSample = std::min(to.firstSample + to.samples, from.firstSample + from.samples);
+    const int firstToken = std::max(to.firstToken, from.firstToken);
+    const int endToken = std::min(to.firstToken + to.tokens, from.firstToken + from.tokens);
+    if (endToken <= firstToken) return;
+    const auto count = static_cast<std::size_t>(endToken - firstToken) * width;
+    const auto at = [firstToken](const Region& region, int sample) {
+        return static_cast<std::size_t>(sample - region.firstSample) * static_cast<std::size_t>(region.tokens) +
+               static_cast<std::size_t>(firstToken - region.firstToken);
+    };
+    for (int sample = firstSample; sample < endSample; ++sample)
+        std::copy_n(source + at(from, sample) * width, count, target + at(to, sample) * width);
+}
+
+// As copyCommon(), of `width` floats a position, in whatever memory the buffers are.
+void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source, std::size_t width);
+
+// A step's tokens and targets, (batch, tokens) bytes per microbatch.
+class StepData {
+public:
+    void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const PartShapes& shapes);
+    // Of a part: the whole itself, or a copy in `cut`.
+    std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes, std::vector<std::uint8_t>& cut) const
+    {
+        return of(2 * static_cast<std::size_t>(part.microbatch), part, shapes, cut);
+    }
+    std::span<const std::uint8_t> targets(const Part& part, const PartShapes& shapes, std::vector<std::uint8_t>& cut) const
+    {
+        return of(2 * static_cast<std::size_t>(part.microbatch) + 1, part, shapes, cut);
+    }
+
+private:
+    std::span<const std::uint8_t> of(std::size_t index, const Part& part, const PartShapes& shapes,
+                                     std::vector<std::uint8_t>& cut) const;
+    std::size_t m_size = 0;
+    std::vector<std::uint8_t> m_bytes;
+};
+
+// take(message) gives an input, put(message, buffer) accepts an output, around(part) is called before each part. A full
+// backward B is the input gradient, then the weight gradient: the caller must not let its output go before the op has
+// ended. Where inputs are cut differently from the part, they are put together in a buffer of `allocator`, and split in the same way.
+class OpExecution {
+public:
+    OpExecution(const RankPlan& plan, const PartShapes& shapes, const StepData& data, Allocator& allocator)
+        : m_plan(plan), m_shapes(shapes), m_data(data), m_allocator(allocator)
+    {
+    }
+
+    template <typename Take, typename Put>
+    void run(const PlannedOp& planned, StageModel& model, Take&& take, Put&& put)
+    {
+        const OpKind kind = planned.op.kind;
+        const std::span<const PlannedPart> parts = m_plan.partsOf(planned);
+        if (kind == OpKind::WeightGrad && parts.size() > 1) {
+            m_parts.clear();
+            for (const PlannedPart& part : parts)
+                m_parts.push_back(part.part);
+            model.weightGradOver(m_parts);
+            return;
+        }
+        for (const PlannedPart& planned1 : parts) {
+            const Part& part = planned1.part;
+            Buffer output;
+            if (kind == OpKind::Forward) {
+                output = forward(planned, model, part, gather(planned1, model, take));
+            } else if (kind == OpKind::Backward || kind == OpKind::InputGrad) {
+                output = model.inputGrad(part, gather(planned1, model, take));
+            } else if (kind == OpKind::Recompute) {
+                model.recompute(part);
+            }
+            if (output) scatter(planned1, model, std::move(output), put);
+            if (kind == OpKind::Backward || kind == OpKind::WeightGrad) model.weightGrad(part);
+        }
+    }
+
+private:
+    Region regionOf(const MessageKey& key) const { return m_shapes.regionOf(key.slice, key.half); }
+    bool isWhole(const MessageKey& key, const Part& part) const
+    {
+        return key.slice == part.slice && key.half == part.half;
+    }
+    Buffer take(std::size_t positions, const StageModel& model, int microbatch) const;
+    Buffer forward(const PlannedOp& planned, StageModel& model, const Part& part, Buffer input);
+
+    template <typename Take>
+    Buffer gather(const PlannedPart& planned, const StageModel& model, Take& takeInput)
+    {
+        const std::span<const PlannedMessage> inputs = m_plan.inputsOf(planned);
+        if (inputs.empty()) return {};
+        if (inputs.size() == 1 && isWhole(inputs[0].key, planned.part)) return takeInput(inputs[0]);
+        const Region region = m_shapes.regionOf(planned.part.slice, planned.part.half);
+        Buffer whole = take(region.positions(), model, planned.part.microbatch);
+        for (const PlannedMessage& input : inputs) {
+            const Buffer piece = takeInput(input);
+            copyCommon(m_allocator.memory(), region, whole.data(), regionOf(input.key), piece.data(), static_cast<std::size_t>(m_shapes.width));
+        }
+        return whole;
+    }
+
+    template <typename Put>
+    void scatter(const PlannedPart& planned, const StageModel& model, Buffer output, Put& putOutput)
+    {
+        const std::span<const PlannedMessage> outputs = m_plan.outputsOf(planned);
+        if (outputs.size() == 1 && isWhole(outputs[0].key, planned.part)) {
+            putOutput(outputs[0], std::move(output));
+            return;
+        }
+        const Region region = m_shapes.regionOf(planned.part.slice, planned.part.half);
+        for (const PlannedMessage& message : outputs) {
+            const Region piece = regionOf(message.key);
+            Buffer copy = take(piece.positions(), model, planned.part.microbatch);
+            copyCommon(m_allocator.memory(), piece, copy.data(), region, output.data(), static_cast<std::size_t>(m_shapes.width));
+            putOutput(message, std::move(copy));
+        }
+    }
+
+    const RankPlan& m_plan;
+    const PartShapes& m_shapes;
+    const StepData& m_data;
+    Allocator& m_allocator;
+    std::vector<Part> m_parts;
+    std::vector<std::uint8_t> m_tokens;
+    std::vector<std::uint8_t> m_targets;
+};
+
+} // namespace stagewright

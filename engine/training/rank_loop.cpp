@@ -1,0 +1,495 @@
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "engine/training/gradient_rules.h"
+#include "engine/training/rank_flight.h"
+#include "engine/training/rank_trace.h"
+#include "engine/training/step_end.h"
+#include "engine/training/training_state.h"
+#include "profiler/record/clock.h"
+#include "schedules/messages/messages.h"
+
+namespace stagewright {
+
+namespace {
+
+class RankLoop {
+public:
+    RankLoop(TrainingState& state, int rank)
+        : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
+          m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
+          m_virtual(state.clock == ClockMode::Virtual),
+          m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
+          m_stepEnd(state, rank, m_trace, hooks())
+    {
+        std::size_t most = 0;
+        for (const PlannedOp& op : m_plan.ops)
+            most = std::max<std::size_t>(most, op.inputCount);
+        m_inputs.reserve(2 * most);
+    }
+
+    void makeStages()
+    {
+        guarded("setting up", [this] {
+            m_run.allocator->setSink(m_run.sink.get());
+            for (const int stage : m_plan.stages) {
+                StageRun& run = stageRun(stage);
+                m_run.status.set(RankPhase::Preparing, stage);
+                Result<std::unique_ptr<StageModel>> model =
+                    m_state.backend->makeStage(m_state.options.model, run.slice, m_state.options.microbatchSize,
+                                               m_state.options.seed, m_state.options.optimizer, *m_run.allocator);
+                if (!model) {
+                    m_state.control.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
+                    return;
+                }
+                run.model = std::move(*model);
+                run.model->setLossScale(lossScaleOf(*m_state.schedule));
+                if (!m_state.shapes.sliceTokens.empty()) run.model->setSlices(m_state.shapes.sliceTokens);
+                if (m_state.options.recomputedLayers) {
+                    const auto [first, last] = *m_state.options.recomputedLayers;
+                    run.model->setRecomputedLayers(first, last);
+                }
+            }
+        });
+    }
+
+    void step()
+    {
+        bool whole = false;
+        guarded("preparing the step", [this] {
+            m_run.status.set(RankPhase::Preparing);
+            m_run.allocator->resetPeaks();
+            m_recorder.resetPeak();
+            m_held.clear();
+            m_losses.clear();
+            m_stepEnd.begin();
+            m_trace.beginStep();
+            const RankTrace::Range range = m_trace.other();
+            for (const int stage : m_plan.stages) {
+                StageRun& run = stageRun(stage);
+                run.model->zeroGradients();
+                std::fill(run.losses.begin(), run.losses.end(), 0.0);
+                run.sent = run.stepped = false;
+                run.undone = 0;
+            }
+            if (m_run.memory) m_run.memory->finish(); // none of this is in the step
+        });
+        guarded("", [this, &whole] {
+            if (!barrier([this] { m_state.recorder.beginStep(); })) return;
+            m_recorder.stepBegin();
+            whole = m_state.lowered ? runLowered() : runList();
+            if (whole) collectLosses();
+            whole = whole && m_stepEnd.finish();
+        });
+        if (!whole) cleanUp();
+    }
+
+private:
+    StepHooks hooks()
+    {
+        return {[this](const Op& op, int position, RankPhase phase, int statusPosition,
+                       const std::function<void(StageRun&)>& work) { return recorded(op, position, phase, statusPosition, work); },
+                [this] { return barrier([] {}); }, [this] { freeSent(); },
+                [this](int rank, const Buffer& buffer) { return delayTo(rank, buffer); },
+                [this](std::string where) { m_where = std::move(where); }};
+    }
+
+    StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
+
+    template <typename Work>
+    void guarded(std::string_view what, Work&& work)
+    {
+        if (m_state.control.stopped()) return;
+        std::string cause;
+        try {
+            work();
+            return;
+        } catch (const std::bad_alloc&) {
+            cause = "out of memory";
+        } catch (const std::exception& e) {
+            cause = e.what();
+        } catch (...) {
+            cause = "an exception of unknown type";
+        }
+        const std::string where = m_where.empty() ? std::string(what) : m_where;
+        stopAll({ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
+    }
+
+    void stopAll(Error error)
+    {
+        m_state.control.stop(std::move(error));
+        m_state.transport->interrupt();
+    }
+
+    template <typename Last>
+    bool barrier(Last&& last)
+    {
+        m_run.status.set(RankPhase::Barrier);
+        return m_state.control.meet(std::forward<Last>(last));
+    }
+
+    std::string nameOf(const Op& op, std::size_t position) const
+    {
+        return fmt::format("op {} ({})", position, toText(op));
+    }
+
+    bool runList()
+    {
+        bool inputsThere = false; // a pair's second op has got its inputs with the first
+        for (std::size_t i = 0; i < m_plan.ops.size(); ++i) {
+            if (m_state.control.stopped()) return false;
+            const PlannedOp& planned = m_plan.ops[i];
+            m_where = nameOf(planned.op, i);
+            const auto position = static_cast<int>(i);
+            if (!inputsThere && !receiveInputs(planned, position)) return false;
+            inputsThere = planned.pairedWithNext && i + 1 < m_plan.ops.size();
+            if (inputsThere && !receiveInputs(m_plan.ops[i + 1], position + 1)) return false;
+            freeSent();
+            if (!runAny(planned, position)) return false;
+            sendOutputs();
+        }
+        m_where.clear();
+        return true;
+    }
+
+    bool receiveInputs(const PlannedOp& planned, int position)
+    {
+        for (const PlannedMessage& input : m_plan.inputsOf(planned)) {
+            if (input.rank == m_rank) continue;                     // handed over, in m_held
+            if (m_state.lowered && isReceived(input.key)) continue; // at its receive
+            if (!m_state.transport->ready(m_rank, input.key)) m_run.status.set(RankPhase::Waiting, position);
+            if (!receive(input.key, m_flight.receiving(input.key, input.rank, listed(position)))) return false;
+        }
+        return true;
+    }
+
+    // The place of an op of the plan in the list that the rank runs.
+    int listed(int position) const { return position < 0 ? position : position + m_messagesBefore; }
+
+    bool isReceived(const MessageKey& key) const
+    {
+        return std::any_of(m_inputs.begin(), m_inputs.end(), [&](const SentMessage& input) { return input.key == key; });
+    }
+
+    bool receive(const MessageKey& key, std::uint64_t flight)
+    {
+        Transport& transport = *m_state.transport;
+        if (!transport.ready(m_rank, key)) {
+            m_recorder.waitBegin(key);
+            if (transport.wait(m_rank, key) != TransportStatus::Ready) return false;
+        }
+        m_recorder.receiveBegin(key);
+        const RankTrace::MessageRange range = m_trace.message(key);
+        m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false, {}, {}});
+        m_recorder.receiveEnd(key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
+        m_run.flight.finish(flight);
+        return true;
+    }
+
+    // The lowered list: sends and receives at their places, everything else as in runList().
+    bool runLowered()
+    {
+        const Schedule& lowered = *m_state.lowered;
+        const std::vector<Op>& list = lowered.order[static_cast<std::size_t>(m_rank)];
+        std::size_t next = 0; // of the plan
+        m_messagesBefore = 0;
+        for (std::size_t i = 0; i < list.size();) {
+            if (m_state.control.stopped()) return false;
+            const std::size_t count = lowered.isPaired(m_rank, i) ? 2 : 1;
+            m_where = nameOf(list[i], i);
+            if (isMessage(list[i].kind)) {
+                if (!runMessages(list, i, count)) return false;
+            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but sharding
+                m_messagesBefore = static_cast<int>(i - next);
+                for (std::size_t k = next; k < next + count; ++k)
+                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+                freeSent();
+                for (std::size_t k = next; k < next + count; ++k) {
+                    m_where = nameOf(m_plan.ops[k].op, k);
+                    if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
+                    keepLocalOutputs();
+                }
+                next += count;
+            }
+            i += count;
+        }
+        m_where.clear();
+        return true;
+    }
+
+    // One send or receive, or two that are posted together.
+    bool runMessages(const std::vector<Op>& list, std::size_t position, std::size_t count)
+    {
+        struct Posted {
+            MessageKey key;
+            int peer;
+            bool send;
+            std::uint64_t flight;
+        };
+        m_run.status.set(RankPhase::Message, static_cast<int>(position));
+        const bool blocking = m_state.options.channels.blockingReceives();
+        std::vector<Posted> posted;
+        for (std::size_t i = position; i < position + count; ++i) {
+            const Op& op = list[i];
+            const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
+            const int peer = m_state.schedule->placement.rankOf(other.stage, other.microbatch);
+            MessageKey key = keyOf(isSend(op.kind) ? other : op);
+            for (int k = 0; k < op.count; ++k, ++key.microbatch) {
+                if (isReceive(op.kind)) {
+                    m_recorder.receivePosted(key);
+                    m_state.transport->offer(m_rank, key);
+                    if (blocking)
+                        posted.push_back({key, peer, false, m_flight.receiving(key, peer, static_cast<int>(i))});
+                    continue;
+                }
+                Buffer buffer = takeOutput(key);
+                const std::uint64_t flight = m_flight.sending(key, peer, static_cast<int>(i), buffer);
+                m_recorder.sendPosted(key);
+                const Nanos availableAt = monotonicNow() + delayTo(peer, buffer);
+                m_state.transport->send(m_rank, peer, key, std::move(buffer), availableAt);
+                posted.push_back({key, peer, true, flight});
+            }
+        }
+        for (const Posted& message : posted) {
+            if (!message.send) {
+                if (!receive(message.key, message.flight)) return false;
+                continue;
+            }
+            if (m_state.transport->waitSent(message.peer, message.key) != TransportStatus::Ready) return false;
+            m_recorder.sent(message.key, monotonicNow());
+            m_run.flight.finish(message.flight);
+        }
+        return true;
+    }
+
+    static MessageKey keyOf(const Op& receive)
+    {
+        return {receive.microbatch, receive.stage, receive.kind == OpKind::RecvB, receive.half, receive.slice};
+    }
+
+    Buffer takeOutput(const MessageKey& key)
+    {
+        for (std::size_t i = 0; i < m_outputs.size(); ++i) {
+            if (!(m_outputs[i].first.key == key)) continue;
+            Buffer buffer = std::move(m_outputs[i].second);
+            m_outputs.erase(m_outputs.begin() + static_cast<std::ptrdiff_t>(i));
+            return buffer;
+        }
+        throw std::logic_error("the data it sends was not computed");
+    }
+
+    void keepLocalOutputs()
+    {
+        std::erase_if(m_outputs, [this](auto& output) {
+            if (output.first.rank != m_rank) return false;
+            m_held.push_back({output.first.key, std::move(output.second), false, {}, {}});
+            return true;
+        });
+    }
+
+    bool runAny(const PlannedOp& planned, int position)
+    {
+        switch (planned.op.kind) {
+        case OpKind::Filler:
+            return runFiller(planned.op, position);
+        case OpKind::ReduceGrad:
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [this](StageRun& run) { m_stepEnd.shareGradients(run); }) &&
+                   meetCopies(planned.op, position);
+        case OpKind::Optimizer:
+            return m_stepEnd.runOptimizer(planned.op, position);
+        default:
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [&](StageRun& run) { runCompute(planned, run); });
+        }
+    }
+
+    bool meetCopies(const Op& op, int position)
+    {
+        if (!m_state.lowered || m_state.schedule->weights != WeightRule::Synchronous) return true;
+        const std::uint64_t flight = m_flight.running(op, listed(position));
+        if (!m_stepEnd.meetCopies(op.stage)) return false;
+        m_run.flight.finish(flight);
+        return true;
+    }
+
+    // Runs `work` on the op's stage under a permit, between opBegin and opEnd. statusPosition: for the watchdog.
+    template <typename Work>
+    bool recorded(const Op& op, int position, RankPhase phase, int statusPosition, Work&& work)
+    {
+        m_run.status.set(RankPhase::Permit, position);
+        const Permit permit(m_state.control);
+        if (!permit) return false;
+        m_run.status.set(phase, statusPosition);
+        const RunPerturbation& perturbation = m_state.options.perturbation;
+        const bool disturbed = isCompute(op.kind);
+        if (disturbed && !m_virtual && perturbation.launchOf(m_rank) > 0)
+            m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
+        if (m_virtual || position < 0) m_recorder.otherWork();
+        m_recorder.opBegin(op, position);
+        const std::uint64_t flight = m_flight.running(op, listed(position));
+        const bool slowed = disturbed && !m_virtual && perturbation.changesDurations();
+        const Nanos cpuBefore = slowed ? threadCpuNow() : 0;
+        {
+            const RankTrace::Range range = m_trace.op(op, position);
+            work(stageRun(op.stage));
+        }
+        if (slowed) slowDown(op, cpuBefore);
+        m_recorder.opEnd(op, position);
+        if (m_virtual && m_run.memory) m_run.memory->finish(); // one op at a time: its time is that of the whole device
+        m_run.flight.finish(flight);
+        return true;
+    }
+
+    // On the wall clock: keeps computing within the op until its CPU time is the factor times as long. Nothing makes it faster.
+    // (The virtual clock takes durations times the factor.)
+    void slowDown(const Op& op, Nanos cpuBefore) const
+    {
+        const double factor = m_state.options.perturbation.factorOf(m_rank, m_state.step, op);
+        if (factor <= 1.0) return;
+        const Nanos until = cpuBefore + std::llround(static_cast<double>(threadCpuNow() - cpuBefore) * factor);
+        while (threadCpuNow() < until && !m_state.control.stopped()) {
+        }
+    }
+
+    void runCompute(const PlannedOp& planned, StageRun& run)
+    {
+        run.versions.before(planned, *run.model);
+        m_execution.run(
+            planned, *run.model, [this](const PlannedMessage& message) { return takeInput(message.key); },
+            [this](const PlannedMessage& message, Buffer buffer) {
+                m_outputs.push_back({message, std::move(buffer)});
+            });
+        run.versions.after(planned, *run.model);
+        if (planned.op.kind != OpKind::Forward || !run.slice.last) return;
+        for (const PlannedPart& part : m_plan.partsOf(planned))
+            m_losses.emplace_back(&run, part.part);
+    }
+
+    // Once the list is done, as a device may not know them before; in the list's order.
+    void collectLosses()
+    {
+        const RankTrace::Range range = m_trace.other();
+        for (const auto& [run, part] : m_losses)
+            run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.shareOf(part) * run->model->loss(part);
+        m_losses.clear();
+    }
+
+    bool runFiller(const Op& op, int position)
+    {
+        m_run.status.set(RankPhase::Sleeping, position);
+        m_recorder.otherWork();
+        m_recorder.opBegin(op, position);
+        const bool slept = m_virtual || m_state.control.sleepUntil(monotonicNow() + op.delay);
+        m_recorder.opEnd(op, position);
+        return slept;
+    }
+
+    Buffer takeInput(const MessageKey& key)
+    {
+        for (std::vector<SentMessage>* from : {&m_inputs, &m_held}) {
+            for (std::size_t i = 0; i < from->size(); ++i) {
+                if (!((*from)[i].key == key)) continue;
+                Buffer buffer = std::move((*from)[i].buffer);
+                if (i + 1 != from->size()) (*from)[i] = std::move(from->back());
+                from->pop_back();
+                return buffer;
+            }
+        }
+        throw std::logic_error("its input is missing");
+    }
+
+    // Only after the op has ended: a full backward lets its input gradient go at its end.
+    void sendOutputs()
+    {
+        for (auto& [message, buffer] : m_outputs) {
+            if (message.rank == m_rank) {
+                m_held.push_back({message.key, std::move(buffer), false, {}, {}});
+                continue;
+            }
+            const Nanos now = monotonicNow();
+            const Nanos availableAt = now + delayTo(message.rank, buffer);
+            m_run.flight.finish(m_flight.sending(message.key, message.rank, -1, buffer));
+            m_state.transport->send(m_rank, message.rank, message.key, std::move(buffer), availableAt);
+            m_recorder.sent(message.key, availableAt);
+        }
+        m_outputs.clear();
+    }
+
+    Nanos delayTo(int rank, const Buffer& buffer) const
+    {
+        if (m_virtual) return 0;
+        return m_state.options.links.delay(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
+    }
+
+    void freeSent()
+    {
+        while (std::optional<SentMessage> sent = m_state.transport->giveBack(m_rank)) {
+            if (sent->control) {
+                sent->buffer.reset();
+                continue;
+            }
+            m_recorder.releaseBegin();
+            sent->buffer.reset();
+            m_recorder.releaseEnd(sent->key);
+        }
+    }
+
+    // After a stopped step. Messages still under way are freed with the transport.
+    void cleanUp()
+    {
+        m_inputs.clear();
+        m_outputs.clear();
+        m_held.clear();
+        try {
+            for (const int stage : m_plan.stages) {
+                if (stageRun(stage).model) stageRun(stage).model->dropMicrobatches();
+            }
+        } catch (const std::exception&) { // the step has failed already, and its first cause is known
+        }
+    }
+
+    TrainingState& m_state;
+    int m_rank;
+    const RankPlan& m_plan;
+    RankRun& m_run;
+    RankRecorder& m_recorder;
+    bool m_virtual;
+    RankFlight m_flight;
+    RankTrace m_trace;
+    OpExecution m_execution;
+    int m_messagesBefore = 0;                                 // the op that runs, in a lowered list
+    std::string m_where;                                      // for messages: the op that runs
+    std::vector<SentMessage> m_inputs;                        // received for the next op or pair
+    std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs
+    std::vector<std::pair<StageRun*, Part>> m_losses;         // of this step
+    std::vector<SentMessage> m_held;                          // from a stage to the next one on the same rank
+    StepEnd m_stepEnd;
+};
+
+} // namespace
+
+void runRank(const std::shared_ptr<TrainingState>& state, int rank)
+{
+    RankLoop loop(*state, rank);
+    RankRun& run = state->ranks[static_cast<std::size_t>(rank)];
+    loop.makeStages();
+    std::unique_lock lock(state->mutex);
+    for (;;) {
+        run.status.set(RankPhase::AtRest);
+        ++run.done;
+        state->finished.notify_all();
+        state->commanded.wait(lock, [&] { return run.ordered >= run.done; });
+        if (state->command == RankCommand::Leave) return;
+        lock.unlock();
+        loop.step();
+        lock.lock();
+    }
+}
+
+} // namespace stagewright

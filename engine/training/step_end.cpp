@@ -1,0 +1,269 @@
+#include "engine/training/step_end.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/training/gradient_rules.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr double unknownNorm = -1;
+
+} // namespace
+
+StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks)
+    : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
+      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_hooks(std::move(hooks))
+{
+    if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps)
+        m_norms.resize(static_cast<std::size_t>(state.schedule->stages));
+}
+
+void StepEnd::begin()
+{
+    m_normsKnown = m_normsPassed = false;
+    std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
+}
+
+// An op outside the list.
+bool StepEnd::extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work)
+{
+    m_hooks.where(fmt::format("{} of stage {}", kind == OpKind::Optimizer ? "optimizer" : "gradient norm", stage));
+    return m_hooks.record(makeOp(kind, stage), -1, phase, stage, work);
+}
+
+bool StepEnd::finish()
+{
+    if (!finishStep()) return false;
+    if (m_run.memory) m_run.memory->finish(); // the step is over when the device is done
+    return true;
+}
+
+bool StepEnd::finishStep()
+{
+    if (m_state.schedule->weights == WeightRule::Synchronous) {
+        const bool done = m_state.plan.steps ? validateSteps() : stepTogether();
+        if (!done) return false;
+        if (!m_state.plan.steps) return true;
+    }
+    m_hooks.where({});
+    if (!m_hooks.barrier()) return false; // not recorded: the ranks come to rest
+    m_hooks.freeSent();
+    return true;
+}
+
+// One barrier before the optimizer: the norm is that of all gradients.
+bool StepEnd::stepTogether()
+{
+    if (!sumOverCopies()) return false;
+    for (const int stage : m_plan.stages) {
+        const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
+                               [](StageRun& run) { run.squareSum = run.model->gradientSquareSum(); });
+        if (!ran) return false;
+    }
+    m_hooks.where("keeping gradients");
+    for (const int stage : m_plan.stages)
+        keepGradients(stageRun(stage));
+    m_hooks.where({});
+    if (!m_hooks.barrier()) return false;
+    m_hooks.freeSent(); // every message has been taken by now
+    std::vector<double> squareSums;
+    for (int stage = 0; stage < m_state.schedule->stages; ++stage)
+        squareSums.push_back(m_state.firstCopy(stage).squareSum);
+    const OptimizerConfig& optimizer = m_state.options.optimizer;
+    const Verdict verdict = judgeGradients(squareSums, optimizer.clipNorm);
+    if (verdict.skip) m_state.skipped = true;
+    for (const int stage : m_plan.stages) {
+        const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
+            if (!verdict.skip) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
+        });
+        if (!ran) return false;
+    }
+    m_hooks.where({});
+    return true;
+}
+
+// A copy's gradients go to every other copy of the stage.
+void StepEnd::shareGradients(StageRun& run)
+{
+    run.sent = true;
+    for (const StageRun* other : m_state.copiesOf(run.slice.stage)) {
+        if (other == &run) continue;
+        const auto stage = static_cast<std::uint16_t>(run.slice.stage);
+        Buffer buffer =
+            m_run.allocator->take(gradientCount(*run.model), {MemoryCategory::Communication, stage, -1});
+        run.model->packGradients(buffer);
+        const Nanos availableAt = monotonicNow() + m_hooks.delayTo(other->rank, buffer);
+        m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, stage, m_rank}, std::move(buffer),
+                                availableAt);
+    }
+}
+
+bool StepEnd::meetCopies(int stage)
+{
+    const auto s = static_cast<std::uint16_t>(stage);
+    const MemoryTag tag{MemoryCategory::Communication, s, -1};
+    std::vector<int> others;
+    for (const StageRun* copy : m_state.copiesOf(stage))
+        if (copy->rank != m_rank) others.push_back(copy->rank);
+    for (const int other : others)
+        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.messages().take(1, tag), monotonicNow());
+    m_run.status.set(RankPhase::Copies, stage);
+    return std::all_of(others.begin(), others.end(), [&](int other) {
+        return static_cast<bool>(m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, m_run.messages(), tag));
+    });
+}
+
+// Every copy adds up all of them in the order of ranks, so that they stay equal bit for bit.
+bool StepEnd::sumOverCopies()
+{
+    for (const int stage : m_plan.stages) {
+        if (stageRun(stage).sent || m_state.copiesOf(stage).size() < 2) continue;
+        const bool ran =
+            extra(OpKind::ReduceGrad, RankPhase::Norm, stage, [this](StageRun& run) { shareGradients(run); });
+        if (!ran) return false;
+    }
+    for (const int stage : m_plan.stages) {
+        const std::vector<StageRun*> copies = m_state.copiesOf(stage);
+        if (copies.size() < 2) continue;
+        const auto s = static_cast<std::uint16_t>(stage);
+        StageRun& own = stageRun(stage);
+        std::vector<Buffer> buffers;
+        for (const StageRun* copy : copies) {
+            m_run.status.set(RankPhase::Copies, stage);
+            const MemoryTag tag{MemoryCategory::Communication, s, -1};
+            const RankTrace::Range range = m_trace.other();
+            if (copy == &own) {
+                buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
+                own.model->packGradients(buffers.back());
+            } else {
+                buffers.push_back(m_state.transport->collect(
+                    m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank}, *m_run.allocator, tag));
+                if (!buffers.back()) return false;
+            }
+        }
+        const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
+                               [&buffers](StageRun& run) { run.model->sumGradients(buffers); });
+        if (!ran) return false;
+    }
+    return true;
+}
+
+// An Optimizer op of the list. Synchronous: steps at once if what is known of the gradients, here and on the ranks
+// before, gives no reason against it; validateSteps() has the last word (Qi et al. 2024, arXiv 2401.10241, section 4).
+bool StepEnd::runOptimizer(const Op& op, int position)
+{
+    const bool optimistic = !m_norms.empty();
+    const bool lastOnes = static_cast<std::size_t>(position) >= m_plan.computeEnd;
+    if (optimistic && lastOnes && !receiveNormsUp(position)) return false;
+    const bool ran = m_hooks.record(op, position, RankPhase::Running, position, [&](StageRun& run) {
+        keepGradients(run);
+        if (!optimistic) {
+            run.versions.step(*run.model);
+            return;
+        }
+        m_norms[op.stage] = run.squareSum = run.model->gradientSquareSum();
+        const OptimizerConfig& optimizer = m_state.options.optimizer;
+        const Verdict soFar = judgeGradients(knownNorms(), optimizer.clipNorm);
+        run.stepped = !soFar.skip && soFar.scale == 1.0f;
+        if (run.stepped) run.model->optimizerStep(optimizer, m_state.step + 1, 1.0f);
+    });
+    if (!ran) return false;
+    const bool own = std::all_of(m_plan.stages.begin(), m_plan.stages.end(), [this](int stage) {
+        return m_norms.empty() || m_norms[static_cast<std::size_t>(stage)] != unknownNorm;
+    });
+    if (optimistic && own && m_normsKnown) passNormsUp();
+    return true;
+}
+
+std::vector<double> StepEnd::knownNorms() const
+{
+    std::vector<double> known;
+    for (const double norm : m_norms) {
+        if (norm != unknownNorm) known.push_back(norm);
+    }
+    return known;
+}
+
+// What the previous ranks know, once all of them have stepped.
+bool StepEnd::receiveNormsUp(int position)
+{
+    if (m_normsKnown) return true;
+    if (m_rank > 0) {
+        m_run.status.set(RankPhase::Norms, position);
+        if (!receiveNorms({ControlKey::Kind::NormsUp, 0, m_rank - 1})) return false;
+    }
+    m_normsKnown = true;
+    return true;
+}
+
+bool StepEnd::receiveNorms(const ControlKey& key)
+{
+    const Buffer message =
+        m_state.transport->collect(m_rank, key, m_run.messages(), {MemoryCategory::Communication, 0, -1});
+    if (!message) return false;
+    std::vector<double> received(m_norms.size());
+    std::memcpy(received.data(), message.data(), received.size() * sizeof(double));
+    for (std::size_t stage = 0; stage < received.size(); ++stage) {
+        if (received[stage] != unknownNorm) m_norms[stage] = received[stage];
+    }
+    return true;
+}
+
+void StepEnd::postNorms(int rank, const ControlKey& key)
+{
+    Buffer message = m_run.messages().take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
+    std::memcpy(message.data(), m_norms.data(), m_norms.size() * sizeof(double));
+    const Nanos availableAt = monotonicNow() + m_hooks.delayTo(rank, message);
+    m_state.transport->post(rank, key, std::move(message), availableAt);
+}
+
+void StepEnd::passNormsUp()
+{
+    if (m_normsPassed) return;
+    m_normsPassed = true;
+    if (m_rank + 1 < m_state.schedule->ranks) postNorms(m_rank + 1, {ControlKey::Kind::NormsUp, 0, m_rank});
+}
+
+// The norms of all stages come back from the last rank; steps they forbid are rolled back, and repeated if clipped.
+bool StepEnd::validateSteps()
+{
+    m_hooks.where("validating the optimizer's steps");
+    if (!receiveNormsUp(-1)) return false;
+    passNormsUp();
+    if (m_rank + 1 < m_state.schedule->ranks) {
+        m_run.status.set(RankPhase::Norms);
+        if (!receiveNorms({ControlKey::Kind::NormsDown, 0, m_rank + 1})) return false;
+    }
+    if (m_rank > 0) postNorms(m_rank - 1, {ControlKey::Kind::NormsDown, 0, m_rank});
+    const OptimizerConfig& optimizer = m_state.options.optimizer;
+    const Verdict verdict = judgeGradients(m_norms, optimizer.clipNorm);
+    if (verdict.skip) m_state.skipped = true;
+    for (const int stage : m_plan.stages) {
+        const StageRun& now = stageRun(stage);
+        const bool undo = now.stepped && (verdict.skip || verdict.scale != 1.0f);
+        const bool step = !verdict.skip && (undo || !now.stepped);
+        if (!undo && !step) continue;
+        const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
+            if (undo) run.model->undoOptimizerStep(optimizer, m_state.step + 1, 1.0f);
+            if (step) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
+            run.undone += undo ? 1 : 0;
+        });
+        if (!ran) return false;
+    }
+    return true;
+}
+
+void StepEnd::keepGradients(StageRun& run)
+{
+    if (!m_state.keepGradients) return;
+    const RankTrace::Range range = m_trace.other();
+    run.gradients.resize(gradientCount(*run.model));
+    copyGradients(*run.model, run.gradients);
+}
+
+} // namespace stagewright

@@ -1,0 +1,73 @@
+// StepEnd: what happens to a rank's gradients once they are summed up: reduction over the copies of a stage, the global
+// norm, the optimizer's steps and their validation. One per rank, used on the rank's thread.
+//
+// Three ways to end a step
+//   a barrier, then the optimizer with the norm of all gradients (synchronous schedules without Optimizer ops)
+//   Optimizer ops in the list step at once, and the global norm has the last word: up the ranks goes what each knows, down
+//   comes the whole; steps it forbids are rolled back, and repeated if clipped (synchronous schedules with Optimizer ops;
+//   Qi et al. 2024, arXiv 2401.10241, section 4). The verdict is there before finish() ends: the next step starts from
+//   validated weights.
+//   Optimizer ops are final (asynchronous schedules)
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/training/rank_trace.h"
+#include "engine/training/training_state.h"
+
+namespace stagewright {
+
+// What the rank loop does for it.
+struct StepHooks {
+    // Runs work on the op's stage as an op, recorded at `position` of the list, −1: outside it. False: stopped.
+    std::function<bool(const Op& op, int position, RankPhase phase, int statusPosition,
+                       const std::function<void(StageRun&)>& work)>
+        record;
+    std::function<bool()> barrier; // with all ranks; false: stopped
+    std::function<void()> freeSent;
+    std::function<Nanos(int rank, const Buffer& message)> delayTo;
+    std::function<void(std::string)> where; // for error messages: the current activity; empty: nothing special
+};
+
+class StepEnd {
+public:
+    StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks);
+
+    void begin(); // of a step
+    // A ReduceGrad op: this copy's gradients go to every other copy of the stage.
+    void shareGradients(StageRun& run);
+    // Under rendezvous: waits until all copies of the stage have come to it, as a collective does. False: stopped.
+    bool meetCopies(int stage);
+    // An Optimizer op of the list. False: stopped.
+    bool runOptimizer(const Op& op, int position);
+    // After the list. False: stopped.
+    bool finish();
+
+private:
+    StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
+    bool extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work);
+    bool finishStep();
+    bool stepTogether();
+    bool sumOverCopies();
+    std::vector<double> knownNorms() const;
+    bool receiveNormsUp(int position);
+    bool receiveNorms(const ControlKey& key);
+    void postNorms(int rank, const ControlKey& key);
+    void passNormsUp();
+    bool validateSteps();
+    void keepGradients(StageRun& run);
+
+    TrainingState& m_state;
+    int m_rank;
+    const RankPlan& m_plan;
+    RankRun& m_run;
+    const RankTrace& m_trace;
+    StepHooks m_hooks;
+    std::vector<double> m_norms; // square sums by stage where steps are validated afterwards; else empty
+    bool m_normsKnown = false;   // of the previous ranks
+    bool m_normsPassed = false;  // to the next rank
+};
+
+} // namespace stagewright

@@ -1,0 +1,139 @@
+// Training: executes a Schedule for real, one thread per rank, and reports what happened as one Timeline per step.
+//
+//     auto training = Training::create(schedule, options);
+//     for (int i = 0; i < steps; ++i) { auto step = (*training)->step(stop); … }
+//
+// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the load of the machine.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/model/corpus.h"
+#include "engine/model/model_config.h"
+#include "schedules/base/result.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+class GpuTracer; // profiler/cupti/gpu_tracer.h
+struct TraceFacts;
+
+// wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
+// min(cores, ranks) permits, then are placed by dependency with their CPU time ("projected for p devices").
+// Auto: wall where ranks ≤ idle cores at the start, else virtual.
+enum class ClockMode { Auto,
+                       Wall,
+                       Virtual };
+std::string_view toText(ClockMode mode);
+
+struct TrainingOptions {
+    ModelConfig model;
+    int microbatchSize = 4;
+    std::vector<int> stageLayers; // empty: balanced
+    OptimizerConfig optimizer;
+    std::uint64_t seed = 1;
+    ClockMode clock = ClockMode::Auto;
+    RunPerturbation perturbation; // slow ranks, late launches; slow links are in `links`
+    Links links;                  // emulated links: a message is delayed by latency + bytes / bandwidth
+    std::shared_ptr<const Corpus> data;
+    std::string backend = "cpu";
+    DeviceOptions device; // of backends with devices of their own
+    // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels' times. Null: none.
+    std::shared_ptr<GpuTracer> tracer;
+    // Which layers an R recomputes (first, last; global numbers), where the schedule has R ops. None: all.
+    std::optional<std::pair<int, int>> recomputedLayers;
+    // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
+    // clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself hangs here as
+    // simulate() and explainDeadlock() say.
+    Channels channels;
+    Lowering lowering;
+    double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
+};
+
+struct StepOutcome {
+    int step = 0;          // 0-based, warm-up steps included
+    double loss = 0;       // mean over microbatches, nats per token
+    Nanos stepTime = 0;    // on the run's clock: first to last span of the step
+    Nanos wallTime = 0;    // wall-clock time
+    double contention = 0; // 1 − CPU time / wall time over busy ops
+    // Optimizer ops in the lists run before the global norm is known: how many stages had to roll theirs back.
+    int rollbacks = 0;
+    bool skipped = false;                     // no stage stepped: a gradient is not finite
+    std::shared_ptr<const Timeline> timeline; // this step alone, after all earlier ones on the run's clock
+};
+
+class Training {
+public:
+    static Result<std::unique_ptr<Training>> create(const Schedule& schedule, const TrainingOptions& options);
+    virtual ~Training() = default;
+
+    // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
+    // dropped, an Error (Cancelled, Failed) says why, and the training can't continue.
+    virtual Result<StepOutcome> step(std::stop_token stop) = 0;
+
+    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages; with a way
+    // out where the schedule itself hangs. None: no such step.
+    virtual std::optional<Deadlock> stall() const { return std::nullopt; }
+
+    // The compute-only order that is trained.
+    virtual const Schedule& schedule() const = 0;
+    // The lists as the ranks run them: with sends and receives under rendezvous, else schedule().
+    virtual const Schedule& lists() const { return schedule(); }
+    virtual ClockMode clock() const = 0; // Wall or Virtual
+    // Between steps. Copies of a stage are numbered by their first microbatch.
+    virtual std::vector<ParameterView> parameters(int stage, int copy = 0) = 0;
+    // Gradients of the last step (asynchronous schedules: of the last update) as they were before clipping and the
+    // optimizer, summed over copies: by stage, by parameter, concatenated.
+    virtual void keepGradients(bool keep) = 0;
+    virtual std::vector<std::vector<float>> lastGradients() const = 0;
+    // By rank, last step: the exact maximum; for activations the maximum over op ends, as the simulator counts.
+    virtual std::vector<Bytes> peak(MemoryCategory category) const = 0;
+    // Configuration and environment as text pairs, for the run.
+    virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+    virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+    // Between steps: whether the following ones time what each part of the model takes (StageModel::timeParts). layerCosts(): in the
+    // model's order, with the bytes that its shape says; empty where a part was not timed.
+    virtual void timeLayers(bool /*on*/) {}
+    virtual std::vector<LayerCosts> layerCosts() const { return {}; }
+    // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the caller's.
+    virtual TraceFacts traceFacts() const;
+};
+
+// Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.
+Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options);
+
+// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the
+// schedule's own order (docs/numbers.md, "gradient_error").
+struct CheckResult {
+    std::string schedule;
+    std::string backend;
+    std::string shape;           // "p=4 m=8 v=1"
+    double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
+    bool gradientsEqual = false; // bit for bit
+    bool lossesEqual = false;
+    bool repeatEqual = false; // the same bits from run to run
+    bool orderEqual = false;  // scheduleOf(run(S)) == S
+    bool copiesEqual = false; // copies of a stage hold the same bits
+    int rollbacks = 0;        // optimizer steps rolled back: then equality is up to their rounding (1e-4)
+    WeightRule weights = WeightRule::Synchronous;
+    double deviation = 0; // asynchronous schedules: of their weights from those of synchronous training
+    double referenceLoss = 0;
+    double loss = 0;
+    std::string note;
+    bool passed = false;
+};
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop);
+
+} // namespace stagewright

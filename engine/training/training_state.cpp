@@ -1,0 +1,57 @@
+#include "engine/training/training_state.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
+                             ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
+    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
+      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true}),
+      control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
+{
+    for (int rank = 0; rank < schedule->ranks; ++rank) {
+        RankRun& run = ranks[static_cast<std::size_t>(rank)];
+        run.sink = std::make_unique<RecordingSink>(recorder.rank(rank));
+        run.memory = std::move(memories[static_cast<std::size_t>(rank)]);
+        run.allocator = std::make_unique<Allocator>(run.memory ? *run.memory : hostMemory());
+        if (!run.memory) continue;
+        run.hostAllocator = std::make_unique<Allocator>();
+        recorder.rank(rank).useClock(run.memory->clock());
+    }
+}
+
+void TrainingState::addStages(std::span<const StageSlice> slices)
+{
+    for (const StageSlice& slice : slices) {
+        std::vector<int> ranksOf;
+        for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage))
+            ranksOf.push_back(copy.rank);
+        std::sort(ranksOf.begin(), ranksOf.end());
+        ranksOf.erase(std::unique(ranksOf.begin(), ranksOf.end()), ranksOf.end());
+        for (const int rank : ranksOf) {
+            stages.emplace_back(slice, rank, options, schedule->weights);
+            if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
+        }
+    }
+}
+
+StageRun& TrainingState::stageOn(int stage, int rank)
+{
+    const auto found = std::lower_bound(stages.begin(), stages.end(), std::pair(stage, rank),
+                                        [](const StageRun& run, const std::pair<int, int>& wanted) {
+                                            return std::pair(run.slice.stage, run.rank) < wanted;
+                                        });
+    return *found;
+}
+
+std::vector<StageRun*> TrainingState::copiesOf(int stage)
+{
+    std::vector<StageRun*> copies;
+    for (StageRun& run : stages) {
+        if (run.slice.stage == stage) copies.push_back(&run);
+    }
+    return copies;
+}
+
+} // namespace stagewright

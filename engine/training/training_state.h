@@ -1,0 +1,139 @@
+// What the ranks of one training share. Threads hold it by shared_ptr: a rank that hangs inside an op can be left
+// behind without pulling the ground from under it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/training/execution_plan.h"
+#include "engine/training/op_execution.h"
+#include "engine/training/run_control.h"
+#include "engine/training/training.h"
+#include "engine/training/weight_versions.h"
+#include "engine/transport/transport.h"
+#include "profiler/cupti/gpu_tracer.h"
+#include "profiler/recorder.h"
+#include "schedules/execute/flight_record.h"
+
+namespace stagewright {
+
+// Reports to a rank's recorder what the rank's allocator does.
+class RecordingSink final : public MemorySink {
+public:
+    explicit RecordingSink(RankRecorder& recorder) : m_recorder(recorder) {}
+    void memoryChanged(const MemoryTag& tag, Bytes delta) override
+    {
+        m_recorder.memoryChanged(tag.category, tag.stage, tag.microbatch, delta);
+    }
+
+private:
+    RankRecorder& m_recorder;
+};
+
+// One copy of a stage: its layers live on its rank's thread, its results are read by others only after a barrier.
+struct StageRun {
+    StageRun(const StageSlice& aSlice, int aRank, const TrainingOptions& options, WeightRule rule)
+        : slice(aSlice), rank(aRank), versions(rule, options.optimizer)
+    {
+    }
+
+    StageSlice slice;
+    int rank;
+    std::unique_ptr<StageModel> model;
+    WeightVersions versions;
+    double squareSum = 0;
+    std::vector<double> losses;   // by microbatch; last stage
+    std::vector<float> gradients; // before clipping, where they are kept
+    bool sent = false;            // the gradients, to the other copies
+    bool stepped = false;         // optimistically, in the list
+    int undone = 0;               // optimizer steps rolled back in this step
+};
+
+enum class RankCommand { Rest,
+                         Step,
+                         Leave };
+
+// A rank's newest messages and ops, always kept: what a stall is explained from. Its own thread writes, the watchdog reads.
+class FlightLog {
+public:
+    std::uint64_t add(const FlightEntry& entry)
+    {
+        const std::lock_guard lock(m_mutex);
+        return m_ring.add(entry);
+    }
+    void finish(std::uint64_t index)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_ring.finish(index);
+    }
+    RankRecord record(int rank) const
+    {
+        const std::lock_guard lock(m_mutex);
+        return m_ring.record(rank);
+    }
+
+private:
+    mutable std::mutex m_mutex;
+    FlightRing m_ring;
+};
+
+struct RankRun {
+    std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
+    std::unique_ptr<Memory> memory;      // null: the host's
+    std::unique_ptr<Allocator> allocator;
+    std::unique_ptr<Allocator> hostAllocator; // for numbers that ranks exchange, where the rank's memory is a device's
+
+    Allocator& messages() { return hostAllocator ? *hostAllocator : *allocator; }
+    RankStatus status;
+    FlightLog flight;
+    // Guarded by TrainingState::mutex:
+    std::uint64_t ordered = 0; // commands given
+    std::uint64_t done = 0;    // commands finished
+};
+
+struct TrainingState {
+    TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
+                  ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
+
+    // slices: of the model, by stage.
+    void addStages(std::span<const StageSlice> slices);
+    StageRun& stageOn(int stage, int rank);
+    // Of the copy that has microbatch 0.
+    StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
+    std::vector<StageRun*> copiesOf(int stage); // by rank
+
+    std::shared_ptr<const CheckedSchedule> checked;
+    const Schedule* schedule;                // checked->compute()
+    std::shared_ptr<const Schedule> lowered; // rendezvous: the lists that the ranks run; else null
+    ExecutionPlan plan;
+    TrainingOptions options;
+    ClockMode clock; // Wall or Virtual
+    Recorder recorder;
+    RunControl control;
+    std::unique_ptr<Backend> backend;
+    // Destroyed in this order: transport, stages, ranks (allocators last).
+    std::vector<RankRun> ranks;
+    std::vector<StageRun> stages; // by stage, then by rank
+    std::unique_ptr<Transport> transport;
+    PartShapes shapes;
+    StepData data;
+    std::optional<MessageNumbers> messageNumbers; // where a tracer is to distinguish messages
+    int step = 0;                                 // 0-based, the one that runs
+    bool keepGradients = false;
+    std::atomic<bool> skipped = false; // the step's optimizer, for a gradient that is not finite
+
+    std::mutex mutex;
+    std::condition_variable commanded;
+    std::condition_variable finished;
+    RankCommand command = RankCommand::Rest;
+};
+
+// A rank's life: makes its stages, then obeys commands until Leave. Exceptions end in RunControl::stop().
+void runRank(const std::shared_ptr<TrainingState>& state, int rank);
+
+} // namespace stagewright

@@ -1,0 +1,146 @@
+#include "engine/training/watchdog.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+
+namespace stagewright {
+
+namespace {
+
+std::string whatRankDoes(const TrainingState& state, std::size_t rank)
+{
+    const RankStatus& status = state.ranks[rank].status;
+    const int position = status.position.load(std::memory_order_relaxed);
+    const RankPlan& plan = state.plan.ranks[rank];
+    const bool inList = position >= 0 && static_cast<std::size_t>(position) < plan.ops.size();
+    const std::string op =
+        inList ? fmt::format("op {} ({})", position, toText(plan.ops[static_cast<std::size_t>(position)].op))
+               : std::string();
+    switch (status.phase.load(std::memory_order_relaxed)) {
+    case RankPhase::AtRest:
+        return {};
+    case RankPhase::Preparing:
+        return "prepares the step";
+    case RankPhase::Waiting: {
+        if (!inList) return "waits for a message";
+        const PlannedOp& planned = plan.ops[static_cast<std::size_t>(position)];
+        const PlannedMessage& input = plan.inputs[planned.firstInput];
+        return fmt::format("waits before {} for the {} of microbatch {} from rank {}", op,
+                           input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
+    }
+    case RankPhase::Message:
+        return "waits at a send or receive";
+    case RankPhase::Permit:
+        return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
+    case RankPhase::Running:
+        return "runs " + op;
+    case RankPhase::Sleeping:
+        return "sleeps in " + op;
+    case RankPhase::Barrier:
+        return "waits for the other ranks";
+    case RankPhase::Norm:
+        return fmt::format("computes the gradient norm of stage {}", position);
+    case RankPhase::Optimizer:
+        return fmt::format("runs the optimizer of stage {}", position);
+    case RankPhase::Norms:
+        return "waits for the gradient norms of other ranks";
+    case RankPhase::Copies:
+        return fmt::format("waits for the gradients of the copies of stage {}", position);
+    }
+    return {};
+}
+
+// How long a rank may rest without being stuck: a delay, and behind it a message on its way.
+Nanos longestPause(const TrainingState& state)
+{
+    if (state.clock == ClockMode::Virtual) return 0; // nothing is delayed
+    const TrainingOptions& options = state.options;
+    const Bytes message = static_cast<Bytes>(sizeof(float)) * options.microbatchSize * options.model.sequence *
+                          static_cast<Bytes>(options.model.hidden);
+    Nanos delay = 0;
+    Nanos transfer = 0;
+    for (std::size_t rank = 0; rank < state.plan.ranks.size(); ++rank) {
+        const RankPlan& plan = state.plan.ranks[rank];
+        for (const PlannedOp& planned : plan.ops) {
+            if (planned.op.kind == OpKind::Filler) delay = std::max<Nanos>(delay, planned.op.delay);
+            for (const PlannedMessage& input : plan.inputsOf(planned))
+                transfer = std::max(transfer, options.links.delay(input.rank, static_cast<int>(rank), message));
+        }
+    }
+    return delay + transfer;
+}
+
+// Whether both say that a rank is blocked at the same op, or at either op of a pair.
+bool standsAlike(const Deadlock& found, const Deadlock& predicted, int rank, const Schedule& lowered)
+{
+    const auto of = [rank](const Deadlock& deadlock) {
+        return std::find_if(deadlock.blocked.begin(), deadlock.blocked.end(), [rank](const BlockedRank& blocked) { return blocked.rank == rank; });
+    };
+    const auto a = of(found);
+    const auto b = of(predicted);
+    if (a == found.blocked.end() || b == predicted.blocked.end()) return a == found.blocked.end() && b == predicted.blocked.end();
+    const int apart = a->position - b->position;
+    return apart == 0 || (apart * apart == 1 && lowered.isPaired(rank, static_cast<std::size_t>(std::min(a->position, b->position))));
+}
+
+// What the ranks recorded; where the lowered lists can't end and the ranks (those of the cycle, if one is found) are where they
+// stop, all that is known about it.
+Deadlock explainRun(const TrainingState& state)
+{
+    std::vector<RankRecord> records;
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
+        records.push_back(state.ranks[rank].flight.record(static_cast<int>(rank)));
+        ranks.push_back(static_cast<int>(rank));
+    }
+    Deadlock found = explainStall(records, MessageMatching::ByOp);
+    if (!state.lowered) return found;
+    Result<Deadlock> predicted = explainDeadlock(*state.lowered, state.options.channels);
+    if (!predicted || !predicted->hung()) return found;
+    if (!found.cycle.empty() && found.cycle == predicted->cycle) ranks = found.cycle;
+    const bool same = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return standsAlike(found, *predicted, rank, *state.lowered); });
+    return same ? std::move(*predicted) : found;
+}
+
+} // namespace
+
+Watchdog::Watchdog(const TrainingState& state, Nanos timeout)
+    : m_state(state), m_timeout(timeout), m_longestPause(longestPause(state)), m_lastLook(monotonicNow())
+{
+}
+
+std::optional<Error> Watchdog::look(Nanos now)
+{
+    std::uint64_t progress = 0;
+    for (const RankRun& rank : m_state.ranks)
+        progress += rank.status.progress.load(std::memory_order_relaxed);
+    if (progress != m_progress) {
+        m_progress = progress;
+        m_still = 0;
+        m_lastLook = now;
+        return std::nullopt;
+    }
+    m_still += std::min(now - m_lastLook, m_timeout / 4);
+    m_lastLook = now;
+    if (m_still - m_longestPause < m_timeout) return std::nullopt;
+    m_stall = explainRun(m_state);
+    std::string ranks;
+    for (const int rank : m_stall.cycle)
+        for (const BlockedRank& blocked : m_stall.blocked)
+            if (blocked.rank == rank) ranks += (ranks.empty() ? "" : "; ") + blocked.sentence;
+    for (std::size_t rank = 0; rank < m_state.ranks.size(); ++rank) {
+        const std::string what = whatRankDoes(m_state, rank);
+        if (!what.empty() && m_stall.cycle.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
+    }
+    // An order that waits for itself is a fault of the schedule.
+    return Error{m_state.lowered && !m_stall.cycle.empty() ? ErrorCode::Invalid : ErrorCode::Failed,
+                 fmt::format("step {}: no progress for {:g} s: {}", stepNumber(m_state.step),
+                             static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
+                 m_stall.cycle.empty() ? "allow more time if an op is just slow"
+                                       : "run 'stagewright validate --sends rendezvous' on the schedule for a way out"};
+}
+
+} // namespace stagewright

@@ -1,0 +1,225 @@
+#include "profiler/record/step_record.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+std::string nameOf(const MessageKey& key)
+{
+    Op op = makeOp(key.gradient ? OpKind::Backward : OpKind::Forward, key.stage, key.microbatch);
+    op.slice = key.slice;
+    op.half = key.half;
+    return fmt::format("{} for {}", key.gradient ? "gradient" : "activations", toText(op));
+}
+
+// Messages by key, found in O(1).
+class Messages {
+public:
+    Messages(const Schedule& schedule, const OpIndex& index)
+        : m_space(index.cells()), m_at(static_cast<std::size_t>(schedule.stages) * m_space.perStage(), -1)
+    {
+        for (int rank = 0; rank < schedule.ranks; ++rank) {
+            const std::vector<Op>& list = schedule.order[static_cast<std::size_t>(rank)];
+            for (std::size_t i = 0; i < list.size(); ++i)
+                addInputs(schedule, index, list[i], rank, i);
+        }
+    }
+
+    RecordedMessage* find(const RecordedEvent& event)
+    {
+        const MessageKey key = keyOf(event);
+        if (!m_space.contains(key)) return nullptr;
+        const std::int64_t i = m_at[at(key)];
+        return i < 0 ? nullptr : &all[static_cast<std::size_t>(i)];
+    }
+    static MessageKey keyOf(const RecordedEvent& event)
+    {
+        return {event.microbatch, event.stage, event.op == OpKind::SendB, event.half, event.slice};
+    }
+
+    std::vector<RecordedMessage> all;
+
+private:
+    void addInputs(const Schedule& schedule, const OpIndex& index, const Op& op, int rank, std::size_t position)
+    {
+        eachMessage(schedule, index, op, [&](const MessageKey& key, std::uint32_t producer) {
+            const OpPlace from = index.placeOf(producer);
+            if (from.rank == rank) return;
+            RecordedMessage message;
+            message.key = key;
+            message.fromRank = from.rank;
+            message.toRank = rank;
+            message.fromOp = from.position;
+            message.toOp = position;
+            m_at[at(key)] = static_cast<std::int64_t>(all.size());
+            all.push_back(message);
+        });
+    }
+    std::size_t at(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
+
+    MessageSpace m_space;
+    std::vector<std::int64_t> m_at; // index into all, −1: none
+};
+
+MemoryChange changeOf(const RecordedEvent& event, MemoryChange::When when, std::size_t op)
+{
+    MemoryChange change;
+    change.when = when;
+    change.op = op;
+    change.delta = event.value;
+    change.microbatch = event.microbatch;
+    change.stage = event.stage;
+    change.category = static_cast<MemoryCategory>(event.position);
+    return change;
+}
+
+} // namespace
+
+Nanos StepRecord::end() const
+{
+    Nanos last = begin;
+    for (const std::vector<RecordedOp>& list : ops) {
+        if (!list.empty()) last = std::max(last, list.back().end);
+    }
+    return last;
+}
+
+double StepRecord::contention() const
+{
+    Nanos wall = 0;
+    Nanos cpu = 0;
+    for (const std::vector<RecordedOp>& list : ops) {
+        for (const RecordedOp& op : list) {
+            if (!isBusy(op.op.kind) || op.cpu < 0) continue;
+            wall += op.end - op.begin;
+            cpu += op.cpu;
+        }
+    }
+    if (wall <= 0) return 0;
+    return std::max(0.0, 1.0 - static_cast<double>(cpu) / static_cast<double>(wall));
+}
+
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+                              const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin)
+{
+    StepRecord record;
+    record.step = step;
+    record.begin = begin - origin;
+    record.ops.resize(eventsByRank.size());
+    record.memory.resize(eventsByRank.size());
+    Messages messages(schedule->compute(), schedule->index());
+    for (std::size_t rank = 0; rank < eventsByRank.size(); ++rank) {
+        const std::vector<Op>& list = schedule->compute().order[rank];
+        std::vector<RecordedOp>& ops = record.ops[rank];
+        std::vector<MemoryChange>& memory = record.memory[rank];
+        bool open = false;
+        for (const RecordedEvent& event : eventsByRank[rank]) {
+            const Nanos time = event.time - origin;
+            switch (event.kind) {
+            case EventKind::OpBegin: {
+                RecordedOp op;
+                const auto position = static_cast<std::size_t>(event.position);
+                op.op = event.position >= 0 && position < list.size() ? list[position] : makeOp(event.op, event.stage);
+                op.position = event.position;
+                op.begin = time;
+                op.cpu = event.value;
+                if (open || (event.position >= 0 && position != ops.size())) {
+                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})",
+                                                               stepNumber(step), rank, event.position, toText(op.op)));
+                }
+                ops.push_back(op);
+                open = true;
+                break;
+            }
+            case EventKind::OpEnd:
+                if (!open)
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: an op ends that never began", stepNumber(step), rank));
+                ops.back().end = time;
+                ops.back().cpu = event.value < 0 || ops.back().cpu < 0 ? -1 : event.value - ops.back().cpu;
+                open = false;
+                break;
+            case EventKind::WaitBegin:
+            case EventKind::ReceiveBegin:
+            case EventKind::ReceiveEnd:
+            case EventKind::SendPosted:
+            case EventKind::ReceivePosted:
+            case EventKind::Sent:
+            case EventKind::Released: {
+                RecordedMessage* message = messages.find(event);
+                if (!message) {
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
+                                            stepNumber(step), rank,
+                                            nameOf(Messages::keyOf(event))));
+                }
+                if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
+                if (event.kind == EventKind::ReceiveBegin) message->takeBegin = time;
+                if (event.kind == EventKind::ReceiveEnd) {
+                    message->takeEnd = time;
+                    message->bytes = event.value;
+                }
+                if (event.kind == EventKind::ReceivePosted) message->receivePosted = time;
+                if (event.kind == EventKind::SendPosted) message->sendPosted = time;
+                if (event.kind == EventKind::Sent) {
+                    message->sent = time;
+                    message->available = event.value - origin;
+                }
+                if (event.kind == EventKind::Released) message->released = event.value;
+                break;
+            }
+            case EventKind::MemoryAtStart:
+                memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
+                break;
+            case EventKind::MemoryAtBegin:
+                memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size()));
+                break;
+            case EventKind::MemoryAtEnd:
+            case EventKind::MemoryInside:
+                if (ops.empty()) { // freed after a step without ops
+                    memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
+                    break;
+                }
+                if (event.kind == EventKind::MemoryInside) {
+                    memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size() - 1));
+                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, ops.size() - 1));
+                    memory.back().delta = -event.value;
+                } else {
+                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, ops.size() - 1));
+                }
+                break;
+            }
+        }
+        std::size_t fromList = 0;
+        for (const RecordedOp& op : ops)
+            fromList += op.position >= 0 ? 1 : 0;
+        if (open || fromList != list.size()) {
+            return fail(ErrorCode::Failed,
+                        fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, fromList, list.size()));
+        }
+    }
+    for (RecordedMessage& message : messages.all) {
+        if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up
+            message.available = std::min(message.available, message.takeBegin);
+        if (message.waitBegin >= 0 && message.waitBegin == message.takeBegin) // a device's: it waits and copies in one
+            message.takeBegin = std::clamp(message.available, message.takeBegin, std::max(message.takeBegin, message.takeEnd));
+        message.arrival = message.waitBegin >= 0 ? message.takeEnd : message.available;
+        if (message.sent < 0 || message.takeEnd < 0) {
+            return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", stepNumber(step), nameOf(message.key),
+                                                       message.sent < 0 ? "sent" : "received"));
+        }
+    }
+    record.messages = std::move(messages.all);
+    record.schedule = std::move(schedule);
+    return record;
+}
+
+} // namespace stagewright

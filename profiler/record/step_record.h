@@ -1,0 +1,98 @@
+// StepRecord: one step as its ranks recorded it, decoded and matched: ops with times, messages between ranks, memory
+// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() overwrites them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profiler/record/rank_recorder.h"
+#include "schedules/base/result.h"
+#include "schedules/check/checked_schedule.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/model/cost_model.h"
+
+namespace stagewright {
+
+struct RecordedOp {
+    Op op;
+    std::int32_t position = -1; // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, after the list
+    Nanos begin = 0;
+    Nanos end = 0;
+    Nanos cpu = -1; // −1: unknown
+};
+
+// A message between two ranks. Times of one clock; −1: did not happen.
+struct RecordedMessage {
+    MessageKey key;
+    int fromRank = 0;
+    int toRank = 0;
+    std::size_t fromOp = 0; // index into ops[fromRank]
+    std::size_t toOp = 0;
+    Bytes bytes = 0;
+    Nanos sendPosted = -1;    // rendezvous: the sender waited at it from here to sent
+    Nanos receivePosted = -1; // rendezvous
+    Nanos sent = -1;          // handed over
+    Nanos available = -1;     // may be taken from now on: sent + the link's delay
+    Nanos waitBegin = -1;     // the receiver had to wait from here …
+    Nanos takeBegin = -1;     // … to here, and copied it …
+    Nanos takeEnd = -1;       // … until here: the sender's buffer is free
+    Bytes released = 0;       // what the sender's buffer held
+    Nanos arrival = -1;       // when the input was there for the consumer: a message waited for arrives with its copy
+};
+
+struct MemoryChange {
+    enum class When : std::uint8_t { StepBegin,
+                                     OpBegin,
+                                     OpEnd };
+    When when = When::StepBegin;
+    std::size_t op = 0; // index into ops[rank]
+    Bytes delta = 0;
+    std::int32_t microbatch = -1;
+    std::uint16_t stage = 0;
+    MemoryCategory category = MemoryCategory::Activations;
+};
+
+// A kernel, copy or collective that ran below an op, or overhead of a rank (cupti/correlate.h).
+struct RecordedWork {
+    int rank = 0;
+    std::int32_t op = -1;     // index into ops[rank]: its own op; of a message, the producer or consumer on this rank; −1: nobody's
+    std::uint32_t name = 0;   // index into StepRecord::workNames
+    Lane lane = Lane::Kernel; // Kernel, Copy, Other
+    bool collective = false;
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+struct StepRecord {
+    int step = 0;
+    std::shared_ptr<const CheckedSchedule> schedule; // its compute() was run
+    std::string clock = "wall";
+    Nanos begin = 0;                          // of the step: times of MemoryChange::StepBegin
+    std::vector<std::vector<RecordedOp>> ops; // by rank, in the order they ran
+    std::vector<RecordedMessage> messages;
+    std::vector<std::vector<MemoryChange>> memory; // by rank
+    std::vector<RecordedWork> work;                // of devices; usually empty
+    std::vector<std::string> workNames;
+
+    Nanos end() const; // of the last op; begin where there is none
+    // 1 − CPU time / wall time over busy ops; 0 where no CPU time is known. Ask before placeOnVirtualClock().
+    double contention() const;
+};
+
+// Decodes what the ranks recorded since the last step. begin: when the ranks were let go, on CLOCK_MONOTONIC. Times
+// become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+                              const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
+
+// Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with
+// place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at
+// begin. perturbation: compute ops take its factors of their time, and begin its delays later.
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {});
+
+// Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait:
+// blocked. Data edges with arrivals, memory events, CPU time, the schedule. Device work: its name as label, Launch edges from
+// the op it belongs to, collectives on a track of their own.
+Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record);
+
+} // namespace stagewright

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "profiler/record/step_record.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/messages/message_delay.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+// What an op takes on the virtual clock: at least 1 ns, so that ends on a rank stay distinct.
+Nanos durationOf(const RecordedOp& op)
+{
+    if (op.op.kind == OpKind::Filler) return op.op.delay;
+    return std::max<Nanos>(1, op.cpu >= 0 ? op.cpu : op.end - op.begin);
+}
+
+// Message bytes by stage: of the activations that leave it, or of the gradient that comes back, which are equal. A
+// microbatch that goes in parts counts as their sum.
+std::vector<Bytes> boundariesOf(const StepRecord& record)
+{
+    std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->compute().stages), 0);
+    std::map<std::tuple<std::uint16_t, bool, std::int32_t>, Bytes> whole; // by consumer, direction and microbatch
+    for (const RecordedMessage& message : record.messages) {
+        const MessageKey& key = message.key;
+        const std::size_t stage = key.gradient ? key.stage : static_cast<std::size_t>(key.stage) - 1;
+        const Bytes sum = whole[{key.stage, key.gradient, key.microbatch}] += message.bytes;
+        bytes[stage] = std::max(bytes[stage], sum);
+    }
+    return bytes;
+}
+
+} // namespace
+
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation)
+{
+    if (perturbation.changesDurations())
+        for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
+            for (RecordedOp& op : record.ops[rank])
+                if (isCompute(op.op.kind)) op.cpu = std::llround(static_cast<double>(durationOf(op)) * perturbation.factorOf(static_cast<int>(rank), record.step, op.op));
+    const std::vector<Nanos>& launch = perturbation.launch;
+    const Schedule& schedule = record.schedule->compute();
+    std::vector<Nanos> durations;
+    durations.reserve(schedule.opCount());
+    for (const std::vector<RecordedOp>& ops : record.ops) {
+        for (const RecordedOp& op : ops) {
+            if (op.position >= 0) durations.push_back(durationOf(op));
+        }
+    }
+    const std::vector<Bytes> boundaries = boundariesOf(record);
+    addLaunch(schedule, launch, durations);
+    Result<SimResult> placed = place(schedule, durations, links, boundaries);
+    if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
+    takeLaunch(schedule, launch, *placed);
+
+    record.clock = "virtual";
+    record.begin = begin;
+    Nanos last = begin;
+    for (std::size_t rank = 0; rank < record.ops.size(); ++rank) {
+        for (RecordedOp& op : record.ops[rank]) {
+            if (op.position < 0) continue;
+            const std::size_t at = placed->indexOf(static_cast<int>(rank), static_cast<std::size_t>(op.position));
+            if (op.op.kind != OpKind::Filler) op.cpu = durationOf(op);
+            op.begin = begin + placed->start[at];
+            op.end = begin + placed->end[at];
+            last = std::max(last, op.end);
+        }
+    }
+    for (const OpKind phase : {OpKind::ReduceGrad, OpKind::Optimizer}) { // each behind a barrier
+        const Nanos start = last;
+        for (std::vector<RecordedOp>& ops : record.ops) {
+            Nanos at = start;
+            for (RecordedOp& op : ops) {
+                if (op.position >= 0 || op.op.kind != phase) continue;
+                op.cpu = durationOf(op);
+                op.begin = at;
+                at = op.end = at + op.cpu;
+            }
+            last = std::max(last, at);
+        }
+    }
+    for (RecordedMessage& message : record.messages) {
+        const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
+        const int offset = message.key.gradient ? 1 : -1;
+        message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
+        message.arrival = message.available =
+            message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op,
+                                        message.key.stage + offset, offset, message.toRank, record.schedule->cells().slices);
+        const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
+        message.waitBegin = message.available > idleFrom ? idleFrom : -1;
+        message.takeBegin = message.takeEnd = to[message.toOp].begin;
+    }
+    return {};
+}
+
+} // namespace stagewright

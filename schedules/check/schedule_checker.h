@@ -1,0 +1,35 @@
+// ScheduleChecker: the parts of validate(), which share the list of faults. Internal to schedules.
+#pragma once
+
+#include <string>
+
+#include "schedules/check/validate.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/op_index.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+struct ScheduleChecker {
+    const Schedule& schedule;
+    Validation out;
+    bool lastDropped = false; // the last fault was only counted
+
+    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message, std::string remedy);
+    void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault
+
+    bool checkOps(); // false: the tables can't be made
+    void checkPlaces(const OpIndex& index);
+    void checkCounts(const OpIndex& index);
+    void checkDeadlock(const OpIndex& index, const Channels& channels);
+    // schedule_checker_messages.cpp
+    void checkMessages(const OpIndex& index); // of a lowered schedule
+    void checkMessage(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
+    void checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
+    // schedule_checker_stages.cpp
+    void checkStageOps();                      // OPT, REDUCE_GRAD
+    void checkRecompute(const OpIndex& index); // R is between F and B
+    void checkSlices(const OpIndex& index);    // forwards in rising, gradients in falling order
+};
+
+} // namespace stagewright

@@ -1,0 +1,124 @@
+// Sends and receives of a lowered schedule: each message is sent once, after the op that makes it, and received once, before the
+// op that needs it.
+#include <fmt/format.h>
+
+#include "schedules/check/schedule_checker.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+std::string cargo(const Op& message)
+{
+    const bool forward = message.kind == OpKind::SendF || message.kind == OpKind::RecvF;
+    return forward ? "activations" : "gradient";
+}
+
+} // namespace
+
+void ScheduleChecker::checkMessages(const OpIndex& index)
+{
+    const MessageIndex pairs(schedule, index);
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (isMessage(ops[i].kind))
+                checkMessage(index, pairs, r, i);
+            else if (isCompute(ops[i].kind))
+                checkReceived(index, pairs, r, i);
+        }
+    }
+}
+
+void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position)
+{
+    const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
+    const bool send = isSend(op.kind);
+    const bool forward = op.kind == OpKind::SendF || op.kind == OpKind::RecvF;
+    const int neighbour = op.stage + (send == forward ? 1 : -1);
+    if (neighbour < 0 || neighbour >= schedule.stages)
+        return add(FaultKind::BadOp, rank, position, op, fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"),
+                   "remove it");
+    const int home = schedule.placement.rankOf(op.stage, op.microbatch);
+    if (home != rank)
+        return add(FaultKind::WrongRank, rank, position, op,
+                   fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch),
+                   fmt::format("move it to rank {}, or remove it", home));
+    const Op other = send ? receiveOf(op) : sendOf(op);
+    const int peer = schedule.placement.rankOf(other.stage, other.microbatch);
+    if (peer == rank)
+        return add(FaultKind::BadOp, rank, position, op, fmt::format("stage {} is on the same rank; no message is needed", neighbour), "remove it");
+    const MessagePair& pair = pairs.messages()[pairs.messageOf(index.idOf(rank, position))];
+    const std::uint32_t mine = send ? pair.send : pair.receive;
+    const std::uint32_t its = send ? pair.receive : pair.send;
+    if (mine != index.idOf(rank, position)) {
+        const OpPlace first = index.placeOf(mine);
+        add(FaultKind::Duplicate, rank, position, op,
+            fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank),
+            "remove one of the two");
+        return addOther(first.rank, first.position, op);
+    }
+    if (its == noOp)
+        return add(FaultKind::Count, rank, position, op,
+                   fmt::format("rank {} has no {}, so nobody {} it", peer, toText(other), send ? "takes" : "sends"),
+                   fmt::format("add {} to rank {}, or remove {}", toText(other), peer, toText(op)));
+    if (!send) return;
+    // What is sent has been made.
+    index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
+        if (id == noOp) return; // its forward or backward is missing: reported as such
+        const OpPlace place = index.placeOf(id);
+        if (place.rank != rank || place.position < position) return;
+        const Op& producer = schedule.order[static_cast<std::size_t>(rank)][place.position];
+        add(FaultKind::Order, rank, position, op,
+            fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer), place.position),
+            fmt::format("move it after {}", toText(producer)));
+        addOther(rank, place.position, producer);
+    });
+}
+
+// Every input from another rank has its receive before the op.
+void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position)
+{
+    const CellSpace& cells = index.cells();
+    const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
+    const KindRule& rule = ruleOf(op.kind);
+    const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
+    for (std::size_t n = 0; n < rule.needCount; ++n) {
+        const int stage = op.stage + rule.needs[n].stageOffset;
+        if (stage == op.stage || stage < 0 || stage >= schedule.stages) continue;
+        const Product product = productOf(rule.needs[n].kind);
+        cells.each(op, stage, [&](std::size_t cell) {
+            const std::uint32_t id = index.producer(product, cell);
+            if (id == noOp) return true;
+            const OpPlace place = index.placeOf(id);
+            if (place.rank == rank) return true;
+            const Op& producer = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+            const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
+            const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
+            if (message == noOp) {
+                Op receive = op;
+                receive.kind = op.kind == OpKind::Forward ? OpKind::RecvF : OpKind::RecvB;
+                add(FaultKind::Count, rank, position, op,
+                    fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank, cargo(receive),
+                                toText(producer)),
+                    fmt::format("add {} before it, and its send to rank {}", toText(receive), place.rank));
+                addOther(place.rank, place.position, producer);
+                return false;
+            }
+            const OpPlace receive = index.placeOf(pairs.messages()[message].receive);
+            const Op& receiveOp = schedule.order[static_cast<std::size_t>(receive.rank)][receive.position];
+            if (receive.rank == rank && receive.position > position) {
+                add(FaultKind::Order, rank, position, op,
+                    fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
+                    fmt::format("move it after {}", toText(receiveOp)));
+                addOther(rank, receive.position, receiveOp);
+                return false;
+            }
+            return true;
+        });
+    }
+}
+
+} // namespace stagewright

@@ -1,0 +1,244 @@
+#include "schedules/check/validate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/check/schedule_checker.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+// "0-3, 7"
+std::string ranges(const std::vector<int>& numbers)
+{
+    std::string out;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t j = i;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1)
+            ++j;
+        if (!out.empty()) out += ", ";
+        out += i == j ? std::to_string(numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[j]);
+        i = j + 1;
+    }
+    return out;
+}
+
+} // namespace
+
+void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message,
+                          std::string remedy)
+{
+    lastDropped = out.faults.size() >= mostFaults;
+    if (lastDropped) {
+        ++out.more;
+        return;
+    }
+    Fault fault;
+    fault.kind = kind;
+    fault.rank = rank;
+    fault.position = static_cast<int>(position);
+    fault.op = op;
+    fault.message = fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), message);
+    fault.remedy = std::move(remedy);
+    out.faults.push_back(std::move(fault));
+}
+
+void ScheduleChecker::addOther(int rank, std::size_t position, const Op& op)
+{
+    if (lastDropped) return;
+    out.faults.back().otherRank = rank;
+    out.faults.back().otherPosition = static_cast<int>(position);
+    out.faults.back().other = op;
+}
+
+// Ops that fit the schedule's shape.
+bool ScheduleChecker::checkOps()
+{
+    bool indexable = true;
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (std::string fault = opFault(schedule, ops[i]); !fault.empty()) {
+                add(FaultKind::BadOp, r, i, ops[i], fault, "correct its numbers, or remove it");
+                indexable = false;
+            }
+        }
+    }
+    return indexable;
+}
+
+// One pass over all ops: wrong ranks, duplicates, order within the rank.
+void ScheduleChecker::checkPlaces(const OpIndex& index)
+{
+    const CellSpace& cells = index.cells();
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i];
+            const Product product = productOf(op.kind);
+            if (product == Product::None || isMessage(op.kind)) continue;
+            for (int k = 0; k < op.count; ++k) {
+                const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
+                if (home == r) continue;
+                add(FaultKind::WrongRank, r, i, op,
+                    fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch + k),
+                    fmt::format("move it to rank {}, or remove it", home));
+                break;
+            }
+            const std::uint32_t self = index.idOf(r, i);
+            cells.each(op, op.stage, [&](std::size_t cell) {
+                const std::uint32_t other = index.producer(product, cell);
+                if (other == self) return true;
+                const OpPlace place = index.placeOf(other);
+                const Op& first = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+                add(FaultKind::Duplicate, r, i, op,
+                    first.kind == op.kind
+                        ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title,
+                                      place.position, place.rank)
+                        : fmt::format("{} in addition to the {} {} at op {} of rank {}", ruleOf(op.kind).title,
+                                      ruleOf(first.kind).title, toText(first), place.position, place.rank),
+                    first.kind == op.kind ? "remove one of the two" : "keep either a full backward or an input gradient with a weight gradient");
+                addOther(place.rank, place.position, first);
+                return false;
+            });
+            index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
+                if (id == noOp) return;
+                const OpPlace place = index.placeOf(id);
+                if (place.rank != r) return;
+                const Op& input = ops[place.position];
+                if (place.position > i) {
+                    const bool together = place.position == i + 1 && schedule.isPaired(r, i);
+                    add(FaultKind::Order, r, i, op,
+                        together ? fmt::format("issued together with {}, which it needs", toText(input))
+                                 : fmt::format(
+                                       "{} before {}; {} is at op {}", ruleOf(op.kind).title,
+                                       input.stage == op.stage
+                                           ? std::string(ruleOf(input.kind).title)
+                                           : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
+                                       input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
+                                       place.position),
+                        together ? std::string("issue them one after the other") : fmt::format("move it after {}", toText(input)));
+                } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {
+                    add(FaultKind::Order, r, i, op, fmt::format("issued together with {}, which it needs", toText(input)),
+                        "issue them one after the other");
+                } else {
+                    return;
+                }
+                addOther(r, place.position, input);
+            });
+        }
+    }
+}
+
+// m forwards, one backward each, and a weight gradient for each input gradient alone.
+void ScheduleChecker::checkCounts(const OpIndex& index)
+{
+    const CellSpace& cells = index.cells();
+    auto kindAt = [&](std::uint32_t id) {
+        const OpPlace place = index.placeOf(id);
+        return schedule.order[static_cast<std::size_t>(place.rank)][place.position].kind;
+    };
+    for (int s = 0; s < schedule.stages; ++s) {
+        std::vector<int> noForward;
+        std::vector<int> noBackward;
+        std::vector<int> noWeight;
+        std::vector<int> strayWeight;
+        for (int j = 0; j < schedule.microbatches; ++j) {
+            bool lacks[4] = {false, false, false, false};
+            for (std::size_t sub = 0; sub < cells.perMicrobatch(); ++sub) {
+                const std::size_t cell = cells.cell(s, j) + sub;
+                const std::uint32_t gradient = index.producer(Product::Gradient, cell);
+                const bool weight = index.producer(Product::WeightGradient, cell) != noOp;
+                const bool split = gradient != noOp && kindAt(gradient) == OpKind::InputGrad;
+                lacks[0] |= index.producer(Product::Activation, cell) == noOp;
+                lacks[1] |= gradient == noOp;
+                lacks[2] |= split && !weight;
+                lacks[3] |= weight && gradient != noOp && !split;
+            }
+            if (lacks[0]) noForward.push_back(j);
+            if (lacks[1]) noBackward.push_back(j);
+            if (lacks[2]) noWeight.push_back(j);
+            if (lacks[3]) strayWeight.push_back(j);
+        }
+        auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing, std::string_view remedy) {
+            if (which.empty()) return;
+            Fault fault;
+            fault.kind = FaultKind::Count;
+            fault.rank = schedule.placement.rankOf(s, which.front());
+            fault.op = makeOp(kind, s, which.front());
+            const auto m = static_cast<std::size_t>(schedule.microbatches);
+            fault.message = missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s,
+                                                  m - which.size(), m, what, ranges(which))
+                                    : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which));
+            fault.remedy = fmt::format(fmt::runtime(remedy), toText(fault.op), fault.rank);
+            out.faults.push_back(std::move(fault));
+        };
+        report(OpKind::Forward, noForward, "forwards", true, "add {} to rank {}");
+        report(OpKind::Backward, noBackward, "backwards (B or I)", true, "add {} to rank {}, or an input and a weight gradient");
+        report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false,
+               "add {} to rank {}");
+        report(OpKind::WeightGrad, strayWeight, "weight gradient in addition to a full backward, which includes it,", false,
+               "remove {} from rank {}");
+    }
+}
+
+void ScheduleChecker::checkDeadlock(const OpIndex& index, const Channels& channels)
+{
+    out.cycle = findDeadlock(schedule, index, channels);
+    if (out.cycle.empty()) return;
+    const Wait& wait = out.cycle.front();
+    Fault fault;
+    fault.kind = FaultKind::Deadlock;
+    fault.rank = wait.rank;
+    fault.position = wait.position;
+    fault.op = wait.op;
+    fault.otherRank = wait.onRank;
+    fault.otherPosition = wait.onPosition;
+    fault.other = wait.waitsFor;
+    fault.message = describeCycle(out.cycle);
+    fault.remedy = "move one of these ops before the op that blocks it";
+    out.faults.push_back(std::move(fault));
+}
+
+Result<void> Validation::toResult() const
+{
+    if (faults.empty()) return {};
+    const std::size_t others = faults.size() - 1 + more;
+    return fail(ErrorCode::Invalid, faults.front().message,
+                others > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, others, others > 1 ? "s follow" : " follows")
+                           : faults.front().remedy);
+}
+
+Validation validate(const Schedule& schedule, const Channels& channels)
+{
+    ScheduleChecker checker{schedule, {}, false};
+    if (std::string fault = shapeFault(schedule); !fault.empty()) {
+        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault), "look for a stray stage or microbatch number, or a pair in the wrong place"});
+        return std::move(checker.out);
+    }
+    if (!checker.checkOps()) return std::move(checker.out);
+    const auto cells = cellsOf(schedule);
+    if (!cells) { // unreachable after the two checks above
+        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, cells.error().message, cells.error().remedy});
+        return std::move(checker.out);
+    }
+    const OpIndex index(schedule, *cells);
+    checker.checkPlaces(index);
+    checker.checkCounts(index);
+    if (isLowered(schedule)) checker.checkMessages(index);
+    checker.checkStageOps();
+    checker.checkRecompute(index);
+    checker.checkSlices(index);
+    std::stable_sort(checker.out.faults.begin(), checker.out.faults.end(), [](const Fault& a, const Fault& b) {
+        return std::pair(a.rank, a.position) < std::pair(b.rank, b.position);
+    });
+    checker.checkDeadlock(index, channels);
+    return std::move(checker.out);
+}
+
+} // namespace stagewright

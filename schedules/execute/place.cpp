@@ -1,0 +1,347 @@
+// List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by
+// the op that fills it. Every op is examined once, plus once for each time its rank was woken for it.
+#include "schedules/execute/place.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "schedules/base/large_memory.h"
+#include "schedules/messages/message_delay.h"
+#include "schedules/messages/message_execution.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr Nanos notReady = -1; // a cell below holds −2 − rank: not ready, that rank waits first in line
+
+struct NeedPlan {
+    std::int8_t product = 0;
+    std::int8_t offset = 0;
+};
+struct KindPlan {
+    std::uint8_t needCount = 0;
+    std::int8_t product = -1; // −1: nobody can need it
+    std::array<NeedPlan, 2> needs{};
+};
+
+struct Execution {
+    const Schedule& schedule;
+    std::span<const Nanos> durations;
+    const Links& links;
+    std::span<const Bytes> boundary;
+    CellSpace cells;
+    bool relaxed = false;
+    SimResult out;
+
+    std::array<KindPlan, opKindCount> plans{};
+    std::array<std::vector<Nanos>, productCount> ready; // end of the producer by cell, or < 0
+    std::array<std::vector<Nanos>, 2> delays;           // by stage of the consumer; [0] from below, [1] from above
+    bool uniformDelays =
+        true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
+    std::vector<std::size_t> head;
+    std::vector<Nanos> clock;
+    std::vector<int> nextWaiter;
+    std::vector<int> runnable;
+    int forced = -1; // relaxed: the rank whose next op starts without what is missing
+
+    void prepare();
+    Nanos delayOf(const Op& op, int stage, int offset, int rank) const;
+    template <bool Plain>
+    bool inputsReady(const Op& op, int rank, Nanos& begin);
+    template <bool Plain>
+    void publish(const Op& op, Nanos end);
+    template <bool Plain>
+    void runRank(int rank);
+    template <bool Plain>
+    void run();
+    template <bool Plain>
+    void runRelaxed();
+    void wake(Nanos cell);
+    int waitingRank() const; // the lowest; −1: every list ended
+};
+
+void Execution::prepare()
+{
+    std::array<bool, opKindCount> present{};
+    out.offsets.push_back(0);
+    for (const auto& ops : schedule.order) {
+        for (const Op& op : ops)
+            present[static_cast<std::size_t>(op.kind)] = true;
+        out.offsets.push_back(out.offsets.back() + ops.size());
+    }
+    std::array<bool, productCount> needed{};
+    for (std::size_t k = 0; k < opKindCount; ++k) {
+        const KindRule& rule = ruleOf(static_cast<OpKind>(k));
+        plans[k].product = static_cast<std::int8_t>(productOf(rule.kind));
+        plans[k].needCount = rule.needCount;
+        for (std::size_t n = 0; n < rule.needCount; ++n) {
+            const auto product = static_cast<std::int8_t>(productOf(rule.needs[n].kind));
+            plans[k].needs[n] = {product, static_cast<std::int8_t>(rule.needs[n].stageOffset)};
+            if (present[k]) needed[static_cast<std::size_t>(product)] = true;
+        }
+    }
+    for (std::size_t p = 0; p < productCount; ++p)
+        if (needed[p]) {
+            reserveLarge(ready[p], cells.size());
+            ready[p].assign(cells.size(), notReady);
+        }
+    for (KindPlan& plan : plans)
+        if (plan.product >= 0 && !needed[static_cast<std::size_t>(plan.product)]) plan.product = -1;
+
+    uniformDelays = cells.plain && !schedule.placement.hasCopies();
+    if (uniformDelays)
+        for (int side = 0; side < 2; ++side) {
+            delays[static_cast<std::size_t>(side)].assign(static_cast<std::size_t>(schedule.stages), 0);
+            for (int s = 0; s < schedule.stages; ++s) {
+                const int from = side == 0 ? s - 1 : s + 1;
+                if (from < 0 || from >= schedule.stages) continue;
+                const auto lower = static_cast<std::size_t>(std::min(s, from));
+                delays[static_cast<std::size_t>(side)][static_cast<std::size_t>(s)] =
+                    links.delay(schedule.placement.rankOf(from, -1), schedule.placement.rankOf(s, -1),
+                                lower < boundary.size() ? boundary[lower] : 0);
+            }
+        }
+    const auto ranks = static_cast<std::size_t>(schedule.ranks);
+    head.assign(ranks, 0);
+    clock.assign(ranks, 0);
+    nextWaiter.assign(ranks, -1);
+    for (auto* times : {&out.start, &out.end}) {
+        reserveLarge(*times, out.offsets.back());
+        times->resize(out.offsets.back());
+    }
+}
+
+// Only where delays are not uniform: the message of one op, from the rank that made it.
+Nanos Execution::delayOf(const Op& op, int stage, int offset, int rank) const
+{
+    return messageDelay(schedule, links, boundary, op, stage, offset, rank, cells.slices);
+}
+
+template <bool Plain>
+bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
+{
+    const KindPlan& plan = plans[static_cast<std::size_t>(op.kind)];
+    bool all = true;
+    for (std::size_t n = 0; n < plan.needCount; ++n) {
+        const NeedPlan need = plan.needs[n];
+        const int stage = op.stage + need.offset;
+        if (stage < 0 || stage >= cells.stages) continue;
+        auto& table = ready[static_cast<std::size_t>(need.product)];
+        auto take = [&](std::size_t cell) {
+            const Nanos value = table[cell];
+            if (value < 0 && relaxed) {
+                all = false;
+                return true; // what is known of the others counts for a forced op
+            }
+            if (value < 0) { // wait in line
+                nextWaiter[static_cast<std::size_t>(rank)] = value == notReady ? -1 : static_cast<int>(-2 - value);
+                table[cell] = -2 - static_cast<Nanos>(rank);
+                return false;
+            }
+            Nanos arrival = value;
+            if (need.offset != 0) {
+                if (Plain && uniformDelays)
+                    arrival += delays[need.offset > 0 ? 1 : 0][op.stage];
+                else
+                    arrival += delayOf(op, stage, need.offset, rank);
+            }
+            begin = std::max(begin, arrival);
+            return true;
+        };
+        if (Plain) {
+            if (!take(static_cast<std::size_t>(stage) * static_cast<std::size_t>(cells.microbatches) +
+                      static_cast<std::size_t>(op.microbatch)))
+                return false;
+        } else if (!cells.each(op, stage, take)) {
+            return false;
+        }
+    }
+    return all || forced == rank;
+}
+
+void Execution::wake(Nanos cell)
+{
+    if (cell == notReady) return;
+    for (int waiter = static_cast<int>(-2 - cell); waiter >= 0;) {
+        const int next = nextWaiter[static_cast<std::size_t>(waiter)];
+        runnable.push_back(waiter);
+        waiter = next;
+    }
+}
+
+template <bool Plain>
+void Execution::publish(const Op& op, Nanos end)
+{
+    const int product = plans[static_cast<std::size_t>(op.kind)].product;
+    if (product < 0) return;
+    auto& table = ready[static_cast<std::size_t>(product)];
+    auto fill = [&](std::size_t cell) {
+        const Nanos before = table[cell];
+        if (before >= 0) return true; // a duplicate: the first counts
+        table[cell] = end;
+        wake(before);
+        return true;
+    };
+    if (Plain)
+        fill(static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(cells.microbatches) +
+             static_cast<std::size_t>(op.microbatch));
+    else
+        cells.each(op, op.stage, fill);
+}
+
+template <bool Plain>
+void Execution::runRank(int rank)
+{
+    const auto r = static_cast<std::size_t>(rank);
+    const auto& ops = schedule.order[r];
+    const bool anyPairs = r < schedule.paired.size() && !schedule.paired[r].empty();
+    const std::size_t offset = out.offsets[r];
+    Nanos now = clock[r];
+    std::size_t i = head[r];
+    while (i < ops.size()) {
+        const bool paired = anyPairs && schedule.isPaired(rank, i);
+        Nanos begin = now;
+        if (!inputsReady<Plain>(ops[i], rank, begin) || (paired && !inputsReady<Plain>(ops[i + 1], rank, begin))) break;
+        forced = -1;
+        const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
+        const bool together = paired && !serial;
+        if (serial) {
+            out.start[offset + i] = begin;
+            begin += durations[offset + i];
+            out.end[offset + i] = begin;
+            publish<Plain>(ops[i], begin);
+            ++i;
+        }
+        const Nanos end = begin + durations[offset + i] + (together ? durations[offset + i + 1] : 0);
+        const std::size_t last = together ? i + 1 : i;
+        for (; i <= last; ++i) {
+            out.start[offset + i] = begin;
+            out.end[offset + i] = end;
+            publish<Plain>(ops[i], end);
+        }
+        now = end;
+    }
+    head[r] = i;
+    clock[r] = now;
+}
+
+template <bool Plain>
+void Execution::run()
+{
+    for (int r = schedule.ranks - 1; r >= 0; --r)
+        runnable.push_back(r);
+    while (!runnable.empty()) {
+        const int rank = runnable.back();
+        runnable.pop_back();
+        runRank<Plain>(rank);
+    }
+}
+
+// Nobody waits in line: all ranks are tried in turn, and where none moved, one is forced. O(ops × ranks) at worst.
+template <bool Plain>
+void Execution::runRelaxed()
+{
+    while (waitingRank() >= 0) {
+        const std::vector<std::size_t> before = head;
+        for (int r = 0; r < schedule.ranks; ++r)
+            runRank<Plain>(r);
+        if (head == before) forced = waitingRank();
+    }
+}
+
+int Execution::waitingRank() const
+{
+    for (std::size_t r = 0; r < head.size(); ++r)
+        if (head[r] < schedule.order[r].size()) return static_cast<int>(r);
+    return -1;
+}
+
+void summarise(const Schedule& schedule, std::span<const Nanos> clock, SimResult& out)
+{
+    for (std::size_t r = 0; r < clock.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        out.makespan = std::max(out.makespan, clock[r]);
+        std::size_t first = 0;
+        while (first < ops.size() && !isBusy(ops[first].kind))
+            ++first;
+        if (first == ops.size()) continue;
+        std::size_t last = ops.size() - 1;
+        while (!isBusy(ops[last].kind))
+            --last;
+        out.span = std::max(out.span, out.end[out.offsets[r] + last] - out.start[out.offsets[r] + first]);
+    }
+}
+
+// The schedule with delays of the same length for ops outside its shape, which then need and make nothing; rows and pairs stay.
+Schedule insideShape(const Schedule& schedule)
+{
+    Schedule out = schedule;
+    const auto free = [](Op& op) { op = makeFiller(0, 0); };
+    if (!shapeFault(out).empty()) { // not even rows, stages and pairs fit: every rank runs its row without waiting
+        out.ranks = std::max(1, static_cast<int>(out.order.size()));
+        out.order.resize(static_cast<std::size_t>(out.ranks));
+        out.stages = out.microbatches = 1;
+        out.placement = Placement::loop(1, 1);
+        out.paired.clear();
+        for (auto& ops : out.order)
+            std::for_each(ops.begin(), ops.end(), free);
+        return out;
+    }
+    for (auto& ops : out.order)
+        for (Op& op : ops)
+            if (!opFault(schedule, op).empty()) free(op);
+    if (!shapeFault(out).empty()) out.paired.clear(); // a message's partner is left alone
+    return out;
+}
+
+} // namespace
+
+Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
+                        std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
+{
+    const bool relaxed = policy == PlacePolicy::Relaxed;
+    auto cells = cellsOf(schedule);
+    if (!cells && relaxed) {
+        const Schedule inside = insideShape(schedule);
+        if (cellsOf(inside)) return place(inside, durations, links, boundary, channels, policy);
+    }
+    if (!cells) return tl::unexpected(cells.error());
+    if (durations.size() != schedule.opCount())
+        return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
+    if (std::any_of(durations.begin(), durations.end(), [](Nanos duration) { return duration < 0; }))
+        return fail(ErrorCode::Usage, "a duration is negative");
+    if (needsMessageExecution(schedule)) {
+        const OpIndex index(schedule, *cells);
+        MessageExecution execution(schedule, index, channels, durations, links, boundary);
+        if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, *cells, channels));
+        SimResult out = execution.result();
+        std::vector<Nanos> clock;
+        for (int r = 0; r < schedule.ranks; ++r)
+            clock.push_back(execution.clockOf(r));
+        summarise(schedule, clock, out);
+        return out;
+    }
+    Execution execution{schedule, durations, links, boundary, *cells, relaxed, {}, {}, {}, {}, true, {}, {}, {}, {}};
+    execution.prepare();
+    // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
+    if (relaxed && cells->plain)
+        execution.runRelaxed<true>();
+    else if (relaxed)
+        execution.runRelaxed<false>();
+    else if (cells->plain)
+        execution.run<true>();
+    else
+        execution.run<false>();
+    if (execution.waitingRank() >= 0) return tl::unexpected(blockedError(schedule, *cells));
+    summarise(schedule, execution.clock, execution.out);
+    return std::move(execution.out);
+}
+
+} // namespace stagewright

@@ -1,0 +1,25 @@
+// The one list execution that simulator, virtual clock and what-if share: each rank runs its list in order, each op starts as early
+// as its rank, its inputs and the links allow (specs: "list execution").
+#pragma once
+
+#include <span>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/sim_result.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+// durations: rank-major, one per op. boundary: message bytes by stage (may be empty: 0). O(ops).
+// Fails with ErrorCode::Invalid and the wait cycle in the message where the order deadlocks.
+// A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start.
+// channels (schedules/messages/channels.h) concern lowered schedules; a compute-only one is taken to send at each op's end and to
+// receive whenever a message comes. REDUCE_GRAD of a stage with copies begins on all their ranks when the last has come to it.
+Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
+                        std::span<const Bytes> boundary = {}, const Channels& channels = {},
+                        PlacePolicy policy = PlacePolicy::Strict);
+
+} // namespace stagewright

@@ -1,0 +1,152 @@
+#include "schedules/execute/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedules/base/large_memory.h"
+#include "schedules/execute/jitter.h"
+#include "schedules/execute/perturb.h"
+#include "schedules/model/activation.h"
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+// Overlapped pairs that take another time than the sum of both: each op gets its part of the interval.
+void sharePairs(const Schedule& schedule, const CostModel& costs, std::vector<Nanos>& durations)
+{
+    std::size_t offset = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        if (r < schedule.paired.size())
+            for (const std::uint32_t i : schedule.paired[r]) {
+                if (i + 1 >= ops.size() || ops[i].kind == OpKind::Recompute) continue;
+                const Nanos pair = costs.pairDuration(ops[i], ops[i + 1], static_cast<int>(r));
+                if (pair < 0) continue;
+                Nanos& first = durations[offset + i];
+                Nanos& second = durations[offset + i + 1];
+                const double sum = static_cast<double>(first + second);
+                first = sum > 0 ? std::llround(static_cast<double>(pair) * (static_cast<double>(first) / sum)) : pair / 2;
+                second = pair - first;
+            }
+        offset += ops.size();
+    }
+}
+
+void addJitter(const Schedule& schedule, const CostModel& costs, std::vector<Nanos>& durations)
+{
+    std::size_t id = 0;
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops) {
+            Nanos& duration = durations[id++];
+            if (isCompute(op.kind)) duration = std::llround(static_cast<double>(duration) * jitterFactor(costs.jitter, costs.jitterSeed, 0, op));
+        }
+}
+
+} // namespace
+
+std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
+{
+    std::vector<Nanos> out;
+    reserveLarge(out, schedule.opCount());
+    const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
+    const bool tabled = !costs.hasMicrobatchDurations();
+    std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        if (r > 0 && costs.hasRankDurations()) std::fill(table.begin(), table.end(), -1);
+        for (const Op& op : schedule.order[r]) {
+            const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
+            if (!whole) {
+                out.push_back(costs.duration(op, static_cast<int>(r)));
+                continue;
+            }
+            Nanos& known = table[static_cast<std::size_t>(op.kind) * stages + op.stage];
+            if (known < 0) known = costs.duration(op.kind, op.stage, static_cast<int>(r));
+            out.push_back(known);
+        }
+    }
+    if (costs.hasPairDurations()) sharePairs(schedule, costs, out);
+    if (costs.jitter > 0) addJitter(schedule, costs, out);
+    return out;
+}
+
+std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs)
+{
+    return peaksOf(schedule, ActivationRule(schedule, costs));
+}
+
+namespace {
+
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels, PlacePolicy policy)
+{
+    std::vector<Bytes> boundary;
+    for (const StageMemory& memory : costs.memory)
+        boundary.push_back(memory.boundary);
+    std::vector<Nanos> durations = durationsOf(schedule, costs);
+    addLaunch(schedule, costs.launch, durations);
+    auto result = place(schedule, durations, costs.links, boundary, channels, policy);
+    if (result) takeLaunch(schedule, costs.launch, *result);
+    const Unheld unheld = policy == PlacePolicy::Relaxed ? Unheld::LeftOut : Unheld::Counted;
+    if (result) result->peakActivation = peaksOf(schedule, ActivationRule(schedule, costs, unheld));
+    return result;
+}
+
+} // namespace
+
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels)
+{
+    return simulate(schedule, costs, channels, PlacePolicy::Strict);
+}
+
+SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs)
+{
+    return simulate(schedule, costs, {}, PlacePolicy::Relaxed).value_or(SimResult{});
+}
+
+SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
+{
+    SimFigures figures;
+    Nanos begin = -1, end = 0; // the window: from the first busy start to the last busy end
+    Nanos longestSpan = -1;
+    Nanos ideal = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        Nanos busy = 0;
+        Nanos first = -1;
+        Nanos last = 0;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (!isBusy(ops[i].kind)) continue;
+            const std::size_t id = result.offsets[r] + i;
+            const bool second = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1) &&
+                                ops[i - 1].kind != OpKind::Recompute; // its time is in the first's interval
+            if (!second) busy += result.end[id] - result.start[id];
+            if (first < 0) first = result.start[id];
+            last = result.end[id];
+        }
+        figures.busy += busy;
+        if (first < 0) continue;
+        begin = begin < 0 ? first : std::min(begin, first);
+        end = std::max(end, last);
+        if (last - first > longestSpan) {
+            longestSpan = last - first;
+            ideal = busy;
+        }
+    }
+    Nanos apart = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r)
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            const OpKind kind = schedule.order[r][i].kind;
+            if (isBusy(kind) || isMessage(kind) || kind == OpKind::Filler) continue;
+            const std::size_t id = result.offsets[r] + i;
+            apart += std::max<Nanos>(0, std::min(result.end[id], end) - std::max(result.start[id], begin));
+        }
+    if (begin >= 0) figures.makespan = end - begin;
+    if (figures.makespan > 0)
+        figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy + apart) /
+                                           (static_cast<double>(schedule.ranks) * static_cast<double>(figures.makespan));
+    if (longestSpan > 0) figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
+    return figures;
+}
+
+} // namespace stagewright

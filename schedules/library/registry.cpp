@@ -1,0 +1,290 @@
+#include "schedules/library/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "schedules/library/variants.h"
+
+namespace stagewright {
+
+namespace library {
+#define STAGEWRIGHT_SCHEDULE(name) extern const ScheduleInfo name;
+#include "schedules/library/schedules.def"
+#undef STAGEWRIGHT_SCHEDULE
+} // namespace library
+
+namespace {
+
+std::string_view trimmed(std::string_view text)
+{
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
+    return text;
+}
+
+std::string lowered(std::string_view text)
+{
+    std::string out(trimmed(text));
+    for (char& c : out) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (c == '_' || c == ' ') c = '-';
+    }
+    return out;
+}
+
+// Calls visit for the name and every alias until it returns true.
+template <typename Visit>
+bool eachName(const ScheduleInfo& info, Visit&& visit)
+{
+    if (visit(info.name)) return true;
+    std::string_view rest = info.aliases;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        if (visit(trimmed(rest.substr(0, comma)))) return true;
+        rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    }
+    return false;
+}
+
+std::size_t editDistance(std::string_view a, std::string_view b)
+{
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j)
+        row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t above = row[j];
+            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+            diagonal = above;
+        }
+    }
+    return row[b.size()];
+}
+
+std::string nameList()
+{
+    std::string out;
+    for (const ScheduleInfo& info : allSchedules())
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", info.name);
+    return out;
+}
+
+// GPipe's paper runs the backwards in falling order, PyTorch in rising order; both are GPipe.
+bool isFallingGpipe(const Schedule& schedule)
+{
+    if (schedule.stages != schedule.ranks) return false;
+    const auto rising = library::gpipe.make({schedule.ranks, schedule.microbatches, 1});
+    if (!rising) return false;
+    Schedule falling = *rising;
+    for (auto& ops : falling.order)
+        std::reverse(ops.begin() + schedule.microbatches, ops.end());
+    return falling == schedule;
+}
+
+std::string_view fallbackOf(const ScheduleInfo& info, std::string_view name)
+{
+    for (const ScheduleParameter& parameter : info.parameters)
+        if (parameter.name == name) return parameter.fallback;
+    return {};
+}
+
+// "" or why the value does not fit.
+std::string valueFault(const ScheduleParameter& parameter, std::string_view value)
+{
+    double number = 0;
+    const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool isNumber = bad == std::errc() && end == value.data() + value.size() && std::isfinite(number);
+    for (std::string_view rest = parameter.values; !rest.empty();) {
+        const std::size_t bar = rest.find('|');
+        const std::string_view choice = rest.substr(0, bar);
+        if (choice == "whole") {
+            if (isNumber && number >= 1 && number <= 1e6 && number == std::floor(number)) return {};
+        } else if (choice == "real") {
+            if (isNumber && number >= 0) return {};
+        } else if (choice == value) {
+            return {};
+        }
+        rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+    }
+    if (parameter.values == "whole") return "a whole number from 1 is needed";
+    if (parameter.values == "real") return "a number from 0 is needed";
+    std::string choices(parameter.values);
+    for (std::size_t bar = 0; (bar = choices.find('|', bar)) != std::string::npos; bar += 2)
+        choices.replace(bar, 1, ", ");
+    return fmt::format("it takes {}", choices);
+}
+
+// The schedule's parameters, set by "key=value:key=value".
+Result<std::vector<std::pair<std::string, std::string>>> readParameters(const ScheduleInfo& info, std::string_view text)
+{
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const ScheduleParameter& parameter : info.parameters)
+        out.emplace_back(parameter.name, parameter.fallback);
+    while (!text.empty()) {
+        const std::size_t colon = text.find(':');
+        const std::string_view given = trimmed(text.substr(0, colon));
+        text = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+        const std::size_t equals = given.find('=');
+        if (equals == std::string_view::npos)
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given));
+        if (info.parameters.empty())
+            return fail(ErrorCode::Usage,
+                        fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, given),
+                        fmt::format("omit ':{}'", given));
+        const std::string key = lowered(given.substr(0, equals));
+        const std::string value(trimmed(given.substr(equals + 1)));
+        std::size_t at = 0;
+        while (at < info.parameters.size() && info.parameters[at].name != key)
+            ++at;
+        if (at == info.parameters.size()) {
+            std::string names;
+            for (const ScheduleParameter& parameter : info.parameters)
+                names += fmt::format("{}{}", names.empty() ? "" : ", ", parameter.name);
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: no parameter '{}'; it has {}", info.name, key, names));
+        }
+        if (const std::string fault = valueFault(info.parameters[at], value); !fault.empty())
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: {}={}: {}", info.name, key, value, fault));
+        out[at].second = value;
+    }
+    return out;
+}
+
+} // namespace
+
+std::span<const ScheduleInfo> allSchedules()
+{
+    static const std::array all{
+#define STAGEWRIGHT_SCHEDULE(name) library::name,
+#include "schedules/library/schedules.def"
+#undef STAGEWRIGHT_SCHEDULE
+    };
+    return all;
+}
+
+Result<const ScheduleInfo*> findSchedule(std::string_view name)
+{
+    const std::string wanted = lowered(name);
+    for (const ScheduleInfo& info : allSchedules())
+        if (eachName(info, [&](std::string_view known) { return lowered(known) == wanted; })) return &info;
+    std::string_view nearest;
+    std::size_t best = 4; // farther away does not help
+    for (const ScheduleInfo& info : allSchedules())
+        eachName(info, [&](std::string_view known) {
+            const std::size_t distance = editDistance(lowered(known), wanted);
+            if (distance < best && distance < wanted.size()) {
+                best = distance;
+                nearest = info.name;
+            }
+            return false;
+        });
+    return fail(ErrorCode::Usage, fmt::format("unknown schedule '{}'; known are {}", trimmed(name), nameList()),
+                nearest.empty() ? std::string() : fmt::format("did you mean {}?", nearest));
+}
+
+namespace {
+
+struct Wanted {
+    const ScheduleInfo* info = nullptr;
+    Shape shape; // with all parameters and chunks
+};
+
+Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
+{
+    const std::size_t colon = name.find(':');
+    auto info = findSchedule(name.substr(0, colon));
+    if (!info) return tl::unexpected(info.error());
+    const std::string_view known = (*info)->name;
+    auto parameters =
+        readParameters(**info, colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1));
+    if (!parameters) return tl::unexpected(std::move(parameters.error()));
+    if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; one rank and one microbatch are the least",
+                        known, shape.ranks, shape.microbatches, shape.chunks),
+            "the smallest shape is 1 rank, 1 microbatch");
+    Wanted wanted{*info, shape};
+    Shape& full = wanted.shape;
+    full.parameters = std::move(*parameters);
+    if ((*info)->fixedChunks > 0)
+        full.chunks = (*info)->fixedChunks;
+    else if (full.chunks == 0)
+        full.chunks = (*info)->defaultChunks;
+    constexpr std::int64_t mostStages = 65536;
+    if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostStages)
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks, full.chunks, mostStages),
+                    full.ranks > mostStages / std::max(1, (*info)->fixedChunks)
+                        ? fmt::format("the most is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
+                        : fmt::format("the most on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
+    constexpr std::int64_t mostOps = 1'000'000'000;
+    if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostOps / full.microbatches)
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
+                                full.ranks, full.chunks, full.microbatches, mostOps),
+                    fmt::format("the most there is {} microbatches", mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
+    return wanted;
+}
+
+} // namespace
+
+Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
+{
+    auto wanted = wantedOf(name, shape);
+    if (!wanted) return tl::unexpected(std::move(wanted.error()));
+    auto made = wanted->info->make(wanted->shape);
+    if (made)
+        for (const auto& [key, value] : wanted->shape.parameters)
+            if (value != fallbackOf(*wanted->info, key)) made->name += fmt::format(":{}={}", key, value);
+    return made;
+}
+
+Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    auto wanted = wantedOf(name, shape);
+    if (!wanted) return tl::unexpected(std::move(wanted.error()));
+    return wanted->info->closedForm(wanted->shape, forward, inputGrad, weightGrad);
+}
+
+std::string recognise(const Schedule& schedule)
+{
+    if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};
+    // A stray number in a file can name a shape far larger than its ops; such a shape is not built.
+    const std::size_t ops = schedule.opCount();
+    const std::size_t cells =
+        static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
+    if (ops < cells / 2) return {};
+    constexpr std::size_t manyToSearch = 10'000;
+    constexpr std::size_t mostMade = 30'000'000; // ops of all tries
+    const Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
+    std::size_t made = 0;
+    bool defaultsTried = false;
+    for (std::string& name : namesThatMayFit(schedule, ops <= manyToSearch)) {
+        if (!defaultsTried && name.find(':') != std::string::npos) {
+            defaultsTried = true;
+            if (isFallingGpipe(schedule)) return "gpipe, backwards in falling order";
+        }
+        if (defaultsTried && made > mostMade) break;
+        const auto candidate = makeSchedule(name, shape);
+        if (candidate && *candidate == schedule) return std::move(name);
+        if (candidate) made += candidate->opCount();
+    }
+    if (!schedule.sliceLengths.empty()) { // cut by other costs than a name has
+        Schedule equal = schedule;
+        equal.sliceLengths.clear();
+        if (const std::string name = recognise(equal); !name.empty())
+            return fmt::format("{}, slices of {}", name, fmt::join(schedule.sliceLengths, ","));
+    }
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,345 @@
+#include "schedules/messages/lower.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "schedules/messages/messages.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> ruleNames{"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped"};
+constexpr std::size_t activeStages = 3; // that PyTorch keeps gathered
+
+// A rank's list under construction.
+struct Row {
+    std::vector<Op> ops;
+    std::vector<std::uint32_t> paired;
+
+    void pair(std::size_t first) { paired.push_back(static_cast<std::uint32_t>(first)); }
+};
+
+struct Lowerer {
+    const Schedule& schedule;
+    const OpIndex& index;
+    std::vector<Message> messages;
+    // Of each op, by id: [offset, next offset) into the sorted lists below.
+    std::vector<std::uint32_t> sendOffsets;
+    std::vector<std::uint32_t> receiveOffsets;
+    std::vector<std::uint32_t> sends; // message numbers by producer
+    std::vector<Row> rows;
+
+    Lowerer(const Schedule& aSchedule, const OpIndex& anIndex)
+        : schedule(aSchedule), index(anIndex), messages(messagesOf(aSchedule, anIndex)), rows(aSchedule.order.size())
+    {
+        sendOffsets.assign(index.opCount() + 1, 0);
+        receiveOffsets.assign(index.opCount() + 1, 0);
+        for (const Message& message : messages) {
+            ++sendOffsets[message.producer + 1];
+            ++receiveOffsets[message.consumer + 1];
+        }
+        for (std::size_t i = 1; i < sendOffsets.size(); ++i) {
+            sendOffsets[i] += sendOffsets[i - 1];
+            receiveOffsets[i] += receiveOffsets[i - 1];
+        }
+        sends.resize(messages.size());
+        std::vector<std::uint32_t> next(sendOffsets.begin(), sendOffsets.end() - 1);
+        for (std::size_t i = 0; i < messages.size(); ++i)
+            sends[next[messages[i].producer]++] = static_cast<std::uint32_t>(i);
+        // Several messages of one op leave in the order of what they carry.
+        for (std::size_t op = 0; op + 1 < sendOffsets.size(); ++op)
+            std::sort(sends.begin() + sendOffsets[op], sends.begin() + sendOffsets[op + 1],
+                      [this](std::uint32_t a, std::uint32_t b) { return messages[a].send < messages[b].send; });
+    }
+
+    bool isPaired(std::size_t rank, std::size_t position) const { return schedule.isPaired(static_cast<int>(rank), position); }
+    // Ops at `position` that are issued together: one or two.
+    std::size_t width(std::size_t rank, std::size_t position) const { return isPaired(rank, position) ? 2 : 1; }
+    void receivesFor(std::uint32_t op, Row& row) const
+    {
+        for (std::uint32_t i = receiveOffsets[op]; i < receiveOffsets[op + 1]; ++i)
+            row.ops.push_back(messages[i].receive);
+    }
+    template <typename Visit>
+    void eachSend(std::uint32_t op, Visit&& visit) const
+    {
+        for (std::uint32_t i = sendOffsets[op]; i < sendOffsets[op + 1]; ++i)
+            visit(messages[sends[i]]);
+    }
+    void compute(std::size_t rank, std::size_t position, std::size_t count)
+    {
+        Row& row = rows[rank];
+        if (count == 2) row.pair(row.ops.size());
+        for (std::size_t k = 0; k < count; ++k)
+            row.ops.push_back(schedule.order[rank][position + k]);
+    }
+
+    void inOrder(const Lowering& lowering);
+    void swapOnOddRanks(std::size_t rank);
+    void group(std::size_t rank);
+    Result<void> sweep();
+};
+
+// Every rule but PyTorch's: a rank's list follows from the list itself.
+void Lowerer::inOrder(const Lowering& lowering)
+{
+    const bool eager = lowering.rule == LoweringRule::EagerPost;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        Row& row = rows[r];
+        std::size_t posted = 0; // ops whose receives are already in the list
+        for (std::size_t i = 0; i < ops.size();) {
+            const std::size_t count = width(r, i);
+            std::size_t until = i + count;
+            if (eager) until = lowering.ahead == 0 ? ops.size() : std::min(ops.size(), until + static_cast<std::size_t>(lowering.ahead));
+            for (; posted < until; ++posted)
+                receivesFor(index.idOf(static_cast<int>(r), posted), row);
+            compute(r, i, count);
+            for (std::size_t k = i; k < i + count; ++k)
+                eachSend(index.idOf(static_cast<int>(r), k), [&](const Message& message) { row.ops.push_back(message.send); });
+            i += count;
+        }
+        if (lowering.rule == LoweringRule::RankParity && r % 2 == 1) swapOnOddRanks(r);
+        if (lowering.rule == LoweringRule::Grouped) group(r);
+    }
+}
+
+void Lowerer::swapOnOddRanks(std::size_t rank)
+{
+    std::vector<Op>& ops = rows[rank].ops;
+    auto peer = [this](const Op& op) {
+        const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
+        return schedule.placement.rankOf(other.stage, other.microbatch);
+    };
+    for (std::size_t i = 0; i + 1 < ops.size(); ++i)
+        if (isSend(ops[i].kind) && isReceive(ops[i + 1].kind) && peer(ops[i]) == peer(ops[i + 1])) {
+            std::swap(ops[i], ops[i + 1]);
+            ++i;
+        }
+}
+
+void Lowerer::group(std::size_t rank)
+{
+    Row& row = rows[rank];
+    for (std::size_t i = 0; i + 1 < row.ops.size(); ++i)
+        if (isSend(row.ops[i].kind) && isReceive(row.ops[i + 1].kind)) row.pair(i++);
+    std::sort(row.paired.begin(), row.paired.end());
+}
+
+// In each sweep over the ranks, in their order, a rank may append the op or pair at its head. Ranks that wait are passed over
+// until the op that they wait for is placed.
+Result<void> Lowerer::sweep()
+{
+    using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
+    std::vector<char> placed(index.opCount(), 0);
+    std::vector<std::size_t> head(rows.size(), 0);
+    std::vector<std::vector<int>> waiters(index.opCount()); // ranks
+    // The first input that is not placed; noOp: all are. An input that is not there has been refused before.
+    auto missing = [&](std::size_t rank, std::size_t position) {
+        std::uint32_t first = noOp;
+        index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, std::size_t) {
+            if (first == noOp && placed[id] == 0) first = id;
+        });
+        return first;
+    };
+    Queue now;
+    Queue next;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+        now.push(static_cast<int>(r));
+    for (; !now.empty(); std::swap(now, next)) {
+        while (!now.empty()) {
+            const int rank = now.top();
+            now.pop();
+            const auto r = static_cast<std::size_t>(rank);
+            if (head[r] == schedule.order[r].size()) continue;
+            const std::size_t at = head[r];
+            const std::size_t count = width(r, at);
+            std::uint32_t awaited = missing(r, at);
+            if (awaited == noOp && count == 2) awaited = missing(r, at + 1);
+            if (awaited != noOp) {
+                waiters[awaited].push_back(rank);
+                continue;
+            }
+            compute(r, at, count);
+            for (std::size_t k = at; k < at + count; ++k) {
+                const std::uint32_t id = index.idOf(rank, k);
+                placed[id] = 1;
+                eachSend(id, [&](const Message& message) {
+                    rows[r].ops.push_back(message.send);
+                    rows[static_cast<std::size_t>(message.toRank)].ops.push_back(message.receive);
+                });
+                for (const int waiter : std::exchange(waiters[id], {}))
+                    (waiter > rank ? now : next).push(waiter);
+            }
+            head[r] += count;
+            next.push(rank);
+        }
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r)
+        if (head[r] < schedule.order[r].size()) return tl::unexpected(blockedError(schedule, index.cells()));
+    return {};
+}
+
+// Before each op the stages of the next three distinct ones are gathered, others released.
+void addShards(const Schedule& schedule, std::size_t rank, std::vector<Op>& out, std::vector<std::uint32_t>& paired)
+{
+    const auto& ops = schedule.order[rank];
+    std::vector<int> active; // ascending
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const bool second = i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1);
+        if (!second) {
+            std::vector<int> next;
+            for (std::size_t k = i; k < ops.size(); ++k) {
+                if (std::find(next.begin(), next.end(), ops[k].stage) == next.end()) next.push_back(ops[k].stage);
+                if (next.size() >= activeStages && !schedule.isPaired(static_cast<int>(rank), k)) break; // both of a pair
+            }
+            for (std::size_t k = 0; k < active.size();)
+                if (std::find(next.begin(), next.end(), active[k]) == next.end()) {
+                    out.push_back(makeOp(OpKind::Reshard, active[k]));
+                    active.erase(active.begin() + static_cast<std::ptrdiff_t>(k));
+                } else {
+                    ++k;
+                }
+            for (const int stage : next) {
+                const auto at = std::lower_bound(active.begin(), active.end(), stage);
+                if (at != active.end() && *at == stage) continue;
+                out.push_back(makeOp(OpKind::Unshard, stage));
+                active.insert(at, stage);
+            }
+        }
+        if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(out.size()));
+        out.push_back(ops[i]);
+    }
+    for (const int stage : active)
+        out.push_back(makeOp(OpKind::Reshard, stage));
+}
+
+Schedule withCollectives(const Schedule& schedule)
+{
+    Schedule out = schedule;
+    out.paired.assign(out.order.size(), {});
+    for (std::size_t r = 0; r < out.order.size(); ++r) {
+        std::vector<Op> row;
+        addShards(schedule, r, row, out.paired[r]);
+        std::vector<int> gradients(static_cast<std::size_t>(schedule.stages), 0);
+        std::vector<int> expected(static_cast<std::size_t>(schedule.stages), 0);
+        for (const Op& op : row)
+            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad)
+                ++expected[op.stage];
+            else if (op.kind == OpKind::ReduceGrad)
+                expected[op.stage] = -1; // is there already
+        std::vector<Op> reduced;
+        std::vector<std::uint32_t> paired;
+        std::vector<Op> late; // behind the second op of a pair
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const bool pair = std::binary_search(out.paired[r].begin(), out.paired[r].end(), static_cast<std::uint32_t>(i));
+            if (pair) paired.push_back(static_cast<std::uint32_t>(reduced.size()));
+            reduced.push_back(row[i]);
+            const OpKind kind = row[i].kind;
+            if ((kind == OpKind::Backward || kind == OpKind::WeightGrad) && ++gradients[row[i].stage] == expected[row[i].stage])
+                late.push_back(makeOp(OpKind::ReduceGrad, row[i].stage));
+            if (pair) continue;
+            reduced.insert(reduced.end(), late.begin(), late.end());
+            late.clear();
+        }
+        out.order[r] = std::move(reduced);
+        out.paired[r] = std::move(paired);
+    }
+    return out;
+}
+
+} // namespace
+
+std::string toText(const Lowering& lowering)
+{
+    std::string out(ruleNames[static_cast<std::size_t>(lowering.rule)]);
+    if (lowering.ahead > 0) out += fmt::format(":{}", lowering.ahead);
+    if (lowering.collectives) out += ":collectives";
+    return out;
+}
+
+Result<Lowering> parseLowering(std::string_view text)
+{
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const auto at = std::find(ruleNames.begin(), ruleNames.end(), text.substr(0, colon));
+    if (at == ruleNames.end())
+        return fail(ErrorCode::Usage, fmt::format("unknown lowering rule '{}'", text.substr(0, colon)),
+                    fmt::format("known are {}", fmt::join(ruleNames, ", ")));
+    Lowering out;
+    out.rule = static_cast<LoweringRule>(at - ruleNames.begin());
+    if (colon == text.size()) return out;
+    const std::string_view rest = text.substr(colon + 1);
+    if (out.rule == LoweringRule::PyTorch && rest == "collectives") {
+        out.collectives = true;
+        return out;
+    }
+    const auto [end, bad] = std::from_chars(rest.data(), rest.data() + rest.size(), out.ahead);
+    if (out.rule != LoweringRule::EagerPost || bad != std::errc() || end != rest.data() + rest.size() || out.ahead < 1)
+        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, rest),
+                    "write eager-post:2 for receives two ops ahead, pytorch:collectives for UNSHARD, RESHARD and REDUCE_GRAD");
+    return out;
+}
+
+ReceiveMode receivesOf(LoweringRule rule)
+{
+    return rule == LoweringRule::PyTorch || rule == LoweringRule::EagerPost ? ReceiveMode::Posted : ReceiveMode::Blocking;
+}
+
+Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
+{
+    Schedule out = withoutCommunication(schedule);
+    if (lowering.collectives) out = withCollectives(out);
+    const auto cells = cellsOf(out);
+    if (!cells) return tl::unexpected(cells.error());
+    const OpIndex index(out, *cells);
+    for (std::size_t r = 0; r < out.order.size(); ++r)
+        for (std::size_t i = 0; i < out.order[r].size(); ++i) {
+            bool whole = true;
+            index.eachInput(out.order[r][i], [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
+            if (!whole) return tl::unexpected(blockedError(out, *cells));
+        }
+    Lowerer lowerer(out, index);
+    if (lowering.rule == LoweringRule::PyTorch) {
+        if (auto swept = lowerer.sweep(); !swept) return tl::unexpected(swept.error());
+    } else {
+        lowerer.inOrder(lowering);
+    }
+    Schedule lowered = out;
+    lowered.paired.resize(lowered.order.size());
+    for (std::size_t r = 0; r < lowered.order.size(); ++r) {
+        lowered.order[r] = std::move(lowerer.rows[r].ops);
+        lowered.paired[r] = std::move(lowerer.rows[r].paired);
+    }
+    return lowered;
+}
+
+Schedule withoutCommunication(const Schedule& schedule)
+{
+    Schedule out = schedule;
+    const bool copies = schedule.placement.hasCopies();
+    out.paired.assign(schedule.order.size(), {});
+    for (std::size_t r = 0; r < out.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        out.order[r].clear();
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const OpKind kind = ops[i].kind;
+            const bool dropped = isMessage(kind) || kind == OpKind::Unshard || kind == OpKind::Reshard ||
+                                 (kind == OpKind::ReduceGrad && !copies);
+            if (dropped) continue;
+            if (schedule.isPaired(static_cast<int>(r), i)) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
+            out.order[r].push_back(ops[i]);
+        }
+    }
+    return out;
+}
+
+} // namespace stagewright

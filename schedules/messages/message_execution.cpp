@@ -1,0 +1,376 @@
+#include "schedules/messages/message_execution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedules/messages/message_delay.h"
+#include "schedules/messages/wait_graph.h"
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+bool needsMessageExecution(const Schedule& schedule)
+{
+    const bool copies = schedule.placement.hasCopies();
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            if (isMessage(op.kind) || (copies && op.kind == OpKind::ReduceGrad)) return true;
+    return false;
+}
+
+MessageExecution::MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
+                                   std::span<const Nanos> durations, const Links& links, std::span<const Bytes> boundary)
+    : m_schedule(schedule), m_index(index), m_channels(channels), m_durations(durations), m_pairs(schedule, index), m_links(links)
+{
+    const std::size_t ranks = schedule.order.size();
+    m_out.offsets.push_back(0);
+    for (const auto& ops : schedule.order)
+        m_out.offsets.push_back(m_out.offsets.back() + ops.size());
+    m_out.start.assign(m_out.offsets.back(), -1);
+    m_out.end.assign(m_out.offsets.back(), -1);
+    m_head.assign(ranks, 0);
+    m_clock.assign(ranks, 0);
+    m_waiting.resize(ranks);
+    m_queued.assign(ranks, 0);
+    prepareMessages(links, boundary);
+    // Compute-only lists: a message is in flight from its producer's end on.
+    prepareInputs();
+    if (m_pairs.messages().empty())
+        for (std::uint32_t id = 0; id < m_index.opCount(); ++id) {
+            const OpPlace place = index.placeOf(id);
+            const Op& op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+            for (std::uint32_t i = m_inputOffsets[id]; i < m_inputOffsets[id + 1]; ++i) {
+                Input& input = m_inputs[i];
+                if (input.source == noOp) continue;
+                const OpPlace from = index.placeOf(input.source);
+                const int stage = schedule.order[static_cast<std::size_t>(from.rank)][from.position].stage;
+                input.delay = messageDelay(schedule, links, boundary, op, stage, stage - op.stage, place.rank,
+                                           index.cells().slices);
+            }
+        }
+    prepareReductions();
+}
+
+void MessageExecution::prepareInputs()
+{
+    const CellSpace& cells = m_index.cells();
+    const bool lowered = !m_pairs.messages().empty();
+    const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
+    // The last op that needs an op or message; one place more for what is never there.
+    std::vector<std::uint32_t> opFor(m_index.opCount() + 1, noOp);
+    std::vector<std::uint32_t> messageFor(m_pairs.messages().size() + 1, noOp);
+    m_inputOffsets.push_back(0);
+    for (int r = 0; r < m_schedule.ranks; ++r) {
+        const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i];
+            const std::uint32_t self = m_index.idOf(r, i);
+            auto add = [&](const Input& input) {
+                auto& known = input.message ? messageFor : opFor;
+                if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self) m_inputs.push_back(input);
+            };
+            const KindRule& rule = ruleOf(op.kind);
+            for (std::size_t n = 0; n < rule.needCount && !isReceive(op.kind); ++n) {
+                const int stage = op.stage + rule.needs[n].stageOffset;
+                if (stage < 0 || stage >= cells.stages) continue;
+                const Product product = productOf(rule.needs[n].kind);
+                cells.each(op, stage, [&](std::size_t cell) {
+                    const std::uint32_t id = m_index.producer(product, cell);
+                    if (id == noOp) {
+                        add({});
+                        return true;
+                    }
+                    const OpPlace place = m_index.placeOf(id);
+                    if (place.rank == r) {
+                        const bool together = place.position + 1 == i && m_schedule.isPaired(r, place.position);
+                        if (place.position >= i || together) add({});
+                        return true;
+                    }
+                    if (!lowered || !isCompute(op.kind)) {
+                        add({id, false, 0});
+                        return true;
+                    }
+                    const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
+                    add({m_pairs.bringing(product == Product::Gradient, own), true, 0});
+                    return true;
+                });
+            }
+            m_inputOffsets.push_back(static_cast<std::uint32_t>(m_inputs.size()));
+        }
+    }
+}
+
+void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes> boundary)
+{
+    const auto& pairs = m_pairs.messages();
+    m_out.messages.resize(pairs.size());
+    m_delay.assign(pairs.size(), 0);
+    m_channelOf.assign(pairs.size(), 0);
+    std::unordered_map<std::uint64_t, std::uint32_t> channels; // by (from, to)
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        m_out.messages[i].send = pairs[i].send;
+        m_out.messages[i].receive = pairs[i].receive;
+        if (pairs[i].send == noOp || pairs[i].receive == noOp) continue;
+        const OpPlace from = m_index.placeOf(pairs[i].send);
+        const OpPlace to = m_index.placeOf(pairs[i].receive);
+        const Op& send = m_schedule.order[static_cast<std::size_t>(from.rank)][from.position];
+        const Op& receive = m_schedule.order[static_cast<std::size_t>(to.rank)][to.position];
+        m_delay[i] = messageDelay(m_schedule, links, boundary, receive, send.stage, send.stage - receive.stage, to.rank,
+                                  m_index.cells().slices);
+        const auto key = (static_cast<std::uint64_t>(from.rank) << 32) | static_cast<std::uint32_t>(to.rank);
+        const auto [at, fresh] = channels.try_emplace(key, static_cast<std::uint32_t>(m_channelList.size()));
+        if (fresh) {
+            m_channelList.emplace_back();
+            m_channelList.back().slots.assign(static_cast<std::size_t>(std::max(0, m_channels.perDirection)), 0);
+        }
+        m_channelOf[i] = at->second;
+    }
+}
+
+void MessageExecution::prepareReductions()
+{
+    if (!m_schedule.placement.hasCopies()) return;
+    std::unordered_map<std::uint64_t, std::uint32_t> known; // (stage, how many before on the rank)
+    for (int r = 0; r < m_schedule.ranks; ++r) {
+        std::unordered_map<int, std::uint32_t> seen;
+        const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (ops[i].kind != OpKind::ReduceGrad) continue;
+            const auto key = (static_cast<std::uint64_t>(ops[i].stage) << 32) | seen[ops[i].stage]++;
+            const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(m_meetings.size()));
+            if (fresh) m_meetings.emplace_back();
+            m_meetings[at->second].push_back(m_index.idOf(r, i));
+            m_meetingOf[m_index.idOf(r, i)] = at->second;
+        }
+    }
+}
+
+std::span<const MessageExecution::Input> MessageExecution::inputsOf(std::uint32_t op) const
+{
+    return std::span(m_inputs).subspan(m_inputOffsets[op], m_inputOffsets[op + 1] - m_inputOffsets[op]);
+}
+
+bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) const
+{
+    bool all = true;
+    for (const Input& input : inputsOf(op)) {
+        const Nanos at = input.source == noOp ? -1 : input.message ? m_out.messages[input.source].arrival
+                                                                   : m_out.end[input.source];
+        if (at < 0)
+            all = false;
+        else
+            begin = std::max(begin, at + input.delay);
+    }
+    return all || m_forced == rank;
+}
+
+// Copies of a stage reduce their gradients together.
+bool MessageExecution::reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin)
+{
+    const auto meeting = m_meetingOf.find(op);
+    if (meeting == m_meetingOf.end()) return true;
+    const auto [mine, fresh] = m_met.try_emplace(op, now);
+    bool all = true;
+    for (const std::uint32_t other : m_meetings[meeting->second]) {
+        const int from = m_index.placeOf(other).rank;
+        if (fresh && from != rank) wake(from);
+        const auto met = m_met.find(other);
+        all = all && met != m_met.end();
+        if (met != m_met.end()) begin = std::max(begin, met->second + m_links.delay(from, rank, 0));
+    }
+    return all || m_forced == rank;
+}
+
+void MessageExecution::wake(int rank)
+{
+    char& queued = m_queued[static_cast<std::size_t>(rank)];
+    if (queued) return;
+    queued = 1;
+    m_runnable.push_back(rank);
+}
+
+// Starts the messages that may start, in the order of the sends.
+void MessageExecution::advance(Channel& channel)
+{
+    const bool rendezvous = m_channels.sends == SendMode::Rendezvous;
+    for (std::size_t i = channel.next; i < channel.queue.size(); ++i) {
+        const std::uint32_t message = channel.queue[i];
+        MessageTimes& times = m_out.messages[message];
+        if (times.arrival < 0) {
+            if (rendezvous && times.receivePosted < 0) {
+                if (!channel.slots.empty()) return; // the others queue behind it
+                continue;
+            }
+            times.begin = rendezvous ? std::max(times.sendPosted, times.receivePosted) : times.sendPosted;
+            if (!channel.slots.empty()) {
+                const auto slot = std::min_element(channel.slots.begin(), channel.slots.end());
+                times.begin = std::max(times.begin, *slot);
+                *slot = times.begin + m_delay[message];
+            }
+            times.arrival = times.begin + m_delay[message];
+            wake(m_index.placeOf(times.send).rank);
+            wake(m_index.placeOf(times.receive).rank);
+        }
+        if (i == channel.next) ++channel.next;
+    }
+}
+
+void MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
+{
+    const std::uint32_t message = m_pairs.messageOf(id);
+    MessageTimes& times = m_out.messages[message];
+    if ((isSend(op.kind) ? times.send : times.receive) != id) return; // a second one of the same
+    Nanos& posted = isSend(op.kind) ? times.sendPosted : times.receivePosted;
+    if (posted >= 0) return;
+    posted = now;
+    if (times.send == noOp || times.receive == noOp) return;
+    Channel& channel = m_channelList[m_channelOf[message]];
+    if (isSend(op.kind)) channel.queue.push_back(message);
+    if (times.sendPosted >= 0) advance(channel);
+}
+
+// Whether the rank may continue after a posted message, and when.
+bool MessageExecution::messageEnd(const Op& op, std::uint32_t message, Nanos& end) const
+{
+    const bool stands = isSend(op.kind) ? m_channels.sends == SendMode::Rendezvous : m_channels.blockingReceives();
+    if (!stands) return true;
+    const Nanos arrival = m_out.messages[message].arrival;
+    end = std::max(end, arrival);
+    return arrival >= 0;
+}
+
+bool MessageExecution::runMessages(int rank, std::size_t position, std::size_t count, Nanos& now)
+{
+    const auto& ops = m_schedule.order[static_cast<std::size_t>(rank)];
+    Nanos end = now;
+    for (std::size_t i = position; i < position + count; ++i) {
+        Nanos begin = now;
+        if (!inputsThere(m_index.idOf(rank, i), rank, begin)) return false; // sends what is not made yet
+        post(ops[i], m_index.idOf(rank, i), now);
+    }
+    bool all = true;
+    for (std::size_t i = position; i < position + count; ++i)
+        all = messageEnd(ops[i], m_pairs.messageOf(m_index.idOf(rank, i)), end) && all;
+    if (!all && m_forced != rank) return false;
+    for (std::size_t i = position; i < position + count; ++i) {
+        m_out.start[m_index.idOf(rank, i)] = now;
+        m_out.end[m_index.idOf(rank, i)] = end;
+    }
+    now = end;
+    return true;
+}
+
+void MessageExecution::runRank(int rank)
+{
+    const auto r = static_cast<std::size_t>(rank);
+    const auto& ops = m_schedule.order[r];
+    Nanos now = m_clock[r];
+    std::size_t i = m_head[r];
+    while (i < ops.size()) {
+        const std::size_t count = m_schedule.isPaired(rank, i) ? 2 : 1;
+        const std::uint32_t id = m_index.idOf(rank, i);
+        if (isMessage(ops[i].kind)) {
+            if (!runMessages(rank, i, count, now)) break;
+        } else {
+            Nanos begin = now;
+            bool there = true;
+            for (std::uint32_t k = id; k < id + count; ++k)
+                there = there && inputsThere(k, rank, begin) && reductionThere(k, rank, now, begin);
+            if (!there) {
+                for (std::uint32_t k = id; k < id + count; ++k)
+                    for (const Input& input : inputsOf(k))
+                        if (!input.message && input.source != noOp && m_out.end[input.source] < 0)
+                            m_waiting[static_cast<std::size_t>(m_index.placeOf(input.source).rank)].push_back(rank);
+                break;
+            }
+            auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
+            const bool serial = count == 2 && ops[i].kind == OpKind::Recompute; // one after the other
+            const Nanos middle = begin + (serial ? duration(id) : 0);
+            const Nanos end = begin + duration(id) + (count == 2 ? duration(id + 1) : 0);
+            for (std::uint32_t k = id; k < id + count; ++k) {
+                m_out.start[k] = k == id ? begin : middle;
+                m_out.end[k] = serial && k == id ? middle : end;
+            }
+            now = end;
+        }
+        m_forced = -1;
+        i += count;
+    }
+    const bool moved = i != m_head[r];
+    m_head[r] = i;
+    m_clock[r] = now;
+    if (!moved) return;
+    for (const int waiter : std::exchange(m_waiting[r], {}))
+        wake(waiter);
+}
+
+bool MessageExecution::run(PlacePolicy policy)
+{
+    for (int r = m_schedule.ranks - 1; r >= 0; --r)
+        wake(r);
+    while (true) {
+        while (!m_runnable.empty()) {
+            const int rank = m_runnable.back();
+            m_runnable.pop_back();
+            m_queued[static_cast<std::size_t>(rank)] = 0;
+            runRank(rank);
+        }
+        if (policy == PlacePolicy::Strict) break;
+        std::size_t waiting = 0;
+        while (waiting < m_head.size() && m_head[waiting] == m_schedule.order[waiting].size())
+            ++waiting;
+        if (waiting == m_head.size()) break;
+        m_forced = static_cast<int>(waiting);
+        wake(m_forced);
+    }
+    return done() == m_index.opCount();
+}
+
+std::size_t MessageExecution::done() const
+{
+    std::size_t sum = 0;
+    for (const std::size_t head : m_head)
+        sum += head;
+    return sum;
+}
+
+std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) const
+{
+    std::vector<Obstacle> out;
+    const auto r = static_cast<std::size_t>(rank);
+    const auto& ops = m_schedule.order[r];
+    const std::size_t at = m_head[r];
+    if (at >= ops.size()) return out;
+    auto addMessage = [&](std::uint32_t op, std::uint32_t message) {
+        const MessageTimes& times = m_out.messages[message];
+        if (times.arrival >= 0) return;
+        if (times.send == noOp || times.receive == noOp) return out.push_back({op, noOp});
+        if (times.sendPosted < 0) return out.push_back({op, times.send});
+        if (times.receivePosted < 0) return out.push_back({op, times.receive});
+        const Channel& channel = m_channelList[m_channelOf[message]]; // behind another message
+        out.push_back({op, m_out.messages[channel.queue[channel.next]].receive});
+    };
+    const std::size_t count = m_schedule.isPaired(rank, at) ? 2 : 1;
+    for (std::size_t i = at; i < at + count; ++i) {
+        const std::uint32_t id = m_index.idOf(rank, i);
+        for (const Input& input : inputsOf(id)) {
+            if (input.source == noOp)
+                out.push_back({id, noOp});
+            else if (input.message)
+                addMessage(id, input.source);
+            else if (m_out.end[input.source] < 0)
+                out.push_back({id, input.source});
+        }
+        if (isMessage(ops[i].kind)) {
+            Nanos end = 0;
+            const std::uint32_t message = m_pairs.messageOf(id);
+            if (!messageEnd(ops[i], message, end)) addMessage(id, message);
+        } else if (const auto meeting = m_meetingOf.find(id); meeting != m_meetingOf.end()) {
+            for (const std::uint32_t other : m_meetings[meeting->second])
+                if (!m_met.contains(other)) out.push_back({id, other});
+        }
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,87 @@
+// MessageExecution: list execution where messages matter. It runs lowered lists under any Channels, and compute-only lists in
+// which copies of a stage meet at REDUCE_GRAD; place() runs all others faster. It also says why lists can't end. Internal to
+// schedules. O(ops).
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "schedules/messages/channels.h"
+#include "schedules/messages/messages.h"
+#include "schedules/messages/sim_result.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/op_index.h"
+
+namespace stagewright {
+
+bool needsMessageExecution(const Schedule& schedule); // lowered, or copies that reduce their gradients
+
+class MessageExecution {
+public:
+    // durations may be empty: nothing takes time.
+    MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
+                     std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
+
+    bool run(PlacePolicy policy = PlacePolicy::Strict); // whether every list ended; relaxed: always
+    const SimResult& result() const { return m_out; }   // makespan and span not filled
+    Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
+    std::size_t done() const; // ops that ran
+
+    // After run() returned false: the op at which a rank is blocked and the op of another rank that it waits for; several where it waits
+    // for more than one. awaited is noOp where nothing in the lists would help (a missing or later op of the same rank).
+    struct Obstacle {
+        std::uint32_t op = noOp;
+        std::uint32_t awaited = noOp;
+    };
+    std::vector<Obstacle> obstacles(int rank) const; // empty: the rank's list ended
+
+private:
+    struct Input {
+        std::uint32_t source = noOp; // an op, or a message; noOp: never there
+        bool message = false;
+        Nanos delay = 0;
+    };
+    struct Channel {
+        std::vector<std::uint32_t> queue; // messages in the order of their sends
+        std::size_t next = 0;             // the first that is not in flight
+        std::vector<Nanos> slots;         // when each of them is free
+    };
+
+    void prepareInputs();
+    void prepareMessages(const Links& links, std::span<const Bytes> boundary);
+    void prepareReductions();
+    std::span<const Input> inputsOf(std::uint32_t op) const;
+    void runRank(int rank);
+    bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
+    bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
+    bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
+    bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
+    void post(const Op& op, std::uint32_t id, Nanos now);
+    void advance(Channel& channel);
+    void wake(int rank);
+
+    const Schedule& m_schedule;
+    const OpIndex& m_index;
+    Channels m_channels;
+    std::span<const Nanos> m_durations;
+    MessageIndex m_pairs;
+    SimResult m_out;
+    std::vector<std::uint32_t> m_inputOffsets;
+    std::vector<Input> m_inputs;
+    std::vector<Nanos> m_delay;             // by message
+    std::vector<std::uint32_t> m_channelOf; // by message
+    std::vector<Channel> m_channelList;
+    std::vector<std::vector<std::uint32_t>> m_meetings; // REDUCE_GRAD ops that begin together
+    std::unordered_map<std::uint32_t, std::uint32_t> m_meetingOf;
+    std::unordered_map<std::uint32_t, Nanos> m_met; // REDUCE_GRAD op: when its rank came to it
+    Links m_links;
+    std::vector<std::size_t> m_head;
+    std::vector<Nanos> m_clock;
+    std::vector<std::vector<int>> m_waiting; // ranks that wait for an op of a rank
+    std::vector<char> m_queued;
+    std::vector<int> m_runnable;
+    int m_forced = -1; // relaxed: the rank whose next op starts without what is missing
+};
+
+} // namespace stagewright

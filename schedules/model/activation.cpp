@@ -1,0 +1,94 @@
+#include "schedules/model/activation.h"
+
+#include <algorithm>
+
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs, Unheld unheld)
+    : m_costs(costs), m_microbatches(schedule.microbatches)
+{
+    m_sliceStarts = sliceStartsOf(schedule);
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops) {
+            if (op.kind != OpKind::Recompute) continue;
+            if (m_recomputed.empty())
+                m_recomputed.assign(
+                    static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
+            for (int k = 0; k < op.count; ++k)
+                if (cellOf(op, k) < m_recomputed.size()) m_recomputed[cellOf(op, k)] = 1;
+        }
+    if (unheld == Unheld::LeftOut) leaveOutUnheld(schedule);
+}
+
+void ActivationRule::leaveOutUnheld(const Schedule& schedule)
+{
+    std::vector<Bytes> held(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
+    std::vector<char> out(held.size(), 0);
+    std::vector<char> run(held.size(), 0); // the forward has been
+    bool any = false;
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            for (int k = 0; k < op.count; ++k) {
+                const std::size_t cell = cellOf(op, k);
+                if (cell >= held.size() || op.stage >= m_costs.memory.size()) continue;
+                if (op.kind == OpKind::Forward) run[cell] = 1;
+                Bytes& now = held[cell];
+                now += deltaOf(op, k);
+                // Costs by which I frees more than the whole, or whose stage inputs are larger, go below zero on their own.
+                const StageMemory& memory = m_costs.memory[op.stage];
+                const bool odd = memory.freedAtInput > memory.activation || memory.boundary > memory.activation;
+                if (now >= 0 || (odd && run[cell] != 0)) continue;
+                out[cell] = 1;
+                any = true;
+            }
+    if (any) m_leftOut = std::move(out);
+}
+
+Bytes ActivationRule::part(Bytes whole, const Op& op) const
+{
+    if (op.slice >= 0) whole = shareOfSlice(whole, m_sliceStarts, op.slice);
+    if (op.half == 1) return whole / 2;
+    return op.half == 2 ? whole - whole / 2 : whole;
+}
+
+Bytes ActivationRule::deltaOf(const Op& op, int k) const
+{
+    const KindRule& rule = ruleOf(op.kind);
+    if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
+    if (op.stage >= m_costs.memory.size()) return 0;
+    if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
+    const StageMemory& memory = m_costs.memory[op.stage];
+    Bytes delta = 0;
+    if (rule.holdsActivation) {
+        delta = memory.activation;
+        if (!m_recomputed.empty()) {
+            const bool recomputed = cellOf(op, k) < m_recomputed.size() && m_recomputed[cellOf(op, k)] != 0;
+            if (op.kind == OpKind::Recompute)
+                delta = memory.activation - memory.boundary;
+            else if (recomputed)
+                delta = memory.boundary;
+        }
+    }
+    if (rule.freesInputPart) delta -= memory.freedAtInput;
+    if (rule.freesRemainder) delta -= memory.activation - memory.freedAtInput;
+    return op.slice < 0 && op.half == 0 ? delta : part(delta, op);
+}
+
+std::vector<Bytes> peaksOf(const Schedule& schedule, const ActivationRule& rule)
+{
+    std::vector<Bytes> peaks;
+    for (const auto& ops : schedule.order) {
+        Bytes held = 0;
+        Bytes peak = 0;
+        for (const Op& op : ops) {
+            for (int k = 0; k < op.count; ++k) held += rule.deltaOf(op, k);
+            peak = std::max(peak, held);
+        }
+        peaks.push_back(peak);
+    }
+    return peaks;
+}
+
+} // namespace stagewright

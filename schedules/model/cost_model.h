@@ -1,0 +1,144 @@
+// CostModel: how long ops take, what links cost, how much memory things need, and where the numbers came from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+enum class CostSource { Uniform,
+                        Analytic,
+                        Fitted };
+
+// A directed link between two ranks. A message of b bytes arrives latency + b / bytesPerSecond after its producer's end
+// and occupies neither rank meanwhile; messages do not queue behind each other. Same rank: free.
+struct Link {
+    Nanos latency = 0;
+    double bytesPerSecond = 0; // 0: infinite
+    bool operator==(const Link&) const = default;
+};
+
+struct Links {
+    Link all;
+    std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
+
+    Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
+    bool operator==(const Links&) const = default;
+};
+
+// Bytes (or activationShare units) of one stage.
+struct StageMemory {
+    Bytes activation = 0;   // one microbatch, from F's end until B's end (or W's)
+    Bytes freedAtInput = 0; // the part of it that I frees; W frees the rest. May be negative: I then adds the stash for W
+    Bytes workspace = 0;    // largest temporary of one op
+    Bytes boundary = 0;     // message to the next stage, and of its gradient coming back
+    Bytes weight = 0;
+    Bytes gradient = 0;
+    Bytes optimizer = 0;
+    bool operator==(const StageMemory&) const = default;
+};
+
+// What one part of the model costs, of a whole microbatch. An op of a stage takes what its parts take, and once PerOp.
+struct LayerCosts {
+    enum class Part : std::uint8_t { PerOp,
+                                     Embedding,
+                                     Block,
+                                     Head };
+    Part part = Part::Block;
+    std::array<Nanos, opKindCount> duration{}; // 0: the part has no such op, or none was measured
+    StageMemory memory;                        // boundary and workspace: of a stage that ends with the part
+    bool operator==(const LayerCosts&) const = default;
+};
+
+class CostModel {
+public:
+    // Units of one full rank share: a chunk op costs 1/chunks of it. B defaults to I + W.
+    struct UnitCosts {
+        double forward = 1;
+        double inputGrad = 1;
+        double weightGrad = 1;
+        double backward = -1; // < 0: inputGrad + weightGrad
+        double optimizer = 0;
+        double latency = 0;      // per cross-rank edge
+        double freedAtInput = 0; // fraction of an activation that I frees, 0 … 1
+    };
+    static CostModel uniform(const Schedule& schedule, const UnitCosts& costs);
+    static CostModel uniform(const Schedule& schedule) { return uniform(schedule, UnitCosts()); }
+
+    CostModel() = default;
+    CostModel(int stages, CostSource source);
+
+    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a sequence
+    // slice takes its part by sliceStarts. Without jitter, and as if the op were in no pair (durationsOf has both).
+    Nanos duration(const Op& op, int rank) const;
+    Nanos duration(OpKind kind, int stage, int rank) const;
+    void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
+    void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
+    bool hasRankDurations() const { return !m_onRank.empty(); }
+
+    // Microbatches that differ in time from the stage's others; for stage copies the microbatch determines the rank.
+    void setMicrobatchDuration(OpKind kind, int stage, int microbatch, Nanos duration);
+    bool hasMicrobatchDurations() const { return !m_ofMicrobatch.empty(); }
+    void clearMicrobatchDurations() { m_ofMicrobatch.clear(); }
+
+    // The one interval of two whole ops issued together (not of a recomputation and its backward, which follow each other);
+    // −1: not known, they take the sum of both. The order of the two does not matter. Rank −1: on every rank.
+    Nanos pairDuration(const Op& a, const Op& b, int rank) const;
+    void setPairDuration(OpKind a, int stageA, OpKind b, int stageB, int rank, Nanos duration);
+    bool hasPairDurations() const { return !m_ofPair.empty(); }
+    void clearPairDurations() { m_ofPair.clear(); }
+
+    // Every duration of these ops times the factor: by stage, on ranks, of microbatches and their share of pairs. Rounded once.
+    void scale(OpKind kind, int stage, double factor);
+    void scaleOnRank(OpKind kind, int stage, int rank, const Placement& placement, double factor);
+
+    int stages() const { return static_cast<int>(memory.size()); }
+
+    Links links;
+    std::vector<Nanos> launch; // by rank: how long after it could a compute op begins; empty: at once
+    // σ of the logarithm of what each compute op takes, around its duration: every op takes jitterFactor() times as long, drawn
+    // from the seed (schedules/execute/jitter.h). 0: as long as its duration.
+    double jitter = 0;
+    std::uint64_t jitterSeed = 0;
+    std::vector<StageMemory> memory; // by stage
+    std::vector<LayerCosts> layers;  // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
+    // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
+    // lasts as long as a whole one.
+    std::vector<std::int64_t> sliceStarts;
+    CostSource source = CostSource::Uniform;
+    std::string origin;   // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"
+    Nanos timeUnit = 1;   // ns per printed unit: rankShare for unit costs, 1 for measured ones
+    Bytes memoryUnit = 1; // bytes per printed unit: activationShare for unit costs
+
+    bool operator==(const CostModel&) const = default;
+
+private:
+    friend std::string writeCostsJson(const CostModel& costs);
+    friend Result<CostModel> readCostsJson(const std::string& text);
+
+    std::array<std::vector<Nanos>, opKindCount> m_byStage;
+    std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
+    std::map<std::pair<OpKind, int>, std::vector<Nanos>> m_ofMicrobatch; // by microbatch; −1: as the others
+    struct PairKey {                                                     // a before b
+        OpKind a = OpKind::Forward;
+        int stageA = 0;
+        OpKind b = OpKind::Forward;
+        int stageB = 0;
+        int rank = -1;
+        auto operator<=>(const PairKey&) const = default;
+    };
+    static PairKey pairKey(OpKind a, int stageA, OpKind b, int stageB, int rank);
+    void scalePairs(OpKind kind, int stage, int rank, double factor);
+    std::map<PairKey, Nanos> m_ofPair;
+};
+
+} // namespace stagewright

@@ -1,0 +1,169 @@
+#include "schedules/plan/sweep.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "schedules/base/csv_line.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/library/registry.h"
+
+namespace stagewright {
+
+std::string toText(const CostModel::UnitCosts& units)
+{
+    std::string text = fmt::format("F={},I={},W={}", units.forward, units.inputGrad, units.weightGrad);
+    if (units.backward >= 0) text += fmt::format(",B={}", units.backward);
+    return text;
+}
+
+SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units)
+{
+    SweepPoint point;
+    point.schedule = schedule;
+    point.shape = shape;
+    GeneratorCosts& made = point.shape.costs; // the memory limit is the shape's
+    made.forward = units.forward;
+    made.inputGrad = units.inputGrad;
+    made.weightGrad = units.weightGrad;
+    made.latency = units.latency;
+    made.freedAtInput = units.freedAtInput;
+    point.units = units;
+    point.costs = toText(units);
+    point.comm = units.latency;
+    return point;
+}
+
+Bytes SweepRow::peak() const
+{
+    return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+}
+
+Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources)
+{
+    return sources.schedule ? sources.schedule(point) : makeSchedule(point.schedule, point.shape);
+}
+
+Result<CostModel> costsOf(const Schedule& schedule, const SweepPoint& point, const SweepSources& sources)
+{
+    if (sources.costs) return sources.costs(schedule, point);
+    return CostModel::uniform(schedule, point.units);
+}
+
+SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
+{
+    SweepRow row;
+    row.point = point;
+    row.done = true;
+    const auto wrong = [&row](const Error& error) {
+        row.error = error.message;
+        return row;
+    };
+    try {
+        const auto schedule = scheduleOf(point, sources);
+        if (!schedule) return wrong(schedule.error());
+        const auto costs = costsOf(*schedule, point, sources);
+        if (!costs) return wrong(costs.error());
+        auto result = simulate(*schedule, *costs);
+        if (!result) return wrong(result.error());
+        const SimFigures figures = figuresOf(*schedule, *result);
+        row.ranks = schedule->ranks;
+        row.stages = schedule->stages;
+        row.microbatches = schedule->microbatches;
+        row.timeUnit = costs->timeUnit;
+        row.memoryUnit = costs->memoryUnit;
+        row.makespan = figures.makespan;
+        row.span = result->span;
+        row.bubbleFraction = figures.bubbleFraction;
+        row.bubbleRateSpan = figures.bubbleRateSpan;
+        row.peaks = std::move(result->peakActivation);
+        row.synchronous = schedule->weights == WeightRule::Synchronous;
+        row.copies = schedule->placement.hasCopies();
+    } catch (const std::bad_alloc&) {
+        row.error = "out of memory";
+    }
+    return row;
+}
+
+std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources, const Progress& progress,
+                            const std::function<void(std::size_t, const SweepRow&)>& onRow)
+{
+    std::vector<SweepRow> rows(points.size());
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex;
+    std::int64_t done = 0;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < points.size() && !progress.cancelled(); i = next++) {
+            SweepRow row = simulatePoint(points[i], sources);
+            const std::lock_guard lock(mutex);
+            rows[i] = std::move(row);
+            if (onRow) onRow(i, rows[i]);
+            progress.tell("points", ++done, static_cast<std::int64_t>(points.size()));
+        }
+    };
+    {
+        const std::jthread second(points.size() > 1 ? std::jthread(work) : std::jthread());
+        work();
+    }
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (!rows[i].done) rows[i].point = points[i];
+    return rows;
+}
+
+std::string sweepCsv(const std::vector<SweepRow>& rows)
+{
+    std::string text = csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan", "span",
+                                "bubble_fraction", "bubble_rate_span", "peak_activation", "error"});
+    for (const SweepRow& row : rows) {
+        if (!row.done) continue;
+        const Shape& shape = row.point.shape;
+        std::vector<std::string> cells{row.point.schedule,
+                                       std::to_string(shape.ranks),
+                                       std::to_string(shape.microbatches),
+                                       shape.chunks > 0 ? std::to_string(shape.chunks) : "auto",
+                                       row.error.empty() ? std::to_string(row.stages) : "",
+                                       row.point.costs,
+                                       fmt::format("{}", row.point.comm)};
+        if (row.error.empty()) {
+            for (std::string cell : {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
+                                     fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
+                                     fmt::format("{:.6g}", row.bubbleRateSpan), fmt::format("{}", row.memoryValue(row.peak()))})
+                cells.push_back(std::move(cell));
+        } else {
+            cells.resize(13);
+        }
+        cells.push_back(row.error);
+        text += csvLine(cells);
+    }
+    return text;
+}
+
+int chunksTaken(const std::string& schedule, int asked, bool* unused)
+{
+    const auto info = findSchedule(schedule.substr(0, schedule.find(':')));
+    const bool fixed = info && (*info)->fixedChunks > 0 && asked > 0 && asked != (*info)->fixedChunks;
+    if (unused != nullptr) *unused = fixed;
+    return fixed ? (*info)->fixedChunks : asked;
+}
+
+std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows, const std::function<bool(const SweepRow&)>& eligible)
+{
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i].good() && (!eligible || eligible(rows[i]))) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&rows](std::size_t a, std::size_t b) {
+        const Bytes peakA = rows[a].peak();
+        const Bytes peakB = rows[b].peak();
+        return peakA != peakB ? peakA < peakB : rows[a].makespan < rows[b].makespan;
+    });
+    std::vector<std::size_t> frontier;
+    for (const std::size_t i : order)
+        if (frontier.empty() || rows[i].makespan < rows[frontier.back()].makespan) frontier.push_back(i);
+    return frontier;
+}
+
+} // namespace stagewright

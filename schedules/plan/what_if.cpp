@@ -1,0 +1,285 @@
+#include "schedules/plan/what_if.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "schedules/library/registry.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
+
+template <typename Number>
+bool readNumber(std::string_view text, Number& value)
+{
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return !text.empty() && code == std::errc() && end == text.data() + text.size();
+}
+
+// "stage2" or "rank1"
+bool readPlace(std::string_view text, WhatIfChange& change)
+{
+    if (text.starts_with("stage")) return readNumber(text.substr(5), change.stage) && change.stage >= 0;
+    if (text.starts_with("rank")) return readNumber(text.substr(4), change.rank) && change.rank >= 0;
+    return false;
+}
+
+int kindOf(std::string_view text)
+{
+    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+        if (ruleOf(kind).text == text) return static_cast<int>(kind);
+    return -1;
+}
+
+bool readSubject(std::string_view text, WhatIfChange& change)
+{
+    if (text == "launch" || text == "jitter") {
+        change.what = text == "launch" ? WhatIfChange::What::Launch : WhatIfChange::What::Jitter;
+        return true;
+    }
+    if (text.starts_with("link")) {
+        change.what = WhatIfChange::What::Links;
+        text.remove_prefix(4);
+        if (text.empty()) return true;
+        const std::size_t dash = text.find('-');
+        return dash != std::string_view::npos && readNumber(text.substr(0, dash), change.rank) &&
+               readNumber(text.substr(dash + 1), change.toRank) && change.rank >= 0 && change.toRank >= 0;
+    }
+    if (readPlace(text, change)) return true;
+    const std::size_t at = text.find('@');
+    change.kind = kindOf(text.substr(0, at));
+    return change.kind >= 0 && (at == std::string_view::npos || readPlace(text.substr(at + 1), change));
+}
+
+Result<WhatIfChange> readChange(std::string_view text)
+{
+    WhatIfChange change;
+    if (text.starts_with("m=") || text.starts_with("m+")) {
+        change.what = WhatIfChange::What::Microbatches;
+        change.more = text[1] == '+';
+        if (readNumber(text.substr(2), change.microbatches) && change.microbatches > 0 && change.microbatches <= 1'000'000)
+            return change;
+    } else if (text.starts_with("lower=")) {
+        change.what = WhatIfChange::What::Lower;
+        auto lowering = parseLowering(text.substr(6));
+        if (!lowering) return tl::unexpected(std::move(lowering.error()).with(fmt::format("what if '{}'", text)));
+        change.lowering = *lowering;
+        return change;
+    } else if (text == "sends=buffered" || text == "sends=rendezvous") {
+        change.what = WhatIfChange::What::Sends;
+        change.sends = text == "sends=buffered" ? SendMode::Buffered : SendMode::Rendezvous;
+        return change;
+    } else if (text.starts_with("channels=")) {
+        change.what = WhatIfChange::What::Channels;
+        if (readNumber(text.substr(9), change.channels) && change.channels >= 0 && change.channels <= 1'000'000) return change;
+    } else {
+        const std::size_t times = text.find('*');
+        const bool number = times != std::string_view::npos && readNumber(text.substr(times + 1), change.factor) &&
+                            std::isfinite(change.factor) && change.factor >= 0 && change.factor <= 1e6;
+        if (number && readSubject(text.substr(0, times), change)) return change;
+    }
+    return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
+}
+
+Nanos scaled(Nanos value, double factor)
+{
+    return std::llround(static_cast<double>(value) * factor);
+}
+
+Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
+{
+    const auto outside = [&](const char* what, int number, int count) {
+        return fail(ErrorCode::Usage, fmt::format("what if '{}': there is no {} {}", toText(change), what, number),
+                    fmt::format("{}s are 0 to {}", what, count - 1));
+    };
+    if (change.stage >= schedule.stages) return outside("stage", change.stage, schedule.stages);
+    for (const int rank : {change.rank, change.toRank})
+        if (rank >= schedule.ranks) return outside("rank", rank, schedule.ranks);
+    return {};
+}
+
+// A change of ops that the schedule does not have would change nothing: it is a mistake.
+Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
+{
+    if (change.what != WhatIfChange::What::Ops) return {};
+    std::array<bool, opKindCount> there{};
+    for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank)
+        for (const Op& op : schedule.order[static_cast<std::size_t>(rank)]) {
+            if (!isCompute(op.kind) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
+            if (change.kind < 0 || static_cast<int>(op.kind) == change.kind) return {};
+            there[static_cast<std::size_t>(op.kind)] = true;
+        }
+    std::string kinds;
+    for (std::size_t k = 0; k < opKindCount; ++k)
+        if (there[k]) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", ruleOf(static_cast<OpKind>(k)).text);
+    return fail(ErrorCode::Usage, fmt::format("what if '{}': no op of the schedule matches", toText(change)),
+                kinds.empty() ? "there is no op at that place" : "its kinds there are " + kinds);
+}
+
+void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& costs)
+{
+    const double factor = change.factor;
+    const auto slow = [&](Link& link) {
+        link.latency = scaled(link.latency, factor);
+        link.bytesPerSecond = factor > 0 ? link.bytesPerSecond / factor : 0; // 0: infinite
+    };
+    switch (change.what) {
+    case WhatIfChange::What::Launch:
+        for (Nanos& launch : costs.launch) launch = scaled(launch, factor);
+        break;
+    case WhatIfChange::What::Jitter:
+        costs.jitter *= factor;
+        break;
+    case WhatIfChange::What::Links:
+        if (change.rank < 0) {
+            slow(costs.links.all);
+            for (auto& [ends, link] : costs.links.overrides) slow(link);
+            break;
+        }
+        for (const auto& ends : {std::pair(change.rank, change.toRank), std::pair(change.toRank, change.rank)})
+            slow(costs.links.overrides.try_emplace(ends, costs.links.all).first->second);
+        break;
+    case WhatIfChange::What::Ops:
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            if (change.stage >= 0 && stage != change.stage) continue;
+            for (std::size_t k = 0; k < opKindCount; ++k) {
+                const auto kind = static_cast<OpKind>(k);
+                if (!isCompute(kind) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
+                const auto& copies = schedule.placement.copiesOf(stage);
+                if (change.rank < 0)
+                    costs.scale(kind, stage, factor);
+                else if (std::any_of(copies.begin(), copies.end(), [&](const auto& copy) { return copy.rank == change.rank; }))
+                    costs.scaleOnRank(kind, stage, change.rank, schedule.placement, factor);
+            }
+        }
+        break;
+    default: // of the schedule, not of its costs
+        break;
+    }
+}
+
+} // namespace
+
+Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
+{
+    std::vector<WhatIfChange> out;
+    for (;;) {
+        const std::size_t comma = text.find(',');
+        auto change = readChange(text.substr(0, comma));
+        if (!change) return tl::unexpected(std::move(change.error()));
+        out.push_back(*change);
+        if (comma == std::string_view::npos) return out;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::string toText(const WhatIfChange& change)
+{
+    if (change.what == WhatIfChange::What::Microbatches) return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
+    if (change.what == WhatIfChange::What::Lower) return "lower=" + toText(change.lowering);
+    if (change.what == WhatIfChange::What::Sends) return change.sends == SendMode::Buffered ? "sends=buffered" : "sends=rendezvous";
+    if (change.what == WhatIfChange::What::Channels) return fmt::format("channels={}", change.channels);
+    std::string subject;
+    if (change.what == WhatIfChange::What::Launch) subject = "launch";
+    if (change.what == WhatIfChange::What::Jitter) subject = "jitter";
+    if (change.what == WhatIfChange::What::Links)
+        subject = change.rank < 0 ? std::string("link") : fmt::format("link{}-{}", change.rank, change.toRank);
+    if (change.what == WhatIfChange::What::Ops) {
+        if (change.kind >= 0) subject = std::string(ruleOf(static_cast<OpKind>(change.kind)).text);
+        const char* at = subject.empty() ? "" : "@";
+        if (change.stage >= 0) subject += fmt::format("{}stage{}", at, change.stage);
+        if (change.rank >= 0) subject += fmt::format("{}rank{}", at, change.rank);
+    }
+    return fmt::format("{}*{}", subject, change.factor);
+}
+
+Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels)
+{
+    WhatIf out;
+    out.m_channels = channels;
+    auto result = simulate(schedule, costs, channels);
+    if (!result) return tl::unexpected(std::move(result.error()));
+    out.m_result = std::move(*result);
+    out.m_figures = figuresOf(schedule, out.m_result);
+    out.m_schedule = std::move(schedule);
+    out.m_costs = std::move(costs);
+    return out;
+}
+
+Result<Schedule> WhatIf::repeated(int microbatches) const
+{
+    const Shape shape{m_schedule.ranks, microbatches, m_schedule.ranks > 0 ? m_schedule.stages / m_schedule.ranks : 1};
+    Shape now = shape;
+    now.microbatches = m_schedule.microbatches;
+    std::string name = m_schedule.name; // its own name is tried first: recognising tries every schedule
+    const auto made = makeSchedule(name, now);
+    if (!made || !(*made == m_schedule)) name = recognise(m_schedule);
+    if (name.empty() || name.find(',') != std::string::npos)
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
+                    "simulate it by name with other microbatches: an order built for its costs or a memory limit is recomputed then");
+    auto other = makeSchedule(name, shape);
+    if (other && other->sliceLengths != m_schedule.sliceLengths)
+        return fail(ErrorCode::Usage, fmt::format("{} cuts sequences differently for {} microbatches, but these costs are for its present slices", name, microbatches),
+                    "simulate it by name with other microbatches");
+    return other;
+}
+
+Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) const
+{
+    WhatIfCase out{m_schedule, m_costs, m_channels, {}};
+    std::optional<Lowering> lowering;
+    bool sent = false; // how messages travel matters
+    for (const WhatIfChange& change : changes) {
+        if (change.what == WhatIfChange::What::Lower) lowering = change.lowering;
+        if (change.what == WhatIfChange::What::Sends) out.channels.sends = change.sends;
+        if (change.what == WhatIfChange::What::Channels) out.channels.perDirection = change.channels;
+        sent = sent || change.what == WhatIfChange::What::Sends || change.what == WhatIfChange::What::Channels;
+        if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
+        if (auto matches = checkMatches(m_schedule, change); !matches) return tl::unexpected(std::move(matches.error()));
+        apply(change, m_schedule, out.costs);
+        if (change.what != WhatIfChange::What::Microbatches) continue;
+        auto other = repeated(change.more ? out.schedule.microbatches + change.microbatches : change.microbatches);
+        if (!other) return tl::unexpected(std::move(other.error()).with(fmt::format("what if '{}'", toText(change))));
+        out.schedule = std::move(*other);
+    }
+    if (sent && !lowering && !isLowered(out.schedule)) lowering = Lowering{};
+    if (lowering) {
+        auto lowered = lower(withoutCommunication(out.schedule), *lowering);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        out.schedule = std::move(*lowered);
+        out.channels.receives = receivesOf(lowering->rule);
+    }
+    auto result = simulate(out.schedule, out.costs, out.channels);
+    if (!result) return tl::unexpected(std::move(result.error()));
+    out.result = std::move(*result);
+    return out;
+}
+
+Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) const
+{
+    auto changed = caseOf(changes);
+    if (!changed) return tl::unexpected(std::move(changed.error()));
+    WhatIfAnswer out;
+    const SimFigures after = figuresOf(changed->schedule, changed->result);
+    out.makespanBefore = m_figures.makespan;
+    out.makespanAfter = after.makespan;
+    out.bubbleBefore = m_figures.bubbleFraction;
+    out.bubbleAfter = after.bubbleFraction;
+    out.peakBefore = m_result.peakActivation;
+    out.peakAfter = std::move(changed->result.peakActivation);
+    out.microbatchesBefore = m_schedule.microbatches;
+    out.microbatchesAfter = changed->schedule.microbatches;
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,336 @@
+#include "schedules/text/csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "schedules/model/kinds.h"
+#include "schedules/model/placement_of.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::string_view overlap = "OVERLAP_F_B";
+constexpr std::string_view grouped = "GROUPED"; // two messages posted together
+
+constexpr std::size_t mostSlices = 4096;
+constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
+
+std::string_view trimmed(std::string_view text)
+{
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\r'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+        text.remove_suffix(1);
+    return text;
+}
+
+struct CsvReader {
+    CsvOptions options;
+    Schedule schedule;
+    int line = 0; // from 1, for messages
+    int cell = 0;
+    std::string_view text; // of the cell
+
+    struct Place {
+        int line = 0;
+        int cell = 0;
+        std::string text;
+    };
+    // First cells that distinguish the dialects.
+    std::optional<Place> oldFull; // BW
+    std::optional<Place> inputGrad;
+    std::optional<Place> weightGrad;
+    std::optional<Place> blank;                                     // between cells
+    std::optional<Place> lowered;                                   // a cell that compute-only files don't have
+    std::vector<std::pair<std::size_t, std::size_t>> fullBackwards; // (rank, position) of BW cells
+
+    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
+    {
+        return error({line, cell, std::string(text)}, std::move(what), std::move(remedy));
+    }
+    static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
+    {
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, what),
+                    std::move(remedy));
+    }
+    Place here() const { return {line, cell, std::string(text)}; }
+
+    Result<void> readSettings(std::string_view row);
+    Result<void> readOp(std::string_view word);
+    Result<void> readPair();
+    Result<void> readLine(std::string_view row);
+    Result<void> applyDialect();
+    Result<void> checkPyTorch(const Op& op) const;
+};
+
+// "# weights=stashed slices=6,4,3,3"
+Result<void> CsvReader::readSettings(std::string_view row)
+{
+    cell = 1;
+    text = trimmed(row);
+    if (options.pytorch) return error("PyTorch's files have no settings line", "remove the line");
+    std::string_view rest = trimmed(text.substr(1));
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+        const std::string_view word = rest.substr(0, end);
+        rest = trimmed(rest.substr(end));
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const std::string_view key = word.substr(0, equals);
+        std::string_view value = word.substr(std::min(equals + 1, word.size()));
+        if (key == "weights") {
+            const auto rule = weightRuleOf(value);
+            if (!rule)
+                return error(fmt::format("weights: '{}' is unknown", value),
+                             "use synchronous, stashed, two_versions or predicted");
+            schedule.weights = *rule;
+        } else if (key == "slices") {
+            schedule.sliceLengths.clear();
+            while (true) {
+                std::uint32_t length = 0;
+                const auto [after, bad] = std::from_chars(value.data(), value.data() + value.size(), length);
+                if (bad != std::errc() || length == 0 || schedule.sliceLengths.size() == mostSlices)
+                    return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
+                schedule.sliceLengths.push_back(length);
+                value.remove_prefix(static_cast<std::size_t>(after - value.data()));
+                if (value.empty()) break;
+                if (value.front() != ',')
+                    return error(fmt::format("slices: ',' expected at '{}'", value), "slices=6,4,3,3");
+                value.remove_prefix(1);
+            }
+        } else {
+            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE and slices=LENGTHS");
+        }
+    }
+    return {};
+}
+
+Result<void> CsvReader::checkPyTorch(const Op& op) const
+{
+    if (!options.pytorch) return {};
+    std::string_view what;
+    if (op.kind == OpKind::Filler)
+        what = "a delay";
+    else if (op.kind == OpKind::Recompute)
+        what = "recompute";
+    else if (op.kind == OpKind::Optimizer)
+        what = "an optimizer op";
+    else if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
+        what = "offloading";
+    else if (op.count > 1)
+        what = "one op over several microbatches";
+    else if (op.slice >= 0)
+        what = "a sequence slice";
+    else if (op.half > 0)
+        what = "half an op";
+    if (what.empty()) return {};
+    return error(fmt::format("{} is unknown to PyTorch", what), "read or write it without the PyTorch restriction");
+}
+
+Result<void> CsvReader::readOp(std::string_view word)
+{
+    // BW, the old dialect's full backward, is read as B and remembered.
+    std::string replaced;
+    const std::size_t bw = word.find("BW");
+    const bool old = bw != std::string_view::npos && bw > 0 && word[bw - 1] >= '0' && word[bw - 1] <= '9' &&
+                     bw + 2 < word.size() && word[bw + 2] >= '0' && word[bw + 2] <= '9';
+    if (old) replaced = fmt::format("{}B{}", word.substr(0, bw), word.substr(bw + 2));
+    auto op = parseOp(old ? std::string_view(replaced) : word);
+    if (!op) return error(op.error().message, op.error().remedy);
+    const KindRule& rule = ruleOf(op->kind);
+    if (auto checked = checkPyTorch(*op); !checked) return checked;
+    auto& ops = schedule.order.back();
+    if (old) {
+        if (!oldFull) oldFull = here();
+        fullBackwards.emplace_back(schedule.order.size() - 1, ops.size());
+    }
+    if (!rule.computeOnly && !lowered) lowered = here();
+    if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
+    if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
+    schedule.stages = std::max(schedule.stages, op->stage + 1);
+    if (rule.takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
+    ops.push_back(*op);
+    return {};
+}
+
+Result<void> CsvReader::readPair()
+{
+    const std::string_view whole = text;
+    const std::size_t close = whole.find(')');
+    if (close == std::string_view::npos) return error("')' is missing", "a pair reads (0F7;7B3)OVERLAP_F_B");
+    const std::string_view ending = trimmed(whole.substr(close + 1));
+    if (ending != overlap && ending != grouped)
+        return error(fmt::format("'{}' after the pair, {} expected", ending, overlap),
+                     "a pair reads (0F7;7B3)OVERLAP_F_B, two messages (1SEND_B0;1RECV_F1)GROUPED");
+    if (ending == grouped && options.pytorch)
+        return error("a group of messages is unknown to PyTorch", "read or write it without the PyTorch restriction");
+    const std::string_view inner = whole.substr(1, close - 1);
+    const std::size_t semicolon = inner.find(';');
+    if (semicolon == std::string_view::npos || inner.find(';', semicolon + 1) != std::string_view::npos)
+        return error("a pair has exactly two ops, separated by ';'");
+    schedule.paired.back().push_back(static_cast<std::uint32_t>(schedule.order.back().size()));
+    if (auto read = readOp(trimmed(inner.substr(0, semicolon))); !read) return read;
+    if (auto read = readOp(trimmed(inner.substr(semicolon + 1))); !read) return read;
+    const auto& ops = schedule.order.back();
+    for (const Op& op : {ops[ops.size() - 2], ops.back()})
+        if (isMessage(op.kind) != (ending == grouped))
+            return error(fmt::format("{} in a pair that ends with {}", toText(op), ending),
+                         "OVERLAP_F_B holds two compute ops, GROUPED two messages");
+    return {};
+}
+
+Result<void> CsvReader::readLine(std::string_view row)
+{
+    if (schedule.order.size() == mostRanks) {
+        cell = 1;
+        text = trimmed(row.substr(0, row.find(',')));
+        return error(fmt::format("more than {} lines, and a line is a rank", mostRanks), "check that this is a schedule CSV");
+    }
+    schedule.order.emplace_back();
+    schedule.paired.emplace_back();
+    cell = 0;
+    while (true) {
+        ++cell;
+        const std::size_t comma = row.find(',');
+        text = trimmed(row.substr(0, comma));
+        if (!text.empty()) {
+            auto read = text.front() == '(' ? readPair() : readOp(text);
+            if (!read) return read;
+        } else if (comma != std::string_view::npos && !blank) {
+            blank = here();
+        }
+        if (comma == std::string_view::npos) return {};
+        row.remove_prefix(comma + 1);
+    }
+}
+
+Result<void> CsvReader::applyDialect()
+{
+    const bool old = options.dialect == CsvDialect::Old ||
+                     (options.dialect == CsvDialect::Auto && (oldFull || (weightGrad && !inputGrad)));
+    if (!old) {
+        if (!oldFull) return {};
+        return error(*oldFull, "BW is the old dialect's full backward; here it is written B",
+                     "read the file as the old dialect");
+    }
+    if (inputGrad)
+        return error(*inputGrad,
+                     oldFull ? fmt::format("I belongs to the new dialect, but line {}, cell {} ({}) belongs to the old one",
+                                           oldFull->line, oldFull->cell, oldFull->text)
+                             : std::string("I belongs to the new dialect; the old one writes B for the input gradient"),
+                     "write the whole file in one dialect");
+    for (auto& ops : schedule.order)
+        for (Op& op : ops)
+            if (op.kind == OpKind::Backward) op.kind = OpKind::InputGrad;
+    for (const auto& [rank, position] : fullBackwards)
+        schedule.order[rank][position].kind = OpKind::Backward;
+    return {};
+}
+
+} // namespace
+
+Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options, std::string name)
+{
+    if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3); // byte order mark
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
+    if (text.empty())
+        return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
+    CsvReader reader;
+    reader.options = options;
+    while (true) {
+        ++reader.line;
+        const std::size_t end = text.find('\n');
+        const std::string_view row = text.substr(0, end);
+        const bool settings = reader.line == 1 && !trimmed(row).empty() && trimmed(row).front() == '#';
+        if (auto read = settings ? reader.readSettings(row) : reader.readLine(row); !read)
+            return tl::unexpected(read.error());
+        if (end == std::string_view::npos) break;
+        text.remove_prefix(end + 1);
+    }
+    if (auto applied = reader.applyDialect(); !applied) return tl::unexpected(applied.error());
+    if (options.pytorch && reader.lowered && reader.blank)
+        return CsvReader::error(*reader.blank,
+                                fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one",
+                                            reader.lowered->line, reader.lowered->cell, reader.lowered->text),
+                                "PyTorch's compute_comms form has no blank cells");
+    Schedule& schedule = reader.schedule;
+    if (schedule.opCount() == 0)
+        return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
+    schedule.ranks = static_cast<int>(schedule.order.size());
+    schedule.placement = placementOf(schedule.order, schedule.stages);
+    schedule.name = std::move(name);
+    if (options.pytorch && schedule.placement.hasCopies())
+        for (int s = 0; s < schedule.stages; ++s)
+            if (const auto& copies = schedule.placement.copiesOf(s); copies.size() > 1)
+                return fail(ErrorCode::Unreadable,
+                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s,
+                                        copies[0].rank + 1, copies[1].rank + 1),
+                            "read it without the PyTorch restriction");
+    return std::move(schedule);
+}
+
+Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions& options)
+{
+    const bool old = options.dialect == CsvDialect::Old;
+    if (options.pytorch && schedule.placement.hasCopies())
+        return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",
+                    "write it without the PyTorch restriction");
+    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty();
+    if (options.pytorch && settings)
+        return fail(ErrorCode::Invalid,
+                    schedule.weights != WeightRule::Synchronous
+                        ? fmt::format("the weights are {}; PyTorch's files can't express that", toText(schedule.weights))
+                        : fmt::format("lengths of {} slices are given; PyTorch's files can't express that",
+                                      schedule.sliceLengths.size()),
+                    "write it without the PyTorch restriction");
+    CsvReader check; // the same rules as for reading
+    check.options = options;
+    std::string out;
+    if (settings) {
+        out += '#';
+        if (schedule.weights != WeightRule::Synchronous) out += fmt::format(" weights={}", toText(schedule.weights));
+        for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i)
+            out += fmt::format("{}{}", i == 0 ? " slices=" : ",", schedule.sliceLengths[i]);
+        out += '\n';
+    }
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        if (ops.empty()) out += ','; // blank cells, so that the row is seen also at the end of the file
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            auto cellText = [&](const Op& op) -> Result<std::string> {
+                const std::string plain = toText(op);
+                check.line = static_cast<int>(r) + (settings ? 2 : 1);
+                check.cell = static_cast<int>(i) + 1;
+                check.text = plain;
+                if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
+                if (!old || (op.kind != OpKind::Backward && op.kind != OpKind::InputGrad)) return plain;
+                const std::size_t letter = plain.find_first_of("BI");
+                return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
+            };
+            const bool pair = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i);
+            const auto first = cellText(ops[i]);
+            if (!first) return tl::unexpected(first.error());
+            if (!out.empty() && out.back() != '\n') out += ',';
+            if (!pair) {
+                out += *first;
+                continue;
+            }
+            const auto second = cellText(ops[++i]);
+            if (!second) return tl::unexpected(second.error());
+            if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
+                return check.error(fmt::format("issued together with {}; a pair holds two compute ops or two messages",
+                                               toText(ops[i - 1])));
+            out += fmt::format("({};{}){}", *first, *second, isMessage(ops[i].kind) ? grouped : overlap);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace stagewright

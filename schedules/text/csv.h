@@ -1,0 +1,39 @@
+// Schedule CSV: one line per rank, one cell per op, no titles. The convention of torch.distributed.pipelining, and ours, which
+// can express more. Placement is inferred from the rows. Blank cells are idle slots without meaning and are dropped.
+//
+//   form      cells                                                        blank cells
+//   compute   F B I W                                                      allowed
+//   lowered   also SEND_F RECV_F SEND_B RECV_B UNSHARD RESHARD REDUCE_GRAD refused where PyTorch's rules apply
+//   ours      both forms, and R OPT OFFLOAD RELOAD FILLER, slices, counts, halves, copies of a stage, groups of messages,
+//             REDUCE_GRAD in either form, and a first line with what a list of ops can't express:
+//                 # weights=stashed slices=6,4,3,3        (written only where they are not the defaults)
+//
+// A file with a SEND or RECV cell is lowered (schedules/messages/lower.h), any other is compute-only. Overlapped pair:
+// (0F7;7B3)OVERLAP_F_B; two messages posted together: (1SEND_B0;1RECV_F1)GROUPED. Two dialects:
+//   New   F, I, W, B (full backward)          Old   F, B (input gradient), W, BW (full backward)
+// Auto detects: a BW cell, or W cells without any I, means Old.
+// Strict: trailing characters in a cell and unknown kinds are errors naming line, cell and remedy.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "schedules/base/result.h"
+#include "schedules/model/schedule.h"
+
+namespace stagewright {
+
+enum class CsvDialect { Auto,
+                        New,
+                        Old };
+
+struct CsvOptions {
+    CsvDialect dialect = CsvDialect::Auto; // writing: Auto is New
+    bool pytorch = false;                  // refuse what PyTorch can't express
+};
+
+// Parses only: counts and order are validate()'s matter. name becomes Schedule::name.
+Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options = {}, std::string name = {});
+Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions& options = {});
+
+} // namespace stagewright

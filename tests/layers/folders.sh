@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Folders use each other in one direction: the include lines between folders of the tree have no cycle (app/ui counts as one). A README
+# says what each is for.
+set -u
+root=$1
+cd "$root" || exit 2
+edges=$(find schedules profiler engine traces widgets app \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 awk '
+    /^[ \t]*#[ \t]*include[ \t]*"(schedules|profiler|engine|traces|widgets|app)\// {
+        from = FILENAME; sub(/\/[^\/]*$/, "", from); sub(/^app\/ui\/.*/, "app/ui", from)
+        split($0, quoted, "\""); to = quoted[2]; sub(/\/[^\/]*$/, "", to); sub(/^app\/ui\/.*/, "app/ui", to)
+        if (from != to) print from, to, FILENAME
+    }')
+[ -n "$edges" ] || { echo "folders: no include between folders found under $root"; exit 1; }
+if ! cycles=$(awk '{ print $1, $2 }' <<< "$edges" | sort -u | tsort 2>&1 >/dev/null); then
+    echo "folders that include each other in a cycle:"
+    grep -v 'input contains a loop' <<< "$cycles" | sed 's/^tsort: //' | while read -r folder; do
+        echo "  $folder"
+    done
+    exit 1
+fi
+missing=$(find schedules profiler engine traces app/cli app/costs \( -name '*.h' -o -name '*.cpp' \) | sed 's#/[^/]*$##' | sort -u | while read -r folder; do
+    [ -f "$folder/README.md" ] || echo "  $folder"
+done)
+if [ -n "$missing" ]; then
+    echo "folders without a README.md:"
+    echo "$missing"
+    exit 1
+fi
+echo "folders: $(awk '{ print $1 }' <<< "$edges" | sort -u | wc -l) folders, no cycle"

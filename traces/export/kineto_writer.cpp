@@ -1,0 +1,391 @@
+#include "traces/export/kineto_writer.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "schedules/model/kinds.h"
+#include "traces/export/chrome_json.h"
+#include "traces/export/trace_walk.h"
+
+namespace stagewright {
+
+std::string toText(const KinetoCounts& counts)
+{
+    return fmt::format("{} ranks, {} spans, {} launches, {} memory events", counts.ranks, counts.spans, counts.launches, counts.memoryEvents);
+}
+
+namespace {
+
+constexpr int hostThread = 1;
+constexpr int stepThread = 2;
+constexpr int firstLaneThread = 10; // host threads of messages and other lanes
+constexpr int firstStream = 7;
+constexpr std::size_t blockSize = 1 << 20;
+
+class RankWriter {
+public:
+    RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
+        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline))
+    {
+    }
+
+    Result<void> write()
+    {
+        header();
+        steps();
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank) continue;
+            if (track.lane == Lane::Compute)
+                compute(track);
+            else
+                lane(track);
+            if (!m_good) break;
+        }
+        if (m_good && !hasMessages(Lane::Receive)) hasMessages(Lane::Send) ? receives() : arrivals();
+        if (m_good) memory();
+        m_buffer += "\n]}\n";
+        flush(0);
+        if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
+        if (!m_good) return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank), "free some space or choose another location");
+        ++m_counts.ranks;
+        return {};
+    }
+
+private:
+    void flush(std::size_t keep)
+    {
+        if (m_buffer.size() <= keep) return;
+        m_good = m_good && !m_progress.cancelled() && m_out(m_buffer);
+        m_buffer.clear();
+        if (m_good) m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size()));
+    }
+
+    template <typename... Args>
+    void event(fmt::format_string<Args...> format, Args&&... args)
+    {
+        flush(blockSize);
+        m_buffer += m_first ? "\n" : ",\n";
+        m_first = false;
+        fmt::format_to(std::back_inserter(m_buffer), format, std::forward<Args>(args)...);
+    }
+
+    std::string at(Nanos time) const { return microseconds(time + m_shift); }
+    int process() const { return 1000 + m_rank; }
+    std::string environment(std::string_view name, std::string otherwise) const
+    {
+        for (const auto& [key, value] : m_run.environment)
+            if (key == name) return value;
+        return otherwise;
+    }
+
+    void header()
+    {
+        std::string ranks;
+        for (int r = 0; r < m_timeline.ranks(); ++r) ranks += fmt::format("{}{}", r == 0 ? "" : ", ", r);
+        m_ranks = "[" + ranks + "]";
+        const std::string backend = jsonText(environment("backend", "stagewright"));
+        m_buffer += fmt::format("{{\"schemaVersion\":1,\"deviceProperties\":[],\"distributedInfo\":{{\"backend\":{0},\"rank\":{1},\"world_size\":{2},\"pg_count\":1,"
+                                "\"pg_config\":[{{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":{0},\"pg_size\":{2},\"ranks\":{3}}}]}},",
+                                backend, m_rank, m_timeline.ranks(), m_ranks);
+        m_buffer += fmt::format("\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{},\"traceName\":{},", std::max<std::int64_t>(0, m_run.info.createdUnixMs) * 1'000'000,
+                                jsonText(fmt::format("rank{}.pt.trace.json", m_rank)));
+        m_buffer += fmt::format("\"stagewright\":{{\"run\":{},\"schedule\":{},\"provenance\":{},\"clock\":{},\"origin_ns\":{},\"time_unit_ns\":{}}},\"traceEvents\":[",
+                                jsonText(m_run.info.name), jsonText(m_run.info.scheduleName), jsonText(toText(m_timeline.provenance())), jsonText(m_timeline.clock()), -m_shift,
+                                m_timeline.timeUnit());
+        event(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"rank {}"}}}})", process(), m_rank);
+        event(R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,"args":{{"labels":"CPU"}}}})", process());
+        event(R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"ts":0,"args":{{"sort_index":{0}}}}})", process());
+        nameThread(hostThread, "thread 1 (compute)");
+    }
+
+    void nameThread(int thread, const std::string& name)
+    {
+        event(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})", process(), thread, jsonText(name));
+    }
+
+    void host(std::string_view category, std::string_view name, Nanos start, Nanos end, int thread, const std::string& more = {})
+    {
+        event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"External id":{}{}}}}})", category, jsonText(name), process(), thread, at(start),
+              microseconds(end - start), m_nextId++, more);
+    }
+
+    using Bounds = std::map<int, std::pair<Nanos, Nanos>>; // by step
+    static void hold(Bounds& bounds, const Span& span)
+    {
+        auto& [begin, end] = bounds.try_emplace(span.step, span.start, span.end).first->second;
+        begin = std::min(begin, span.start);
+        end = std::max(end, span.end);
+    }
+
+    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages do: not into the
+    // compute spans of others.
+    Bounds boundsOfSteps() const
+    {
+        Bounds bounds, messages;
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank) continue;
+            for (const Span& span : m_timeline.spansOf(track))
+                if (track.lane == Lane::Compute)
+                    hold(bounds, span);
+                else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0)
+                    hold(messages, span);
+        }
+        Nanos before = std::numeric_limits<Nanos>::min(); // the end of the previous step
+        for (auto at = bounds.begin(); at != bounds.end(); ++at) {
+            auto& [begin, end] = at->second;
+            if (const auto of = messages.find(at->first); of != messages.end()) {
+                const auto next = std::next(at);
+                begin = std::min(begin, std::max(before, of->second.first));
+                end = std::max(end, next == bounds.end() ? of->second.second : std::min(of->second.second, next->second.first));
+            }
+            before = end;
+        }
+        return bounds;
+    }
+
+    void steps()
+    {
+        const Bounds bounds = boundsOfSteps();
+        bool apart = true;
+        std::optional<Nanos> last;
+        for (const auto& [step, bound] : bounds) {
+            apart = apart && (!last || bound.first >= *last);
+            last = bound.second;
+        }
+        if (!apart) nameThread(stepThread, "steps");
+        int thread = hostThread;
+        Nanos before = 0;
+        for (const auto& [step, bound] : bounds) {
+            thread = apart ? hostThread : stepThread + (step % 2 == 0 || bound.first >= before ? 0 : 1);
+            host("user_annotation", fmt::format("ProfilerStep#{}", step), bound.first, bound.second, thread);
+            before = bound.second;
+        }
+    }
+
+    std::string rest(SpanId id, const Span& span) const
+    {
+        std::string more = fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
+        if (m_timeline.hasCpuTime() && m_timeline.cpuTime(id) >= 0) more += fmt::format(",\"cpu_us\":{}", microseconds(m_timeline.cpuTime(id)));
+        if ((span.flags & SpanDiscarded) != 0) more += ",\"discarded\":true";
+        return more;
+    }
+
+    void compute(const Track& track)
+    {
+        const auto all = m_timeline.spans();
+        const auto lanes = sublanes(m_timeline.spansOf(track));
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
+            const Span& span = all[id];
+            const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 && all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
+            const int thread = lanes[id - track.begin] == 0 ? hostThread : firstLaneThread + 90 + lanes[id - track.begin];
+            if (span.label != 0)
+                host("cpu_op", m_timeline.labelOf(span), span.start, span.end, thread, rest(id, span));
+            else if (pair)
+                host("user_annotation", fmt::format("PP:({};{})OVERLAP_F_B", toText(span.op), toText(all[id + 1].op)), span.start, span.end, thread, rest(id, span));
+            else
+                host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
+            launches(id);
+            ++m_counts.spans;
+            if (!pair) continue;
+            launches(++id);
+            ++m_counts.spans;
+        }
+    }
+
+    // The calls that launched the work which belongs to an op, inside it.
+    void launches(SpanId op)
+    {
+        const Span& from = m_timeline.spans()[op];
+        for (const Edge& edge : m_timeline.edgesFrom(op)) {
+            if (edge.kind != EdgeKind::Launch) continue;
+            const Nanos called = std::clamp(edge.arrival, from.start, std::max(from.start, from.end - 1));
+            event(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":{},"ts":{},"dur":0.001,"args":{{"correlation":{}}}}})", process(), hostThread, at(called),
+                  correlationOf(edge.to));
+            event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(edge.to), process(), hostThread, at(called));
+            ++m_counts.launches;
+        }
+    }
+
+    static std::uint64_t correlationOf(SpanId span) { return std::uint64_t{span} + 1; }
+
+    void lane(const Track& track)
+    {
+        const auto lanes = sublanes(m_timeline.spansOf(track));
+        const bool device = track.lane == Lane::Kernel || track.lane == Lane::Copy;
+        const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
+        int& next = device ? m_nextStream : m_nextThread;
+        const int first = next;
+        next += rows;
+        for (int row = 0; row < rows && !device; ++row) nameThread(first + row, rows == 1 ? track.name : fmt::format("{} ({})", track.name, row + 1));
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
+            const Span& span = m_timeline.spans()[id];
+            const int row = first + lanes[id - track.begin];
+            ++m_counts.spans;
+            if (device)
+                work(id, span, track.lane, row);
+            else if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
+                message(id, span, row);
+            else
+                host("cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, row, rest(id, span));
+        }
+    }
+
+    void work(SpanId id, const Span& span, Lane lane, int stream)
+    {
+        event(R"({{"ph":"X","cat":"{}","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"device":0,"context":1,"stream":{},"correlation":{}{}}}}})",
+              lane == Lane::Copy ? "gpu_memcpy" : "kernel", jsonText(m_timeline.nameOf(span)), stream, at(span.start), microseconds(span.duration()), stream, correlationOf(id), rest(id, span));
+        const auto into = m_timeline.edgesInto(id);
+        if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
+            event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":0,"tid":{},"ts":{}}})", correlationOf(id), stream, at(span.start));
+    }
+
+    // The rank at the other side: from the placement, where the run has a schedule.
+    int peerOf(const Op& op) const
+    {
+        const auto schedule = m_run.schedule ? m_run.schedule : m_timeline.schedule();
+        const bool later = op.kind == OpKind::SendF || op.kind == OpKind::RecvB;
+        const int stage = op.stage + (later ? 1 : -1);
+        return schedule && stage >= 0 && stage < schedule->placement.stages() ? schedule->placement.rankOf(stage, op.microbatch) : -1;
+    }
+
+    void message(SpanId id, const Span& span, int thread)
+    {
+        host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
+        const int peer = peerOf(span.op);
+        if (peer < 0) return;
+        communication(isSend(span.op.kind), peer, span, thread);
+    }
+
+    void communication(bool sends, int peer, const Span& span, int thread)
+    {
+        const std::int64_t sequence = m_sequences[{peer, sends}]++;
+        host("cpu_op", "record_param_comms", span.start, span.end, thread,
+             fmt::format(R"(,"Collective name":"{}","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}","Group size":{},"Rank":{},"Src Rank":{},"Dst Rank":{},"Seq":{})",
+                         sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank, sequence));
+    }
+
+    bool hasMessages(Lane lane) const
+    {
+        const auto tracks = m_timeline.tracks();
+        return std::any_of(tracks.begin(), tracks.end(), [lane](const Track& track) { return track.lane == lane && track.end > track.begin; });
+    }
+
+    struct Message {
+        Span span;
+        int peer;
+        std::uint64_t order; // among those with the same start, the same at both ends
+    };
+
+    // Records without ops of their own: they may start before the rank's step.
+    void records(std::vector<Message>& messages, bool sends)
+    {
+        std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order); });
+        std::vector<Span> spans;
+        for (const Message& message : messages) spans.push_back(message.span);
+        const auto lanes = sublanes(spans);
+        const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
+        const char* name = sends ? "send" : "receive";
+        for (int row = 0; row < rows; ++row) nameThread(m_nextThread + row, rows == 1 ? name : fmt::format("{} ({})", name, row + 1));
+        for (std::size_t i = 0; i < messages.size() && m_good; ++i) communication(sends, messages[i].peer, messages[i].span, m_nextThread + lanes[i]);
+        m_nextThread += rows;
+    }
+
+    // If only senders record messages, from the producer's end to the arrival, this adds the other end, so that readers pair both.
+    void receives()
+    {
+        std::vector<Message> ends;
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.lane != Lane::Send || track.rank == m_rank) continue;
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                const Span& span = m_timeline.spans()[id];
+                if (span.label == 0 && isSend(span.op.kind) && peerOf(span.op) == m_rank) ends.push_back({span, track.rank, id});
+            }
+        }
+        records(ends, false);
+    }
+
+    // If only ops show messages, by their waits for other ranks: from the producer's end to the arrival at both ends.
+    void arrivals()
+    {
+        std::vector<Message> sent, received;
+        const auto add = [&](const Edge& edge, std::vector<Message>& to, SpanId other) {
+            const Track& track = m_timeline.trackOf(other);
+            if (edge.kind != EdgeKind::Data || track.rank == m_rank || track.lane != Lane::Compute) return;
+            Span span;
+            span.start = m_timeline.spans()[edge.from].end;
+            span.end = std::max(span.start, edge.arrival);
+            to.push_back({span, track.rank, std::uint64_t{edge.from} << 32 | edge.to});
+        };
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank || track.lane != Lane::Compute) continue;
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                for (const Edge& edge : m_timeline.edgesFrom(id)) add(edge, sent, edge.to);
+                for (const Edge& edge : m_timeline.edgesInto(id)) add(edge, received, edge.from);
+            }
+        }
+        records(sent, true);
+        records(received, false);
+    }
+
+    void memory()
+    {
+        if (m_timeline.memoryUnit() != 1) return; // unit-cost work has no bytes
+        Bytes total = 0;
+        for (const MemoryEvent& one : m_timeline.memoryOf(m_rank)) {
+            if (!m_good) return;
+            total += one.delta;
+            const std::uint64_t address = (static_cast<std::uint64_t>(one.category) + 1) << 48 | static_cast<std::uint64_t>(one.stage) << 32 | static_cast<std::uint32_t>(one.microbatch + 1);
+            event(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
+                  process(), hostThread, at(one.time), total, one.delta, address, toText(one.category));
+            ++m_counts.memoryEvents;
+        }
+    }
+
+    const Run& m_run;
+    const Timeline& m_timeline;
+    int m_rank = 0;
+    const Sink& m_out;
+    KinetoCounts& m_counts;
+    const Progress& m_progress;
+    Nanos m_shift = 0;
+    std::string m_buffer;
+    std::string m_ranks;
+    bool m_first = true;
+    bool m_good = true;
+    std::int64_t m_nextId = 1;
+    int m_nextThread = firstLaneThread;
+    int m_nextStream = firstStream;
+    std::map<std::pair<int, bool>, std::int64_t> m_sequences; // messages so far, by peer and direction
+};
+
+} // namespace
+
+Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
+{
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
+    return RankWriter(run, rank, out, counts, progress).write();
+}
+
+Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder, const Progress& progress)
+{
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
+    KinetoCounts counts;
+    const auto written = writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
+        for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
+            auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) { return writeKinetoRank(run, rank, out, counts, progress); });
+            if (!done) return done;
+        }
+        return {};
+    });
+    if (!written) return tl::unexpected(written.error());
+    return counts;
+}
+
+} // namespace stagewright

@@ -1,0 +1,101 @@
+// Schedule CSV as a foreign format: an order without times. Reading and writing are schedules/text/csv.h.
+#include <filesystem>
+
+#include "schedules/check/validate.h"
+#include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/text/csv.h"
+#include "schedules/text/pytorch.h"
+#include "traces/foreign/byte_source.h"
+#include "traces/format/atomic_file.h"
+#include "traces/format/format_registry.h"
+#include "traces/report/run_report.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostBytes = std::size_t{512} << 20;
+
+// The first cells are ops, or blank.
+bool looksLikeSchedule(std::string_view head)
+{
+    if (head.find('\0') != std::string_view::npos) return false;
+    const std::size_t whole = head.rfind('\n'); // the last line may be cut
+    const auto schedule = readScheduleCsv(whole == std::string_view::npos ? head : head.substr(0, whole + 1));
+    return schedule && schedule->opCount() > 0;
+}
+
+Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress&)
+{
+    auto source = ByteSource::open(path);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    std::string text;
+    while (true) {
+        const std::size_t before = text.size();
+        if (before > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
+        text.resize(before + (std::size_t{1} << 20));
+        const std::size_t got = (*source)->read(text.data() + before, text.size() - before);
+        text.resize(before + got);
+        if (got == 0) break;
+    }
+    if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
+    auto schedule = readScheduleCsv(text, {}, std::filesystem::path(path).stem().string());
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
+    if (std::string name = recognise(withoutCommunication(*schedule)); !name.empty()) schedule->name = std::move(name);
+    ForeignFile file;
+    file.schedule = std::move(*schedule);
+    return file;
+}
+
+Result<void> checkLowering(const std::string& rule)
+{
+    const auto parsed = parseLowering(rule);
+    return parsed ? Result<void>() : tl::unexpected(parsed.error());
+}
+
+Result<WrittenFile> write(const ExportRequest& request)
+{
+    auto schedule = scheduleOfRun(*request.run);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    CsvOptions csv;
+    csv.pytorch = request.option("pytorch") != nullptr;
+    if (csv.pytorch)
+        if (auto forms = pytorchForms(*schedule); !forms) return tl::unexpected(std::move(forms.error()));
+    if (const std::string* text = request.option("lower")) {
+        const auto rule = parseLowering(*text);
+        if (!rule) return tl::unexpected(rule.error());
+        auto lowered = lower(*schedule, *rule);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        schedule = std::move(*lowered);
+    }
+    auto text = writeScheduleCsv(*schedule, csv);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    if (auto done = writeFileAtomically(request.path, *text); !done) return tl::unexpected(std::move(done.error()));
+    const auto ops = static_cast<std::int64_t>(schedule->opCount());
+    return WrittenFile{{{"ranks", schedule->ranks}, {"ops", ops}}, std::to_string(schedule->ranks) + " ranks, " + std::to_string(ops) + " ops"};
+}
+
+} // namespace
+
+namespace formats {
+
+extern const FormatInfo schedule_csv;
+const FormatInfo schedule_csv{
+    .name = "csv",
+    .title = "Schedule CSV",
+    .reads = "schedule CSV",
+    .writes = "the schedule",
+    .suffixes = {".csv"},
+    .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
+                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
+    .bySuffix = true,
+    .write = write,
+    .sniff = looksLikeSchedule,
+    .read = read,
+};
+
+} // namespace formats
+
+} // namespace stagewright

@@ -1,0 +1,352 @@
+#include "traces/export/timeline_svg.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "schedules/model/kinds.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/memory.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+namespace {
+
+constexpr double gutter = 116, right = 12, ruler = 24, rowHeight = 34, rowGap = 8, chartHeight = 62, chartGap = 12;
+constexpr std::size_t mostSpans = 2000; // of a row drawn one by one
+
+enum Class { F,
+             B,
+             W,
+             C,
+             O,
+             D,
+             classCount };
+constexpr const char* classNames[classCount] = {"f", "b", "w", "c", "o", "d"};
+constexpr const char* classTitles[classCount] = {"Forward", "Backward", "Weight gradient", "Communication", "Optimizer", "Delay"};
+
+Class classOf(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute: return F;
+    case OpKind::Backward:
+    case OpKind::InputGrad: return B;
+    case OpKind::WeightGrad: return W;
+    case OpKind::Optimizer: return O;
+    case OpKind::Filler: return D;
+    default: return C;
+    }
+}
+
+struct Plot {
+    Nanos begin = 0;
+    Nanos duration = 1;
+    double width = 0; // of the plot
+    double x(Nanos time) const { return gutter + static_cast<double>(time - begin) / static_cast<double>(duration) * width; }
+};
+
+struct StepWindow {
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+// From the first to the last compute span of the step.
+StepWindow windowOf(const Timeline& timeline, int step)
+{
+    StepWindow window{0, 0};
+    bool found = false;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            if (span.step != step) continue;
+            window.begin = found ? std::min(window.begin, span.start) : span.start;
+            window.end = found ? std::max(window.end, span.end) : span.end;
+            found = true;
+        }
+    }
+    return window;
+}
+
+Plot plotOf(const StepWindow& window, const SvgOptions& options)
+{
+    return {window.begin, std::max<Nanos>(1, options.duration > 0 ? options.duration : window.end - window.begin), std::max(60.0, options.width - gutter - right)};
+}
+
+std::string open(double width, double height, const std::string& title)
+{
+    return fmt::format("<svg class=\"sw\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"><title>{}</title>\n", width, height, escaped(title), escaped(title));
+}
+
+// Labelled ticks at steps of 1, 2 or 5.
+std::string rulerSvg(const Plot& plot, double bottom, Nanos unit)
+{
+    const double least = static_cast<double>(plot.duration) / (plot.width / 80);
+    const double scale = unit != 1 ? static_cast<double>(unit) : least >= 1e8 ? 1e9
+                                                             : least >= 1e5   ? 1e6
+                                                             : least >= 1e2   ? 1e3
+                                                                              : 1;
+    const char* name = unit != 1 ? "units" : scale == 1e9 ? "s"
+                                         : scale == 1e6   ? "ms"
+                                         : scale == 1e3   ? "µs"
+                                                          : "ns";
+    double step = std::pow(10, std::floor(std::log10(least / scale)));
+    for (const double factor : {1.0, 2.0, 5.0, 10.0})
+        if (step * factor * scale >= least) {
+            step *= factor;
+            break;
+        }
+    const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+    std::string text;
+    for (int i = 0; i * step * scale <= static_cast<double>(plot.duration); ++i) {
+        const double x = plot.x(plot.begin + static_cast<Nanos>(std::llround(i * step * scale)));
+        text += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1} V{2:.0f}\"/><text class=\"tick\" x=\"{3:.1f}\" y=\"14\">{4:.{5}f}{6}</text>\n", x, ruler - 4, bottom, x + 3, i * step, decimals,
+                            i == 0 ? std::string(" ") + name : std::string());
+    }
+    return text;
+}
+
+struct Row {
+    int rank = 0;
+    std::vector<SpanId> spans;
+};
+
+std::vector<Row> rowsOf(const Timeline& timeline, int step, int most)
+{
+    std::vector<Row> rows;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        if (rows.empty() || rows.back().rank != track.rank) {
+            if (static_cast<int>(rows.size()) == most) break;
+            rows.push_back({track.rank, {}});
+        }
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id)
+            if (timeline.spans()[id].step == step) rows.back().spans.push_back(id);
+    }
+    return rows;
+}
+
+void drawSpans(std::string& out, const Timeline& timeline, const Row& row, const Plot& plot, double top, Nanos unit)
+{
+    Nanos before = -1;
+    for (const SpanId id : row.spans) {
+        const Span& span = timeline.spans()[id];
+        const double x0 = plot.x(span.start), x1 = plot.x(span.end);
+        const bool paired = span.start < before; // issued with the one before: the lower half
+        before = std::max(before, span.end);
+        const double gap = x1 - x0 > 5 ? 0.8 : 0, width = std::max(0.6, x1 - x0 - gap);
+        const double y = paired ? top + rowHeight / 2 : top, height = paired ? rowHeight / 2 : rowHeight;
+        const Class kind = classOf(span.op.kind);
+        out += fmt::format("<g><title>{}, rank {}: {} from {}</title><rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"{}/>", escaped(timeline.nameOf(span)), row.rank,
+                           formatDuration(span.duration(), unit), formatDuration(span.start - plot.begin, unit), classNames[kind], x0, y, width, height, width > 5 ? " rx=\"2\"" : "");
+        const std::string label = span.label == 0 && span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
+        if (!label.empty() && width > 7.0 * static_cast<double>(label.size()) + 3)
+            out += fmt::format("<text class=\"l{}\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>", classNames[kind], x0 + width / 2, y + height / 2 + 4, label);
+        out += "</g>\n";
+    }
+}
+
+// One column a unit of width; kinds stacked from below in fixed order, idle on top.
+void drawColumns(std::string& out, const Timeline& timeline, const Row& row, const Plot& plot, double top)
+{
+    const auto columns = static_cast<std::size_t>(plot.width);
+    std::vector<std::array<double, classCount>> ink(columns);
+    for (const SpanId id : row.spans) {
+        const Span& span = timeline.spans()[id];
+        const double x0 = std::max(0.0, plot.x(span.start) - gutter), x1 = std::min(static_cast<double>(columns), plot.x(span.end) - gutter);
+        for (auto column = static_cast<std::size_t>(x0); column < columns && static_cast<double>(column) < x1; ++column)
+            ink[column][classOf(span.op.kind)] += std::min(x1, static_cast<double>(column + 1)) - std::max(x0, static_cast<double>(column));
+    }
+    for (int kind = 0; kind < classCount; ++kind) {
+        std::string path;
+        for (std::size_t column = 0; column < columns; ++column) {
+            double below = 0;
+            for (int k = 0; k < kind; ++k) below += ink[column][static_cast<std::size_t>(k)];
+            const double share = std::min(ink[column][static_cast<std::size_t>(kind)], 1 - std::min(1.0, below));
+            if (share < 0.004) continue;
+            path += fmt::format("M{} {:.1f}h1v{:.1f}h-1z", static_cast<int>(gutter) + static_cast<int>(column), top + rowHeight * (1 - below), -rowHeight * share);
+        }
+        if (!path.empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", classNames[kind], path);
+    }
+}
+
+} // namespace
+
+std::string escaped(std::string_view text)
+{
+    std::string out;
+    out.reserve(text.size() + text.size() / 8);
+    for (std::size_t i = 0; i < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        if (byte < 0x80) {
+            switch (byte) {
+            case '&': out += "&amp;"; break;
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
+            case '"': out += "&quot;"; break;
+            case '\'': out += "&#39;"; break;
+            default:
+                if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+                    out += "\xEF\xBF\xBD";
+                else
+                    out += static_cast<char>(byte);
+            }
+            ++i;
+            continue;
+        }
+        const std::size_t length = byte >= 0xF0 && byte < 0xF5 ? 4 : byte >= 0xE0              ? 3
+                                                                 : byte >= 0xC2 && byte < 0xE0 ? 2
+                                                                                               : 0;
+        bool whole = length > 0 && byte < 0xF5 && i + length <= text.size();
+        for (std::size_t k = 1; whole && k < length; ++k) whole = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
+        if (whole && length == 3) { // no overlong forms, no surrogates
+            const auto second = static_cast<unsigned char>(text[i + 1]);
+            whole = !(byte == 0xE0 && second < 0xA0) && !(byte == 0xED && second >= 0xA0);
+        }
+        if (whole && length == 4) {
+            const auto second = static_cast<unsigned char>(text[i + 1]);
+            whole = !(byte == 0xF0 && second < 0x90) && !(byte == 0xF4 && second >= 0x90);
+        }
+        if (!whole) {
+            out += "\xEF\xBF\xBD";
+            ++i;
+            continue;
+        }
+        out.append(text.substr(i, length));
+        i += length;
+    }
+    return out;
+}
+
+std::string svgStyle()
+{
+    // The same palette as in the window.
+    const std::string light = "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;--lo:#fff;--d:#C4C9D2;"
+                              "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#5A6270;--faint:#8A92A0;"
+                              "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
+    const std::string dark = "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;--lo:#14171C;--d:#3A414D;"
+                             "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--secondary:#A3ABB9;--faint:#6F7887;"
+                             "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
+    std::string css = ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n";
+    css += "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
+           ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
+           "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
+           ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--text)}\n"
+           ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}.grid{stroke:var(--grid);fill:none}\n"
+           ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n";
+    return css;
+}
+
+std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
+{
+    const Timeline& timeline = *run.timeline;
+    const StepWindow window = windowOf(timeline, step);
+    if (window.end <= window.begin) return {};
+    const Plot plot = plotOf(window, options);
+    const std::vector<Row> rows = rowsOf(timeline, step, options.mostRanks);
+    const bool cut = static_cast<int>(rows.size()) < timeline.ranks();
+    const double bottom = ruler + static_cast<double>(rows.size()) * (rowHeight + rowGap), height = bottom + (cut ? 20 : 2);
+    const Nanos unit = timeline.timeUnit();
+    std::string out = open(options.width, height, options.title.empty() ? "Timeline of the step" : options.title);
+    // A pattern's name is used in the whole page: the same one everywhere.
+    out += "<defs><pattern id=\"idle\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><rect class=\"idle\" width=\"6\" height=\"6\"/><path class=\"hatch\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/></pattern></defs>\n";
+    out += rulerSvg(plot, bottom, unit);
+    double top = ruler;
+    for (const Row& row : rows) {
+        Nanos busy = 0;
+        for (const SpanId id : row.spans)
+            if (ruleOf(timeline.spans()[id].op.kind).busy) busy += timeline.spans()[id].duration();
+        const double share = static_cast<double>(busy) / static_cast<double>(window.end - window.begin);
+        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">busy {}</text>\n", top + 15, row.rank, top + 29, formatPercent(std::min(1.0, share), 0));
+        out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"url(#idle)\"/>\n", gutter, top, plot.x(window.end) - gutter, rowHeight);
+        if (row.spans.size() <= mostSpans)
+            drawSpans(out, timeline, row, plot, top, unit);
+        else
+            drawColumns(out, timeline, row, plot, top);
+        top += rowHeight + rowGap;
+    }
+    if (cut) out += fmt::format("<text class=\"sub\" x=\"{:.0f}\" y=\"{:.0f}\">The first {} of {} ranks.</text>\n", gutter, top + 10, rows.size(), timeline.ranks());
+    return out + "</svg>\n";
+}
+
+std::string memorySvg(const Run& run, int step, const SvgOptions& options)
+{
+    const Timeline& timeline = *run.timeline;
+    const StepWindow window = windowOf(timeline, step);
+    if (!timeline.hasMemory() || window.end <= window.begin) return {};
+    const Plot plot = plotOf(window, options);
+    const int ranks = std::min(timeline.ranks(), options.mostRanks);
+    struct Chart {
+        std::vector<MemoryPoint> points;
+        Bytes peak = 0;
+        Nanos peakTime = 0;
+    };
+    std::vector<Chart> charts;
+    Bytes most = 1;
+    for (int rank = 0; rank < ranks; ++rank) {
+        Chart chart;
+        for (const MemoryPoint& point : memorySeries(timeline, rank, MemoryCategory::Activations, step).points) {
+            const Nanos time = std::clamp(point.time, window.begin, window.end);
+            if (!chart.points.empty() && chart.points.back().time == time)
+                chart.points.back().inUse = point.inUse;
+            else
+                chart.points.push_back({time, point.inUse});
+            if (point.inUse > chart.peak) {
+                chart.peak = point.inUse;
+                chart.peakTime = time;
+            }
+        }
+        most = std::max(most, chart.peak);
+        charts.push_back(std::move(chart));
+    }
+    const double bottom = ruler + static_cast<double>(charts.size()) * (chartHeight + chartGap);
+    std::string out = open(options.width, bottom + 2, options.title.empty() ? "Activation memory of the step" : options.title);
+    out += rulerSvg(plot, bottom, timeline.timeUnit());
+    double base = ruler + chartHeight;
+    for (std::size_t i = 0; i < charts.size(); ++i, base += chartHeight + chartGap) {
+        const Chart& chart = charts[i];
+        const auto y = [&](Bytes bytes) { return base - static_cast<double>(bytes) / static_cast<double>(most) * (chartHeight - 6); };
+        out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">peak {}</text>\n", base - 34, i, base - 19, formatBytes(chart.peak, timeline.memoryUnit()));
+        // Steps, at most four per unit of width: the largest of coinciding values is kept.
+        std::string path = fmt::format("M{:.2f} {:.2f}", gutter, base);
+        double lastX = gutter;
+        Bytes held = 0, largest = 0;
+        for (const MemoryPoint& point : chart.points) {
+            const double x = plot.x(point.time);
+            if (x - lastX < 0.25) {
+                largest = std::max(largest, point.inUse);
+                held = point.inUse;
+                continue;
+            }
+            if (largest > held) path += fmt::format("V{:.2f}", y(largest));
+            path += fmt::format("V{:.2f}H{:.2f}V{:.2f}", y(held), x, y(point.inUse));
+            lastX = x;
+            held = largest = point.inUse;
+        }
+        path += fmt::format("H{:.2f}V{:.2f}", plot.x(window.end), base);
+        out += fmt::format("<path class=\"area\" d=\"{0}z\"/><path class=\"line\" d=\"{0}\"/><path class=\"grid\" d=\"M{1} {2:.1f}H{3:.1f}\"/>\n", path, gutter, base, gutter + plot.width);
+        if (chart.peak > 0) out += fmt::format("<circle class=\"peak\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\"><title>peak {}</title></circle>\n", plot.x(chart.peakTime), y(chart.peak), formatBytes(chart.peak, timeline.memoryUnit()));
+    }
+    return out + "</svg>\n";
+}
+
+std::string legendHtml(const Run& run, int step)
+{
+    std::array<bool, classCount> occurs{};
+    for (const Row& row : rowsOf(*run.timeline, step, run.timeline->ranks()))
+        for (const SpanId id : row.spans) occurs[classOf(run.timeline->spans()[id].op.kind)] = true;
+    std::string out = "<p class=\"legend\">";
+    for (int kind = 0; kind < classCount; ++kind)
+        if (occurs[static_cast<std::size_t>(kind)])
+            out += fmt::format("<span><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/></svg> {}</span> ", classNames[kind], classTitles[kind]);
+    return out + "<span><svg width=\"18\" height=\"12\" aria-hidden=\"true\"><rect width=\"18\" height=\"12\" fill=\"url(#idle)\"/></svg> Idle</span></p>\n";
+}
+
+} // namespace stagewright

@@ -1,0 +1,136 @@
+#include "traces/export/torchtitan.h"
+
+#include <fmt/format.h>
+
+#include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
+#include "schedules/text/pytorch.h"
+#include "traces/format/atomic_file.h"
+#include "traces/format/format_registry.h"
+#include "traces/report/run_report.h"
+
+namespace stagewright {
+
+namespace {
+
+bool overlaps(const Schedule& schedule)
+{
+    for (const auto& pairs : schedule.paired)
+        if (!pairs.empty()) return true;
+    return false;
+}
+
+std::string settings(const Schedule& schedule, const std::string& builder)
+{
+    return fmt::format(R"(# Into the job's configuration file, or as --parallelism.NAME VALUE on its command line.
+[parallelism]
+pipeline_parallel_degree = {0}
+pipeline_parallel_schedule = "{1}"           # where stages are built; the order comes from the CSV
+pipeline_parallel_schedule_csv = "schedule.csv"  # a path that every rank can read
+pipeline_parallel_microbatch_size = 1
+# pipeline_parallel_layers_per_stage = N       # so that (layers + first less + last less) / N, rounded up, is {2}
+
+[training]
+local_batch_size = {3}                         # {3} × pipeline_parallel_microbatch_size
+
+[profiling]
+enable_profiling = true                        # the traces come back: stagewright import
+)",
+                       schedule.ranks, builder, schedule.stages, schedule.microbatches);
+}
+
+std::string stageTable(const Schedule& schedule)
+{
+    std::string table = "| rank | stages |\n|---|---|\n";
+    for (int r = 0; r < schedule.ranks; ++r) {
+        std::string stages;
+        for (const int s : schedule.placement.stagesOf(r)) stages += fmt::format("{}{}", stages.empty() ? "" : ", ", s);
+        table += fmt::format("| {} | {} |\n", r, stages);
+    }
+    return table;
+}
+
+std::string readme(const Schedule& schedule, const std::string& builder, const std::string& source)
+{
+    const std::string known = recognise(schedule);
+    std::string text = fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n", schedule.name.empty() ? "Schedule" : schedule.name,
+                                   schedule.ranks, schedule.stages, schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
+    text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None of this was verified on the job itself.\n\n";
+    text += R"(| file | what it is |
+|---|---|
+| `schedule.csv` | the order, a line per rank: what `pipeline_parallel_schedule_csv` and `_load_csv` take ("compute_only") |
+| `schedule_comms.csv` | the same with PyTorch's sends and receives, for `_load_csv(…, format="compute_comms")`; TorchTitan does not read it |
+| `settings.toml` | what to paste into the job's configuration |
+
+## What the job must meet
+
+)";
+    text += fmt::format("- **{} pipeline ranks**: `pipeline_parallel_degree = {}`; the job needs this many devices times the other degrees (data, tensor, context parallel).\n", schedule.ranks, schedule.ranks);
+    text += fmt::format("- **{} stages**, {} on each rank: the model's layers, with `pipeline_parallel_first_stage_less_layers` and `…_last_stage_less_layers`\n"
+                        "  added, divided by `pipeline_parallel_layers_per_stage` and rounded up, must give {}. Or name the modules: `module_fqns_per_model_part`.\n",
+                        schedule.stages, schedule.stages / schedule.ranks, schedule.stages);
+    text += fmt::format("- **{} microbatches**: `local_batch_size / pipeline_parallel_microbatch_size` must be {}.\n", schedule.microbatches, schedule.microbatches);
+    text += fmt::format("- **Stages on the CSV's ranks**: `pipeline_parallel_schedule = \"{}\"` places them so. The table below must agree with the job's log\n"
+                        "  (\"PP rank … is building stage_idx …\").\n",
+                        builder);
+    if (schedule.splitsBackward())
+        text += "- **The backward is split** into input and weight gradient. PyTorch does this through autograd: leave activation checkpointing off, as both\n"
+                "  halves would recompute, and try without `compile` first.\n";
+    else
+        text += "- The backward is whole, so activation checkpointing can be used.\n";
+    if (overlaps(schedule))
+        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need a PyTorch that supports them (one with DualPipeV); without a function registered for\n"
+                "  them they run one after the other.\n";
+    text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch has the same shape.\n";
+    text += "- TorchTitan uses the CSV unchanged: it checks the order of compute ops, not the job's memory. `stagewright simulate` and `plan` check memory.\n";
+    text += "\n## Placement of stages\n\n" + stageTable(schedule);
+    text += "\n## Import the job's trace\n\n```\nstagewright import outputs/profile_traces/iteration_20 -o job.stagewright\nstagewright report job.stagewright\n```\n";
+    return text;
+}
+
+} // namespace
+
+Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source)
+{
+    auto forms = pytorchForms(schedule);
+    if (!forms) return tl::unexpected(std::move(forms.error()));
+    const auto builder = torchTitanSchedule(schedule);
+    if (!builder) return tl::unexpected(builder.error());
+    return std::vector<std::pair<std::string, std::string>>{{"schedule.csv", std::move(forms->computeOnly)},
+                                                            {"schedule_comms.csv", std::move(forms->withMessages)},
+                                                            {"settings.toml", settings(schedule, *builder)},
+                                                            {"README.md", readme(schedule, *builder, source)}};
+}
+
+Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder)
+{
+    return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
+        for (const auto& [name, text] : files)
+            if (auto done = writeFileAtomically(part + "/" + name, text); !done) return done;
+        return {};
+    });
+}
+
+namespace formats {
+
+namespace {
+
+Result<WrittenFile> write(const ExportRequest& request)
+{
+    const auto schedule = scheduleOfRun(*request.run);
+    if (!schedule) return tl::unexpected(schedule.error());
+    const auto files = torchTitanFolder(*schedule, request.source);
+    if (!files) return tl::unexpected(files.error());
+    if (const auto written = writeTorchTitanFolder(*files, request.path); !written) return tl::unexpected(written.error());
+    return WrittenFile{{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", static_cast<std::int64_t>(files->size())}},
+                       counted(static_cast<long long>(files->size()), "file")};
+}
+
+} // namespace
+
+extern const FormatInfo torchtitan;
+const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .write = write};
+
+} // namespace formats
+
+} // namespace stagewright

@@ -1,0 +1,142 @@
+// ForeignTrace: what a reader of another tool's trace found, before interpretation: host ranges, launches, device work,
+// messages, memory, one ForeignRank for each process of the job. Times are nanoseconds of the rank's own clock.
+// Readers fill it (traces/import/kineto/kineto_json.cpp, nsys_sqlite.cpp); assemble() builds runs from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/units.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// Names are stored once each; ids are stable. Not thread safe.
+class NameTable {
+public:
+    NameTable() = default;
+    NameTable(NameTable&&) = default;
+    NameTable& operator=(NameTable&&) = default;
+    NameTable(const NameTable&) = delete; // names are referenced by pointer
+    NameTable& operator=(const NameTable&) = delete;
+
+    std::uint32_t idOf(std::string_view name);
+    const std::string& operator[](std::uint32_t id) const { return *m_names[id]; }
+    std::size_t size() const { return m_names.size(); }
+
+private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    };
+    std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> m_ids;
+    std::vector<const std::string*> m_names;
+};
+
+struct ForeignSpan {
+    Nanos start = 0;
+    Nanos end = 0;
+    std::uint32_t name = 0;   // of ForeignRank::names
+    std::uint32_t thread = 0; // of ForeignRank::threads: a host thread or a device's stream
+};
+
+struct DeviceSpan : ForeignSpan {
+    std::int64_t correlation = -1; // of its launch; −1: none
+    bool copy = false;             // copies and fills of memory; else a kernel
+    bool collective = false;       // a kernel of a communication library
+};
+
+struct Launch { // a call of the runtime or driver, on the host
+    std::int64_t correlation = -1;
+    Nanos time = 0;
+    std::uint32_t thread = 0;
+};
+
+enum class MessageKind : std::uint8_t { Send,
+                                        Receive,
+                                        Collective };
+struct ForeignMessage {
+    Nanos start = 0;
+    Nanos end = 0;
+    MessageKind kind = MessageKind::Collective;
+    std::uint32_t name = 0;  // "send", "all_reduce", "SendRecv"
+    std::uint32_t group = 0; // name of the process group; "" if unknown
+    int from = -1;           // ranks as recorded: of the job or of the group (see groups); −1: unknown
+    int to = -1;
+    std::int64_t sequence = -1; // −1: by order
+    std::int64_t tag = 0;
+    std::int64_t correlation = -1;
+    std::int64_t work = -1;  // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
+    std::int64_t bytes = -1; // −1: unknown
+    bool device = false;     // times are the device's
+    bool inGroup = false;    // from and to are places in the group, known or not
+};
+
+struct MemoryChangeSeen { // of the allocator, on the host
+    Nanos time = 0;
+    Bytes delta = 0;
+    std::uint64_t address = 0;
+    std::int64_t total = -1; // allocated after it; −1: unknown
+    std::uint32_t thread = 0;
+    bool device = false;
+    // Its owner, if the trace has it: traces exported here do.
+    std::optional<MemoryCategory> category = {};
+    std::uint16_t stage = 0;
+    std::int32_t microbatch = -1;
+};
+
+struct CounterSeen {
+    std::string name;
+    std::vector<CounterSample> samples;
+};
+
+struct ForeignThread {
+    std::string name; // "thread 59811", "stream 7"
+    bool device = false;
+};
+
+struct ForeignRank {
+    std::string source; // the file
+    std::string format; // "kineto", "chrome", "nsight"
+    int rank = -1;      // −1: unknown
+    int worldSize = 0;  // 0: unknown
+    Nanos epoch = 0;    // to be added to times to align ranks
+    NameTable names;
+    std::vector<ForeignThread> threads;
+    std::vector<ForeignSpan> annotations;       // host ranges that a user or library named
+    std::vector<ForeignSpan> deviceAnnotations; // the same, on a stream
+    std::vector<ForeignSpan> hostOps;           // operators of the framework; kept on demand
+    std::vector<DeviceSpan> device;
+    std::vector<Launch> launches;
+    std::vector<ForeignMessage> messages;
+    std::vector<MemoryChangeSeen> memory;
+    std::vector<CounterSeen> counters;
+    std::map<std::string, std::vector<int>, std::less<>> groups;  // process group → ranks of the job, in order of the group
+    std::map<std::string, int, std::less<>> placeInGroup;         // process group → own place; of groups whose ranks the trace does not list
+    std::map<std::string, std::string, std::less<>> groupPurpose; // process group → "mesh_pp", "default_pg"
+    std::vector<std::pair<std::string, std::string>> environment; // "device", "backend" … as text
+    std::int64_t events = 0;
+    std::map<std::string, std::int64_t, std::less<>> leftOut; // counts of data not imported, by kind
+    std::int64_t damaged = 0;                                 // events or rows that could not be read
+    std::int64_t repaired = 0;                                // read after bad characters in them were replaced
+    std::vector<std::string> notes;                           // sentences about anomalies
+};
+
+// "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number and its position; −1: none.
+struct RankInName {
+    int rank = -1;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+RankInName rankInName(std::string_view fileName);
+
+// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
+std::string collectiveOfKernel(std::string_view kernel);
+
+} // namespace stagewright

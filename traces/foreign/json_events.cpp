@@ -1,0 +1,339 @@
+#include "traces/foreign/json_events.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace stagewright {
+
+namespace {
+
+bool isSpace(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+#if defined(__SSE2__)
+__m128i sixteen(const char* at)
+{
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+#endif
+
+// The first quote or backslash, or `end`.
+const char* inString(const char* at, const char* end)
+{
+#if defined(__SSE2__)
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i slash = _mm_set1_epi8('\\');
+    for (; end - at >= 16; at += 16) {
+        const __m128i v = sixteen(at);
+        const int found = _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)));
+        if (found != 0) return at + __builtin_ctz(static_cast<unsigned>(found));
+    }
+#endif
+    while (at < end && *at != '"' && *at != '\\') ++at;
+    return at;
+}
+
+// The first quote or bracket, or `end`.
+const char* outsideString(const char* at, const char* end)
+{
+#if defined(__SSE2__)
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i lower = _mm_set1_epi8(0x20); // '[' and ']' become '{' and '}'
+    const __m128i open = _mm_set1_epi8('{');
+    const __m128i close = _mm_set1_epi8('}');
+    for (; end - at >= 16; at += 16) {
+        const __m128i v = sixteen(at);
+        const __m128i w = _mm_or_si128(v, lower);
+        const __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_or_si128(_mm_cmpeq_epi8(w, open), _mm_cmpeq_epi8(w, close)));
+        const int found = _mm_movemask_epi8(hit);
+        if (found != 0) return at + __builtin_ctz(static_cast<unsigned>(found));
+    }
+#endif
+    while (at < end && *at != '"' && *at != '{' && *at != '}' && *at != '[' && *at != ']') ++at;
+    return at;
+}
+
+} // namespace
+
+JsonEvents::JsonEvents(ByteSource& source, std::stop_token stop, const Sizes& sizes)
+    : m_source(source), m_stop(std::move(stop)), m_sizes(sizes), m_buffer(front + 4 * sizes.window + padding), m_limit(sizes.batch)
+{
+}
+
+bool JsonEvents::fill()
+{
+    if (m_sourceEnded) return false;
+    if (m_stop.stop_requested()) {
+        m_sourceEnded = true;
+        return false;
+    }
+    const std::size_t by = std::min(m_at, m_eventBegin) - front;
+    if (by > 0 && m_end + m_sizes.window + padding > m_buffer.size()) {
+        std::memmove(m_buffer.data() + front, m_buffer.data() + front + by, m_end - front - by);
+        m_passed += static_cast<std::int64_t>(by);
+        m_at -= by;
+        m_scan = std::max(m_scan, front + by) - by;
+        m_eventBegin -= by;
+        m_end -= by;
+    }
+    if (m_end + m_sizes.window + padding > m_buffer.size()) m_buffer.resize(m_buffer.size() * 2);
+    const std::size_t got = m_source.read(m_buffer.data() + m_end, m_sizes.window);
+    m_end += got;
+    std::memset(m_buffer.data() + m_end, 0, padding);
+    m_sourceEnded = got == 0;
+    return got > 0;
+}
+
+bool JsonEvents::skipSpace()
+{
+    while (true) {
+        while (m_at < m_end && isSpace(m_buffer[m_at])) ++m_at;
+        if (m_at < m_end) return true;
+        m_eventBegin = m_at;
+        if (!fill()) return false;
+    }
+}
+
+bool JsonEvents::scanValue(std::size_t most, bool here)
+{
+    if (!here) m_eventBegin = m_at;
+    m_scan = m_at;
+    std::size_t depth = 0;
+    bool string = false;
+    bool word = false; // a number or a word, over windows too: to the comma or bracket
+    while (true) {
+        const char* data = m_buffer.data();
+        const char* end = data + m_end;
+        const char* at = data + m_scan;
+        while (at < end) {
+            if (string) {
+                at = inString(at, end);
+                if (at == end) break;
+                if (*at == '\\') {
+                    if (end - at < 2) break; // the escaped character is not there yet
+                    at += 2;
+                    continue;
+                }
+                string = false;
+                ++at;
+                if (depth == 0) {
+                    m_scan = static_cast<std::size_t>(at - data);
+                    return true;
+                }
+                continue;
+            }
+            if (word || (depth == 0 && *at != '"' && *at != '{' && *at != '[')) {
+                word = true;
+                while (at < end && *at != ',' && *at != '}' && *at != ']' && !isSpace(*at)) ++at;
+                m_scan = static_cast<std::size_t>(at - data);
+                if (at < end) return m_scan > m_at;
+                break;
+            }
+            at = outsideString(at, end);
+            if (at == end) break;
+            if (*at == '"') {
+                string = true;
+            } else if (*at == '{' || *at == '[') {
+                ++depth;
+            } else if (--depth == 0) {
+                m_scan = static_cast<std::size_t>(at - data) + 1;
+                return m_scan - m_at <= most;
+            }
+            ++at;
+        }
+        m_scan = static_cast<std::size_t>(at - data);
+        if (m_scan - m_at > most || here) return false;
+        if (!fill()) {
+            m_cutOff = true;
+            return false;
+        }
+    }
+}
+
+Result<bool> JsonEvents::begin()
+{
+    if (skipSpace() && m_end - m_at >= 3 && std::memcmp(m_buffer.data() + m_at, "\xef\xbb\xbf", 3) == 0) m_at += 3;
+    if (!skipSpace()) return fail(ErrorCode::Unreadable, "the file is empty");
+    const char first = m_buffer[m_at];
+    if (first != '{' && first != '[') return fail(ErrorCode::Unreadable, "not a JSON object or array");
+    ++m_at;
+    m_inObject = first == '{';
+    m_sawEvents = !m_inObject;
+    m_state = m_inObject ? State::Object : State::Events;
+    return true;
+}
+
+Result<bool> JsonEvents::nextMember(Item& item)
+{
+    while (true) {
+        while (skipSpace() && m_buffer[m_at] == ',') ++m_at;
+        if (m_at >= m_end) {
+            m_cutOff = true;
+            return false;
+        }
+        if (m_buffer[m_at] == '}') {
+            ++m_at;
+            return false;
+        }
+        const auto broken = [this] {
+            ++m_damaged;
+            return m_sawEvents ? Result<bool>(false) : fail(ErrorCode::Unreadable, "not a trace: the JSON is broken before its events");
+        };
+        if (m_buffer[m_at] != '"' || !scanValue(mostMemberBytes)) return broken();
+        const std::string key(m_buffer.data() + m_at + 1, m_scan - m_at - 2);
+        m_at = m_scan;
+        if (!skipSpace() || m_buffer[m_at] != ':') return broken();
+        ++m_at;
+        if (!skipSpace()) {
+            m_cutOff = true;
+            return false;
+        }
+        if (key == "traceEvents" && m_buffer[m_at] == '[') {
+            ++m_at;
+            m_sawEvents = true;
+            m_state = State::Events;
+            return true;
+        }
+        const bool whole = scanValue(mostMemberBytes);
+        if (m_cutOff) return false;
+        if (!whole) return broken();
+        m_keyText = key;
+        item = {true, m_keyText, std::string_view(m_buffer.data() + m_at, m_scan - m_at), 0};
+        m_at = m_scan;
+        return true;
+    }
+}
+
+// Where a brace is followed by a key that events have. Metadata inside an event may look like one; it then lacks a phase.
+bool JsonEvents::toNextEvent()
+{
+    static constexpr auto keys = std::to_array<std::string_view>({"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\"", "\"id\"", "\"args\"", "\"dur\""});
+    while (true) {
+        m_eventBegin = m_at;
+        const char* data = m_buffer.data();
+        const auto* found = static_cast<const char*>(std::memchr(data + m_at, '{', m_end - m_at));
+        if (found == nullptr) {
+            m_at = m_end;
+            m_eventBegin = m_at;
+            if (!fill()) return false;
+            continue;
+        }
+        m_at = static_cast<std::size_t>(found - data);
+        m_eventBegin = m_at;
+        std::size_t key = m_at + 1;
+        while (key < m_end && key < m_at + 256 && isSpace(m_buffer[key])) ++key;
+        if (m_end - key < 8 && fill()) continue;
+        const std::string_view rest(m_buffer.data() + key, m_end - key);
+        for (const std::string_view name : keys)
+            if (rest.starts_with(name)) return true;
+        ++m_at;
+    }
+}
+
+void JsonEvents::endBatch()
+{
+    if (m_bracket > 0) m_buffer[m_bracket] = m_under;
+    m_bracket = 0;
+    m_events.clear();
+}
+
+// Events with a comma between them, in the bytes that are there: only the first may move the window.
+bool JsonEvents::nextBatch(Item& item)
+{
+    while (m_events.empty() && m_damaged < mostDamage) {
+        if (m_searching) {
+            m_searching = false;
+            if (!toNextEvent()) {
+                m_cutOff = true;
+                break;
+            }
+        } else {
+            while (skipSpace() && m_buffer[m_at] == ',') ++m_at;
+        }
+        if (m_at >= m_end) {
+            m_cutOff = true;
+            break;
+        }
+        if (m_buffer[m_at] == ']') {
+            ++m_at;
+            m_state = m_inObject ? State::Object : State::End;
+            return false;
+        }
+        const bool cutBefore = m_cutOff;
+        if (m_buffer[m_at] == '{' && scanValue(mostEventBytes)) {
+            m_events.push_back({m_at, m_scan - m_at});
+            continue;
+        }
+        // The bytes may end inside a string that never closed: not necessarily the end of the file.
+        m_cutOff = cutBefore;
+        ++m_damaged;
+        m_limit = 1;
+        ++m_at;
+        m_searching = true;
+    }
+    if (m_events.empty()) {
+        m_state = State::End;
+        return false;
+    }
+    const std::size_t begin = m_at;
+    std::size_t end = m_scan;
+    while (end - begin < m_limit) {
+        std::size_t at = end;
+        while (at < m_end && isSpace(m_buffer[at])) ++at;
+        if (at == m_end || m_buffer[at] != ',') break;
+        ++at;
+        while (at < m_end && isSpace(m_buffer[at])) ++at;
+        if (at == m_end || m_buffer[at] != '{') break;
+        m_at = at;
+        if (!scanValue(mostEventBytes, true)) break;
+        end = m_scan;
+        m_events.push_back({at, end - at});
+    }
+    m_limit = std::min(m_sizes.batch, std::max(m_limit, end - begin) * 2);
+    m_at = end;
+    m_eventBegin = begin;
+    m_under = m_buffer[end];
+    m_bracket = end;
+    m_buffer[begin - 1] = '['; // passed already
+    m_buffer[end] = ']';
+    item = {false, {}, std::string_view(m_buffer.data() + begin - 1, end - begin + 2), m_events.size()};
+    return true;
+}
+
+Result<bool> JsonEvents::next(Item& item)
+{
+    endBatch();
+    if (m_state == State::Begin)
+        if (auto begun = begin(); !begun) return begun;
+    while (m_state != State::End) {
+        if (m_state == State::Events) {
+            if (nextBatch(item)) return true;
+            continue;
+        }
+        auto member = nextMember(item);
+        if (!member) return member;
+        if (!*member)
+            m_state = State::End;
+        else if (m_state == State::Object)
+            return true;
+    }
+    return false;
+}
+
+void JsonEvents::reject(std::size_t number)
+{
+    ++m_damaged;
+    m_limit = 1;
+    m_at = m_events[number].begin + 1;
+    m_searching = true;
+    endBatch();
+}
+
+} // namespace stagewright

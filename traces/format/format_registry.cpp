@@ -1,0 +1,86 @@
+#include "traces/format/format_registry.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace stagewright {
+
+namespace formats {
+#define STAGEWRIGHT_FORMAT(name, folder) extern const FormatInfo name;
+#include "traces/formats.def"
+#undef STAGEWRIGHT_FORMAT
+} // namespace formats
+
+namespace {
+
+#define STAGEWRIGHT_FORMAT(name, folder) &formats::name,
+constexpr auto all = std::to_array<const FormatInfo*>({
+#include "traces/formats.def"
+});
+#undef STAGEWRIGHT_FORMAT
+
+bool endsWith(std::string_view path, std::string_view suffix)
+{
+    return path.size() >= suffix.size() && std::equal(suffix.rbegin(), suffix.rend(), path.rbegin(), [](char a, char b) {
+               return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+           });
+}
+
+} // namespace
+
+std::span<const FormatInfo* const> allFormats()
+{
+    return all;
+}
+
+const FormatInfo* findFormat(std::string_view name)
+{
+    for (const FormatInfo* info : all)
+        if (info->name == name) return info;
+    return nullptr;
+}
+
+const FormatInfo* formatOfHead(std::string_view head)
+{
+    for (const FormatInfo* info : all)
+        if (info->read != nullptr && info->sniff(head)) return info;
+    return nullptr;
+}
+
+const FormatInfo* formatOfSuffix(std::string_view path)
+{
+    for (const FormatInfo* info : all) {
+        if ((info->write == nullptr && !info->drawn) || info->folder) continue;
+        for (const std::string_view suffix : info->suffixes)
+            if (endsWith(path, suffix)) return info;
+    }
+    return nullptr;
+}
+
+bool holdsHostExports(std::string_view format)
+{
+    const FormatInfo* info = findFormat(format);
+    return info != nullptr && info->hostExports;
+}
+
+std::string readableFormats()
+{
+    std::vector<std::string_view> names;
+    for (const FormatInfo* info : all)
+        if (info->read != nullptr) names.push_back(info->reads);
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i) text += std::string(i == 0 ? "" : i + 1 == names.size() ? " and "
+                                                                                                           : ", ")
+                                                               .append(names[i]);
+    return text;
+}
+
+const std::string* ExportRequest::option(std::string_view name) const
+{
+    for (const auto& [key, value] : options)
+        if (key == name) return &value;
+    return nullptr;
+}
+
+} // namespace stagewright

@@ -1,8 +1,0 @@
-#include "traces/formats/picture_format.h"
-
-namespace stagewright::formats {
-
-extern const FormatInfo png;
-const FormatInfo png = pictureFormat("png", "PNG picture", ".png");
-
-} // namespace stagewright::formats

@@ -1,0 +1,241 @@
+#include "traces/import/kineto/kineto_event.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include <simdjson.h>
+
+#include "traces/foreign/json_events.h"
+
+namespace stagewright {
+
+namespace {
+
+namespace od = simdjson::ondemand;
+
+static_assert(JsonEvents::padding >= simdjson::SIMDJSON_PADDING);
+
+std::string_view trimmedToken(std::string_view token)
+{
+    while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+    if (token.size() >= 2 && token.front() == '"' && token.back() == '"') token = token.substr(1, token.size() - 2);
+    return token;
+}
+
+std::string_view keyOf(od::field& field)
+{
+    const char* raw = field.key().raw(); // behind the opening quote
+    std::size_t size = 0;
+    while (raw[size] != '"' && size < 64) ++size;
+    return {raw, size};
+}
+
+std::string_view tokenOf(od::value value)
+{
+    return trimmedToken(value.raw_json_token());
+}
+
+std::string_view textOf(od::value value)
+{
+    std::string_view text;
+    if (value.get_string().get(text) != simdjson::SUCCESS) return {};
+    return text;
+}
+
+void readNumber(od::value value, std::int64_t& to)
+{
+    if (const auto number = wholeNumberOf(tokenOf(value))) to = *number;
+}
+
+void readArg(std::string_view key, od::value value, KinetoArgs& args)
+{
+    switch (key.empty() ? '\0' : key.front()) {
+    case 'c':
+        if (key == "correlation")
+            readNumber(value, args.correlation);
+        else if (key == "category")
+            args.category = textOf(value);
+        break;
+    case 'E':
+    case 'e':
+        if (key == "External id" || key == "external id") readNumber(value, args.external);
+        break;
+    case 's':
+        if (key == "stream") readNumber(value, args.stream);
+        break;
+    case 'n':
+        if (key == "name") args.name = textOf(value);
+        break;
+    case 'S':
+        if (key == "Src Rank")
+            readNumber(value, args.sourceRank);
+        else if (key == "Seq")
+            readNumber(value, args.sequence);
+        break;
+    case 'D':
+        if (key == "Dst Rank")
+            readNumber(value, args.targetRank);
+        else if (key == "Device Type")
+            readNumber(value, args.deviceType);
+        break;
+    case 'B':
+        if (key == "Bytes") readNumber(value, args.bytes);
+        break;
+    case 'T':
+        if (key == "Total Allocated") readNumber(value, args.total);
+        break;
+    case 'A':
+        if (key == "Addr") {
+            const std::string_view token = tokenOf(value);
+            (void)std::from_chars(token.data(), token.data() + token.size(), args.address);
+        }
+        break;
+    case 'P':
+        if (key == "Process Group Name")
+            args.group = textOf(value);
+        else if (key == "Process Group Description")
+            args.groupPurpose = textOf(value);
+        else if (key == "Process Group Ranks") {
+            if (value.type() == od::json_type::string)
+                args.groupRanks = textOf(value);
+            else if (value.type() == od::json_type::array)
+                args.groupRanks = value.get_array().value().raw_json().value();
+        }
+        break;
+    case 'C':
+        if (key == "Collective name") {
+            args.collective = textOf(value);
+        } else if (key == "Concrete Inputs" && value.type() == od::json_type::array) {
+            std::size_t at = 0;
+            for (auto input : value.get_array()) {
+                if (at == 2) readNumber(input.value(), args.peer);
+                if (at == 3) readNumber(input.value(), args.tag);
+                ++at;
+            }
+        }
+        break;
+    default: break;
+    }
+}
+
+bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantArgs wantArgs)
+{
+    event = {};
+    for (auto result : object) {
+        od::field field;
+        if (std::move(result).get(field) != simdjson::SUCCESS) return false;
+        const std::string_view key = keyOf(field);
+        od::value value = field.value();
+        if (key == "ph") {
+            const std::string_view phase = tokenOf(value);
+            event.phase = phase.size() == 1 ? phase.front() : '?';
+        } else if (key == "name") {
+            event.name = value.type() == od::json_type::string ? std::string_view(value.get_string()) : tokenOf(value);
+        } else if (key == "cat") {
+            event.category = textOf(value);
+        } else if (key == "pid") {
+            event.pid = tokenOf(value);
+        } else if (key == "tid") {
+            event.tid = tokenOf(value);
+        } else if (key == "ts") {
+            event.time = nanosOfMicroseconds(value.raw_json_token());
+            if (!event.time) return false;
+        } else if (key == "dur") {
+            event.duration = nanosOfMicroseconds(value.raw_json_token());
+            if (!event.duration) return false;
+        } else if (key == "id") {
+            event.id = tokenOf(value);
+        } else if (key == "args" && (event.category.empty() || wantArgs(event.category, event.name))) {
+            if (value.type() != od::json_type::object) continue;
+            od::object args = value.get_object();
+            if (event.phase == 'C') {
+                event.args.object = args.raw_json();
+                continue;
+            }
+            for (auto inner : args) {
+                od::field arg;
+                if (std::move(inner).get(arg) != simdjson::SUCCESS) return false;
+                const std::string_view name = keyOf(arg);
+                readArg(name, arg.value(), event.args);
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+std::optional<std::int64_t> wholeNumberOf(std::string_view token)
+{
+    token = trimmedToken(token);
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+    if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
+    return value;
+}
+
+std::optional<Nanos> nanosOfMicroseconds(std::string_view token)
+{
+    constexpr Nanos most = std::numeric_limits<Nanos>::max() / 4; // sums of times stay numbers
+    token = trimmedToken(token);
+    const char* at = token.data();
+    const char* end = at + token.size();
+    Nanos whole = 0;
+    const auto [dot, error] = std::from_chars(at, end, whole);
+    if (error == std::errc() && whole < most / 1000 && whole > -most / 1000) {
+        if (dot == end) return whole * 1000;
+        if (*dot == '.') {
+            Nanos part = 0;
+            int digits = 0;
+            const char* next = dot + 1;
+            for (; next < end && *next >= '0' && *next <= '9'; ++next, ++digits) {
+                if (digits < 3)
+                    part = part * 10 + (*next - '0');
+                else if (digits == 3 && *next >= '5')
+                    ++part;
+            }
+            if (next == end && digits > 0) {
+                for (int i = digits; i < 3; ++i) part *= 10;
+                return *at == '-' ? whole * 1000 - part : whole * 1000 + part;
+            }
+        }
+    }
+    double value = 0;
+    const auto [last, bad] = std::from_chars(at, end, value);
+    if (bad != std::errc() || last != end || !std::isfinite(value) || std::abs(value) > static_cast<double>(most) / 1000) return std::nullopt;
+    return static_cast<Nanos>(std::llround(value * 1000));
+}
+
+struct KinetoEventParser::State {
+    od::parser parser;
+};
+
+KinetoEventParser::KinetoEventParser() : m_state(std::make_unique<State>()) {}
+KinetoEventParser::~KinetoEventParser() = default;
+
+bool KinetoEventParser::parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs)
+{
+    try {
+        od::document document = m_state->parser.iterate(simdjson::padded_string_view(text, text.size() + JsonEvents::padding));
+        return readObject(document.get_object(), event, wantArgs);
+    } catch (const simdjson::simdjson_error&) {
+        return false;
+    }
+}
+
+std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take)
+{
+    std::size_t taken = 0;
+    try {
+        od::document document = m_state->parser.iterate(simdjson::padded_string_view(array, array.size() + JsonEvents::padding));
+        for (auto element : document.get_array()) {
+            if (!readObject(element.get_object(), event, wantArgs) || !take()) break;
+            ++taken;
+        }
+    } catch (const simdjson::simdjson_error&) { // the caller parses the rest one by one
+    }
+    return taken;
+}
+
+} // namespace stagewright

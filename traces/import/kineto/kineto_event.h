@@ -1,0 +1,73 @@
+// One parsed event of a JSON trace: the fields of Kineto's and Chrome's format that the reader uses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schedules/base/units.h"
+
+namespace stagewright {
+
+struct KinetoArgs {
+    std::int64_t correlation = -1;
+    std::int64_t external = -1; // "External id", the same for an operator and the work it launched
+    std::int64_t stream = -1;
+    std::int64_t sourceRank = -1;
+    std::int64_t targetRank = -1;
+    std::int64_t sequence = -1;
+    std::int64_t bytes = 0;
+    std::int64_t total = -1; // "Total Allocated"
+    std::int64_t deviceType = -1;
+    std::uint64_t address = 0;
+    std::int64_t peer = -1; // third and fourth of "Concrete Inputs"
+    std::int64_t tag = 0;
+    std::string_view collective; // as in the file, unescaped
+    std::string_view group;
+    std::string_view groupPurpose;
+    std::string_view groupRanks;
+    std::string_view name;     // of metadata
+    std::string_view category; // of memory, in traces written here
+    std::string_view object;   // the whole text of args
+};
+
+// Texts point into the event or the parser: valid until the next parse.
+struct KinetoEvent {
+    char phase = 0; // 0: none
+    std::string_view name;
+    std::string_view category;
+    std::string_view pid; // token as in the file, strings without quotes
+    std::string_view tid;
+    std::string_view id;
+    std::optional<Nanos> time;
+    std::optional<Nanos> duration;
+    KinetoArgs args;
+};
+
+class KinetoEventParser {
+public:
+    KinetoEventParser();
+    ~KinetoEventParser();
+
+    // False: no valid JSON object. `text` is followed by JsonEvents::padding readable bytes. wantArgs says whether the
+    // arguments of an event of this category and name are parsed (if both come before them).
+    using WantArgs = bool (*)(std::string_view category, std::string_view name);
+    bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
+    // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not, or if `take` returns false.
+    std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take);
+
+private:
+    struct State;
+    std::unique_ptr<State> m_state;
+};
+
+// "1694128201435418", "4331969872415.343", "1.5e3" microseconds, without rounding if there are at most three decimals.
+// Empty: not a number, or not a possible time.
+std::optional<Nanos> nanosOfMicroseconds(std::string_view token);
+std::optional<std::int64_t> wholeNumberOf(std::string_view token); // "12" with or without quotes
+
+} // namespace stagewright

@@ -1,0 +1,528 @@
+#include "traces/import/kineto/kineto_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <functional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schedules/model/kinds.h"
+#include "schedules/model/op.h"
+#include "traces/export/kineto_writer.h"
+#include "traces/foreign/json_events.h"
+#include "traces/format/format_registry.h"
+#include "traces/import/kineto/kineto_event.h"
+#include "traces/import/kineto/kineto_job.h"
+#include "traces/import/kineto/kineto_launches.h"
+#include "traces/import/kineto/trace_threads.h"
+
+namespace stagewright {
+
+namespace {
+
+using nlohmann::json;
+
+enum class Category : std::uint8_t { Unknown,
+                                     Annotation,
+                                     DeviceAnnotation,
+                                     HostOp,
+                                     Launch,
+                                     Kernel,
+                                     Copy,
+                                     LeftOut };
+
+std::string lowered(std::string_view text)
+{
+    std::string lower(text);
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return lower;
+}
+
+// Names of today and of 2021 ("Operator", "Kernel", "Runtime", "Memcpy"), of NVIDIA, AMD, Intel and others.
+Category categoryOf(std::string_view text)
+{
+    const std::string name = lowered(text);
+    if (name == "user_annotation") return Category::Annotation;
+    if (name == "gpu_user_annotation") return Category::DeviceAnnotation;
+    if (name == "cpu_op" || name == "operator") return Category::HostOp;
+    if (name == "kernel" || name == "concurrent_kernel") return Category::Kernel;
+    if (name.ends_with("memcpy") || name.ends_with("memset")) return Category::Copy;
+    if (name.ends_with("runtime") || name.ends_with("driver")) return Category::Launch;
+    for (const std::string_view other : std::to_array<std::string_view>({"python_function", "overhead", "cuda_sync", "cuda_event", "trace", "cpu_instant_event",
+                                                                         "external_correlation", "ac2g", "fwdbwd", "async", "collective_comm", "hardware_counters", "async_cpu_to_gpu", "forward_backward"}))
+        if (name == other) return Category::LeftOut;
+    return Category::Unknown;
+}
+
+bool isHostMessage(std::string_view name)
+{
+    return name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
+}
+
+// The host's record of a collective or a message, with its known data.
+bool isRecord(std::string_view name)
+{
+    return name == "record_param_comms";
+}
+
+bool wantsArgs(std::string_view category, std::string_view name)
+{
+    return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name) || isRecord(name);
+}
+
+class JsonTraceReader {
+public:
+    JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress) : m_path(std::move(path)), m_options(options), m_progress(progress) {}
+
+    Result<ForeignFile> read(ByteSource& source, const JsonEvents::Sizes& sizes)
+    {
+        JsonEvents events(source, m_progress.stop, sizes);
+        JsonEvents::Item item;
+        m_rank.source = m_path;
+        const std::function<bool()> takeOne = [this] { return take(); };
+        while (true) {
+            auto more = events.next(item);
+            if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+            if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from its source"});
+            if (!*more) break;
+            if (item.member) {
+                m_own = m_own || (item.key == "otherData" && item.text.find("\"generator\":\"stagewright\"") != std::string_view::npos);
+                m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
+                continue;
+            }
+            std::size_t done = m_parser.parseAll(item.text, m_event, wantsArgs, takeOne);
+            m_rank.events += static_cast<std::int64_t>(done);
+            for (; done < item.events; ++done) { // behind one that does not parse
+                if (!readEvent(events.event(done))) {
+                    events.reject(done);
+                    break;
+                }
+                ++m_rank.events;
+            }
+            m_progress.tell("reading", source.consumed(), source.size());
+            makeRoom(source);
+        }
+        m_progress.tell("reading", source.size(), source.size());
+        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing");
+        m_rank.damaged += events.damaged();
+        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : "the trace has no readable events");
+        if (!source.damage().empty())
+            m_rank.notes.push_back(source.damage());
+        else if (events.gaveUp())
+            m_rank.notes.push_back(fmt::format("damaged in {} places: reading stopped at byte {}", events.damaged(), events.bytes()));
+        else if (events.cutOff())
+            m_rank.notes.push_back(fmt::format("the file is cut off after {} events", m_rank.events));
+        joinHostMessages();
+        if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
+        return finish();
+    }
+
+private:
+    // Lists that double when they are full hold everything twice for a moment: they get room for as much as the rest of the file will
+    // bring if it resembles the part already read. Unused capacity takes no memory.
+    void makeRoom(const ByteSource& source)
+    {
+        const double read = static_cast<double>(source.consumed()) / static_cast<double>(std::max<std::int64_t>(1, source.size()));
+        const auto room = [read](auto& list) {
+            const std::size_t size = list.size();
+            if (size < 1 << 16 || size * 16 < list.capacity() * 15) return;
+            const double wanted = static_cast<double>(size) * std::clamp(1.1 / std::max(read, 1e-3), 1.25, 256.0);
+            list.reserve(static_cast<std::size_t>(wanted));
+        };
+        room(m_rank.device);
+        room(m_external);
+        room(m_rank.launches);
+        room(m_rank.annotations);
+        room(m_rank.hostOps);
+        room(m_rank.memory);
+    }
+
+    bool readEvent(std::string_view text)
+    {
+        if (m_parser.parse(text, m_event, wantsArgs)) return take();
+        // Some versions wrote names with unescaped control characters and bytes that are not UTF-8.
+        m_repair.assign(text);
+        for (char& c : m_repair)
+            if (static_cast<unsigned char>(c) < 0x20)
+                c = ' ';
+            else if (static_cast<unsigned char>(c) >= 0x80)
+                c = '?';
+        if (m_repair == text) return false;
+        const std::size_t size = m_repair.size();
+        m_repair.append(JsonEvents::padding, '\0');
+        if (!m_parser.parse(std::string_view(m_repair).substr(0, size), m_event, wantsArgs)) return false;
+        ++m_rank.repaired;
+        return take();
+    }
+
+    std::uint32_t threadOf(bool device) { return m_threads.of(m_event.pid, m_event.tid, device, m_rank); }
+
+    bool take()
+    {
+        switch (m_event.phase) {
+        case 'X': return m_event.time ? takeSpan(*m_event.time, m_event.duration.value_or(0)) : false;
+        case 'B':
+            if (!m_event.time) return false;
+            m_open[threadOf(false)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), 0});
+            return true;
+        case 'E': {
+            if (!m_event.time) return false;
+            auto& open = m_open[threadOf(false)];
+            if (open.empty()) {
+                ++m_rank.leftOut["end events without a start event"];
+                return true;
+            }
+            ForeignSpan span = open.back();
+            open.pop_back();
+            span.end = std::max(span.start, *m_event.time);
+            span.thread = threadOf(false);
+            m_rank.annotations.push_back(span);
+            return true;
+        }
+        case 'b':
+        case 'e': return takeAsync();
+        case 'C': return takeCounter();
+        case 'i':
+        case 'I': return takeInstant();
+        case 'M': return takeName();
+        case 's':
+        case 't':
+        case 'f': ++m_rank.leftOut["flows"]; return true;
+        case 0: ++m_rank.leftOut["events without a phase"]; return true;
+        default: ++m_rank.leftOut["events of other phases"]; return true;
+        }
+    }
+
+    bool takeSpan(Nanos start, Nanos duration)
+    {
+        if (duration < 0) return false;
+        if (m_event.category != m_lastCategory) {
+            m_lastCategory = m_event.category;
+            m_category = categoryOf(m_event.category);
+        }
+        if (m_event.category.empty()) m_category = ofAutograd();
+        m_kineto = m_kineto || m_category == Category::HostOp || m_category == Category::Kernel || m_category == Category::Launch;
+        ForeignSpan span{start, start + duration, 0, 0};
+        if (m_own && takeOwn(span)) return true;
+        const KinetoArgs& args = m_event.args;
+        switch (m_category) {
+        case Category::Kernel:
+        case Category::Copy: {
+            span.name = m_rank.names.idOf(m_event.name);
+            span.thread = threadOf(true);
+            DeviceSpan work{span, args.correlation, m_category == Category::Copy, false};
+            if (m_category == Category::Kernel) takeCollective(work);
+            m_rank.device.push_back(work);
+            m_external.push_back(args.external);
+            break;
+        }
+        case Category::Launch:
+            if (args.correlation >= 0)
+                m_rank.launches.push_back({args.correlation, start, threadOf(false)});
+            else
+                ++m_rank.leftOut["runtime calls"];
+            break;
+        case Category::HostOp:
+            if (isHostMessage(m_event.name))
+                takeHostMessage(span);
+            else if (isRecord(m_event.name))
+                takeRecord(span);
+            if (const std::uint32_t name = m_rank.names.idOf(m_event.name); isLabel(name)) {
+                // In 2021 user ranges were ordinary operators.
+                m_rank.annotations.push_back({span.start, span.end, name, threadOf(false)});
+            } else if (m_options.hostOps) {
+                m_rank.hostOps.push_back({span.start, span.end, name, threadOf(false)});
+            } else {
+                ++m_rank.leftOut["operators of the host"];
+            }
+            break;
+        case Category::DeviceAnnotation:
+            span.name = m_rank.names.idOf(m_event.name);
+            span.thread = threadOf(true);
+            m_rank.deviceAnnotations.push_back(span);
+            break;
+        case Category::LeftOut: ++m_rank.leftOut[m_event.category == "python_function" ? "Python functions" : "spans of the profiler"]; break;
+        case Category::Annotation:
+        case Category::Unknown:
+            span.name = m_rank.names.idOf(m_event.name);
+            span.thread = threadOf(false);
+            m_rank.annotations.push_back(span);
+            break;
+        }
+        return true;
+    }
+
+    // Chrome JSON as exported here: ops have their kind as category, and bubbles follow from them.
+    bool takeOwn(ForeignSpan& span)
+    {
+        if (m_event.category == "bubble") {
+            ++m_rank.leftOut["bubbles"];
+            return true;
+        }
+        const auto op = parseOp(m_event.name);
+        if (!op || ruleOf(op->kind).text != m_event.category) return false;
+        // The ops of a pair that ran as one interval are listed one after the other.
+        if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end && span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
+            m_rank.annotations.back().name = m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
+            m_ownBefore = {};
+            return true;
+        }
+        m_ownBefore = isCompute(op->kind) ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end} : OwnOp{};
+        span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
+        span.thread = threadOf(false);
+        m_rank.annotations.push_back(span);
+        return true;
+    }
+
+    // PyTorch's profiler before Kineto: no categories, and two processes that are one rank.
+    Category ofAutograd()
+    {
+        if (m_event.pid == "CUDA functions") return Category::Kernel;
+        if (m_event.pid != "CPU functions") return Category::Unknown;
+        m_kineto = true;
+        return Category::HostOp;
+    }
+
+    bool isLabel(std::uint32_t name)
+    {
+        if (name >= m_labels.size()) m_labels.resize(name + 1, -1);
+        if (m_labels[name] < 0) m_labels[name] = m_options.rules.meaningOf(m_rank.names[name]).has_value() ? 1 : 0;
+        return m_labels[name] == 1;
+    }
+
+    void takeCollective(DeviceSpan& work)
+    {
+        const std::string kernel = collectiveOfKernel(m_event.name);
+        const KinetoArgs& args = m_event.args;
+        if (kernel.empty() && args.collective.empty()) return;
+        work.collective = true;
+        ForeignMessage message = messageOf(work, args.collective.empty() ? kernel : lowered(args.collective));
+        message.device = true;
+        message.correlation = work.correlation;
+        message.work = static_cast<std::int64_t>(m_rank.device.size());
+        m_rank.messages.push_back(message);
+        m_records.clear(); // the device's times say more
+        m_deviceMessages = true;
+    }
+
+    // Sends and receives without device spans: a job without GPUs.
+    void takeRecord(const ForeignSpan& span)
+    {
+        if (m_deviceMessages || m_event.args.collective.empty()) return;
+        const ForeignMessage message = messageOf(span, lowered(m_event.args.collective));
+        if (message.kind != MessageKind::Collective) m_records.push_back(message);
+    }
+
+    ForeignMessage messageOf(const ForeignSpan& span, const std::string& name)
+    {
+        const KinetoArgs& args = m_event.args;
+        ForeignMessage message;
+        message.start = span.start;
+        message.end = span.end;
+        if (name == "send" || name == "isend") message.kind = MessageKind::Send;
+        if (name == "recv" || name == "irecv" || name == "recv_") message.kind = MessageKind::Receive;
+        message.name = m_rank.names.idOf(name);
+        message.group = m_rank.names.idOf(args.group);
+        message.from = static_cast<int>(std::clamp<std::int64_t>(args.sourceRank, -1, 1'000'000));
+        message.to = static_cast<int>(std::clamp<std::int64_t>(args.targetRank, -1, 1'000'000));
+        message.sequence = args.sequence;
+        if (args.group.empty()) return message;
+        if (!m_rank.groups.contains(args.group))
+            if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) m_rank.groups.emplace(args.group, std::move(ranks));
+        if (!args.groupPurpose.empty() && !m_rank.groupPurpose.contains(args.group)) m_rank.groupPurpose.emplace(args.group, args.groupPurpose);
+        return message;
+    }
+
+    // An operator that posts a message on the host; the range of the library that follows it gives its end.
+    void takeHostMessage(const ForeignSpan& span)
+    {
+        ForeignMessage message;
+        message.start = span.start;
+        message.end = span.end;
+        message.kind = m_event.name == "c10d::send" ? MessageKind::Send : MessageKind::Receive;
+        message.name = m_rank.names.idOf(message.kind == MessageKind::Send ? "send" : "recv");
+        message.group = m_rank.names.idOf("");
+        const int peer = static_cast<int>(std::clamp<std::int64_t>(m_event.args.peer, -1, 1'000'000));
+        (message.kind == MessageKind::Send ? message.to : message.from) = peer;
+        message.tag = m_event.args.tag;
+        m_hostMessages.emplace_back(threadOf(false), message);
+    }
+
+    bool takeAsync()
+    {
+        if (!m_event.time) return false;
+        std::string key = fmt::format("{}\x1f{}\x1f{}", m_event.category, m_event.id, m_event.name);
+        if (m_event.phase == 'b') {
+            m_async[std::move(key)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), threadOf(false)});
+            return true;
+        }
+        const auto open = m_async.find(key);
+        if (open == m_async.end() || open->second.empty()) {
+            ++m_rank.leftOut["end events without a start event"];
+            return true;
+        }
+        ForeignSpan span = open->second.back();
+        open->second.pop_back();
+        span.end = std::max(span.start, *m_event.time);
+        m_rank.annotations.push_back(span);
+        return true;
+    }
+
+    bool takeCounter()
+    {
+        if (!m_event.time) return false;
+        const json values = json::parse(m_event.args.object, nullptr, false);
+        if (!values.is_object()) return false;
+        for (const auto& [series, value] : values.items()) {
+            if (!value.is_number()) continue;
+            std::string name = fmt::format("{} {}", m_event.name, series);
+            const auto [entry, added] = m_counters.try_emplace(name, m_rank.counters.size());
+            if (added) m_rank.counters.push_back({std::move(name), {}});
+            m_rank.counters[entry->second].samples.push_back({*m_event.time, value.get<double>()});
+        }
+        return true;
+    }
+
+    bool takeInstant()
+    {
+        if (m_event.name != "[memory]" || !m_event.time) {
+            ++m_rank.leftOut["instants"];
+            return true;
+        }
+        const KinetoArgs& args = m_event.args;
+        MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1};
+        for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as exported here: the address encodes category, stage and microbatch
+            if (args.category != toText(static_cast<MemoryCategory>(k)) || args.address >> 48 != k + 1) continue;
+            seen.category = static_cast<MemoryCategory>(k);
+            seen.stage = static_cast<std::uint16_t>(args.address >> 32);
+            seen.microbatch = static_cast<std::int32_t>(static_cast<std::uint32_t>(args.address)) - 1;
+        }
+        m_rank.memory.push_back(seen);
+        return true;
+    }
+
+    bool takeName()
+    {
+        if (m_event.name == "process_name")
+            m_threads.nameProcess(m_event.pid, m_event.args.name);
+        else if (m_event.name == "thread_name")
+            m_threads.nameThread(m_event.pid, m_event.tid, m_event.args.name);
+        return true;
+    }
+
+    void joinHostMessages()
+    {
+        if (m_hostMessages.empty()) {
+            m_rank.messages.insert(m_rank.messages.end(), m_records.begin(), m_records.end());
+            return;
+        }
+        std::vector<ForeignSpan> library;
+        for (const ForeignSpan& span : m_rank.annotations)
+            if (const std::string& name = m_rank.names[span.name]; name == "gloo:send" || name == "gloo:recv" || name == "gloo:recvAnySource" || name.starts_with("mpi:send") || name.starts_with("mpi:recv"))
+                library.push_back(span);
+        std::sort(library.begin(), library.end(), [](const ForeignSpan& a, const ForeignSpan& b) { return std::pair(a.thread, a.start) < std::pair(b.thread, b.start); });
+        for (auto& [thread, message] : m_hostMessages) {
+            const auto first = std::lower_bound(library.begin(), library.end(), std::pair(thread, message.start),
+                                                [](const ForeignSpan& span, const auto& at) { return std::pair(span.thread, span.start) < at; });
+            if (first != library.end() && first->thread == thread && first->start <= message.end) message.end = std::max(message.end, first->end);
+            m_rank.messages.push_back(message);
+        }
+    }
+
+    Result<ForeignFile> finish()
+    {
+        for (const auto& [thread, open] : m_open)
+            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
+        for (const auto& [key, open] : m_async)
+            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
+        m_threads.useNames(m_rank);
+        m_rank.format = m_kineto ? "kineto" : "chrome";
+        ForeignFile file;
+        if (m_kineto || m_threads.oneProcess())
+            file.ranks.push_back(std::move(m_rank));
+        else
+            file.ranks = m_threads.byProcess(std::move(m_rank));
+        return file;
+    }
+
+    std::string m_path;
+    const ImportOptions& m_options;
+    const Progress& m_progress;
+    ForeignRank m_rank;
+    KinetoEventParser m_parser;
+    KinetoEvent m_event;
+    std::string m_repair;
+    bool m_kineto = false;
+    bool m_own = false; // written by this program
+    struct OwnOp {
+        std::string process, op;
+        Nanos start = 0;
+        Nanos end = -1;
+    };
+    OwnOp m_ownBefore; // the op that was read last; none: its end is before its start
+    std::string m_lastCategory;
+    Category m_category = Category::Unknown;
+    TraceThreads m_threads;
+    std::vector<std::int64_t> m_external; // by ForeignRank::device
+    std::vector<std::int8_t> m_labels;    // by name: −1 not checked yet
+    std::unordered_map<std::uint32_t, std::vector<ForeignSpan>> m_open;
+    std::unordered_map<std::string, std::vector<ForeignSpan>> m_async;
+    std::unordered_map<std::string, std::size_t> m_counters;
+    std::vector<std::pair<std::uint32_t, ForeignMessage>> m_hostMessages; // with their thread
+    std::vector<ForeignMessage> m_records;
+    bool m_deviceMessages = false;
+};
+
+Result<ForeignFile> readFile(const std::string& path, const ImportOptions& options, const Progress& progress)
+{
+    auto source = ByteSource::open(path);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    return readJsonTrace(**source, path, options, progress);
+}
+
+bool looksLikeJson(std::string_view head)
+{
+    const std::size_t first = head.find_first_not_of("\xef\xbb\xbf \t\r\n");
+    return first != std::string_view::npos && (head[first] == '{' || head[first] == '[');
+}
+
+} // namespace
+
+Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress,
+                                  const JsonEvents::Sizes& sizes)
+{
+    return JsonTraceReader(name, options, progress).read(source, sizes);
+}
+
+namespace formats {
+
+namespace {
+
+Result<WrittenFile> writeFolder(const ExportRequest& request)
+{
+    if (request.run->timeline->ranks() == 0) return fail(ErrorCode::Invalid, fmt::format("run {} has no ranks to write", request.run->info.name));
+    const auto counts = writeKinetoFolder(*request.run, request.path, request.progress);
+    if (!counts) return tl::unexpected(counts.error());
+    return WrittenFile{{{"ranks", counts->ranks}, {"spans", counts->spans}, {"launches", counts->launches}, {"memory_events", counts->memoryEvents}}, toText(*counts)};
+}
+
+} // namespace
+
+extern const FormatInfo kineto_json;
+const FormatInfo kineto_json{
+    .name = "kineto",
+    .title = "PyTorch profiler (Kineto)",
+    .reads = "Kineto traces of PyTorch's profiler and Chrome JSON, plain or gzip",
+    .writes = "a folder with a trace per rank as PyTorch writes them",
+    .suffixes = {".json", ".json.gz"},
+    .folder = true,
+    .write = writeFolder,
+    .sniff = looksLikeJson,
+    .read = readFile,
+};
+
+} // namespace formats
+
+} // namespace stagewright

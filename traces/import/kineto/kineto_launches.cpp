@@ -1,0 +1,149 @@
+#include "traces/import/kineto/kineto_launches.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "traces/foreign/json_events.h"
+#include "traces/import/kineto/kineto_event.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t smallFile = 64 << 20;
+constexpr std::int64_t madeUp = std::int64_t{1} << 62; // correlations of work that has none
+
+struct HostPlace {
+    Nanos time = 0;
+    std::uint32_t thread = 0;
+};
+
+bool isHostRange(std::string_view category)
+{
+    return category == "cpu_op" || category == "user_annotation" || category == "Operator" || category == "operator";
+}
+
+class Tying {
+public:
+    Tying(const std::vector<std::int64_t>& external, TraceThreads& threads, ForeignRank& rank) : m_external(external), m_threads(threads), m_rank(rank)
+    {
+        const auto less = [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; };
+        if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), less)) std::stable_sort(rank.launches.begin(), rank.launches.end(), less);
+        for (std::uint32_t i = 0; i < rank.device.size(); ++i) {
+            const DeviceSpan& span = rank.device[i];
+            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+            if (span.correlation >= 0 && launch != rank.launches.end() && launch->correlation == span.correlation) continue;
+            m_alone.push_back(i);
+            if (external[i] > 0)
+                m_wanted.try_emplace(external[i]);
+            else
+                m_flowsInto.try_emplace({span.thread, span.start}, -1);
+        }
+    }
+
+    // Work at the start of a trace was launched before it: not worth reading a large file twice.
+    bool worth(std::int64_t bytes) const { return !m_alone.empty() && (bytes < smallFile || m_alone.size() * 100 >= m_rank.device.size()); }
+
+    Result<void> read(ByteSource& source, const Progress& progress)
+    {
+        if (!source.restart()) return {};
+        JsonEvents events(source, progress.stop);
+        JsonEvents::Item item;
+        KinetoEventParser parser;
+        KinetoEvent event;
+        const auto take = [&] {
+            look(event);
+            return true;
+        };
+        while (true) {
+            const auto more = events.next(item);
+            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+            if (!more || !*more) return {};
+            if (item.member) continue;
+            std::size_t done = parser.parseAll(item.text, event, isHostEvent, take);
+            for (; done < item.events; ++done) {
+                if (parser.parse(events.event(done), event, isHostEvent)) {
+                    look(event);
+                } else {
+                    events.reject(done);
+                    break;
+                }
+            }
+        }
+    }
+
+    void tie()
+    {
+        std::int64_t tied = 0;
+        std::unordered_map<std::uint32_t, std::int64_t> changed; // correlation by device span
+        std::map<std::int64_t, HostPlace> added;                 // by correlation
+        for (const std::uint32_t i : m_alone) {
+            const auto place = placeOf(i);
+            if (!place) continue;
+            DeviceSpan& span = m_rank.device[i];
+            if (span.correlation < 0) span.correlation = madeUp + i;
+            changed[i] = span.correlation;
+            added.try_emplace(span.correlation, *place);
+            ++tied;
+        }
+        for (const auto& [correlation, place] : added) m_rank.launches.push_back({correlation, place.time, place.thread});
+        for (ForeignMessage& message : m_rank.messages)
+            if (const auto found = message.device && message.work >= 0 ? changed.find(static_cast<std::uint32_t>(message.work)) : changed.end(); found != changed.end()) message.correlation = found->second;
+        m_rank.notes.push_back(fmt::format("{} of {} kernels and copies have no launch record: {} of these are matched by External id or flow", m_alone.size(), m_rank.device.size(), tied));
+    }
+
+private:
+    static bool isHostEvent(std::string_view category, std::string_view) { return isHostRange(category); }
+
+    void look(const KinetoEvent& event)
+    {
+        if (!event.time) return;
+        if (event.phase == 'X' && event.args.external > 0 && isHostRange(event.category)) {
+            const auto wanted = m_wanted.find(event.args.external);
+            if (wanted != m_wanted.end() && !wanted->second) wanted->second = HostPlace{*event.time, m_threads.of(event.pid, event.tid, false, m_rank)};
+            return;
+        }
+        if (m_flowsInto.empty() || (event.phase != 's' && event.phase != 'f') || event.category == "fwdbwd" || event.category == "forward_backward") return;
+        const auto id = wholeNumberOf(event.id);
+        if (!id) return;
+        if (event.phase == 's') {
+            m_flowsFrom.try_emplace(*id, HostPlace{*event.time, m_threads.of(event.pid, event.tid, false, m_rank)});
+        } else if (const auto into = m_flowsInto.find({m_threads.of(event.pid, event.tid, true, m_rank), *event.time}); into != m_flowsInto.end()) {
+            into->second = *id;
+        }
+    }
+
+    std::optional<HostPlace> placeOf(std::uint32_t i) const
+    {
+        if (m_external[i] > 0) return m_wanted.at(m_external[i]);
+        const auto into = m_flowsInto.find({m_rank.device[i].thread, m_rank.device[i].start});
+        const auto from = into == m_flowsInto.end() ? m_flowsFrom.end() : m_flowsFrom.find(into->second);
+        return from == m_flowsFrom.end() ? std::nullopt : std::optional(from->second);
+    }
+
+    const std::vector<std::int64_t>& m_external;
+    TraceThreads& m_threads;
+    ForeignRank& m_rank;
+    std::vector<std::uint32_t> m_alone;                                  // of ForeignRank::device
+    std::unordered_map<std::int64_t, std::optional<HostPlace>> m_wanted; // by External id
+    std::map<std::pair<std::uint32_t, Nanos>, std::int64_t> m_flowsInto; // by stream and start: the flow that ends there
+    std::unordered_map<std::int64_t, HostPlace> m_flowsFrom;             // by flow; only where something lacks an External id
+};
+
+} // namespace
+
+Result<void> tieWithoutLaunches(ByteSource& source, const std::vector<std::int64_t>& external, TraceThreads& threads, ForeignRank& rank,
+                                const Progress& progress)
+{
+    Tying tying(external, threads, rank);
+    if (!tying.worth(source.size())) return {};
+    if (auto done = tying.read(source, progress); !done) return done;
+    tying.tie();
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,39 @@
+// Threads and streams of a JSON trace by the process and thread named in its events.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/foreign/foreign_trace.h"
+
+namespace stagewright {
+
+class TraceThreads {
+public:
+    // The number of a thread, or of a stream, in ForeignRank::threads; a new one is added there.
+    std::uint32_t of(std::string_view process, std::string_view thread, bool device, ForeignRank& rank);
+    // From metadata events, in any position.
+    void nameProcess(std::string_view process, std::string_view name) { m_processNames[std::string(process)] = name; }
+    void nameThread(std::string_view process, std::string_view thread, std::string_view name);
+
+    bool oneProcess() const;
+    void useNames(ForeignRank& rank) const; // for the threads of the host
+    // Every process is a rank: by the number in its name if all have one, else in order of their numbers. Counters, counts and
+    // notes are the first one's.
+    std::vector<ForeignRank> byProcess(ForeignRank rank) const;
+
+private:
+    std::unordered_map<std::string, std::uint32_t> m_numbers; // by process, thread and whether it is a stream
+    std::vector<std::string> m_processes;                     // by number
+    std::map<std::string, std::string> m_processNames;
+    std::map<std::string, std::string> m_threadNames;
+    std::string m_lastProcess, m_lastThread;
+    bool m_lastDevice = false;
+    std::uint32_t m_last = 0;
+};
+
+} // namespace stagewright

@@ -1,0 +1,33 @@
+// The setup of a run as text: printed by report and runs beside the shape, and compared between runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/run/run.h"
+
+namespace stagewright {
+
+struct RunFact {
+    std::string key;   // "model", "microbatch_size", "link_latency" … as in the configuration
+    std::string title; // "model"
+    std::string value; // "" if unknown
+};
+
+// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
+// transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
+std::vector<RunFact> factsOf(const Run& run);
+std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
+// The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
+std::optional<Bytes> memoryCapOf(const Run& run);
+// As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
+// unknown.
+std::string linkLatencyText(const Run& run);
+// Links that were emulated separately: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
+std::string emulatedLinksText(const Run& run);
+// Share of the ops' time off the processor, the median over the measured steps; empty if it was not measured.
+std::optional<double> contentionOf(const Run& run);
+
+} // namespace stagewright

@@ -1,0 +1,124 @@
+#include "widgets/timeline/key_map.h"
+
+#include <QCoreApplication>
+
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/view_state.h"
+
+namespace stagewright {
+
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("KeyMap", text); }
+
+std::vector<KeyBinding> perfetto()
+{
+    using A = ViewAction;
+    const auto key = [](int k) { return QKeySequence(k); };
+    const auto keys = [](const char* text) { return QKeySequence(QString::fromLatin1(text)); };
+    return {
+        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, tr("Zoom in")},
+        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, tr("Zoom out")},
+        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, tr("Pan left")},
+        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, tr("Pan right")},
+        {A::RowsUp, {key(Qt::Key_Up)}, tr("Scroll rows up")},
+        {A::RowsDown, {key(Qt::Key_Down)}, tr("Scroll rows down")},
+        {A::FitSelection, {key(Qt::Key_F)}, tr("Fit the selection; again: everything")},
+        {A::FitAll, {key(Qt::Key_Home)}, tr("Fit everything")},
+        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, tr("Previous view")},
+        {A::HistoryForward, {keys("Alt+Right")}, tr("Next view")},
+        {A::PreviousOp, {key(Qt::Key_Comma)}, tr("Previous op on the rank")},
+        {A::NextOp, {key(Qt::Key_Period)}, tr("Next op on the rank")},
+        {A::PreviousStage, {key(Qt::Key_PageUp)}, tr("Same microbatch on the previous stage")},
+        {A::NextStage, {key(Qt::Key_PageDown)}, tr("Same microbatch on the next stage")},
+        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, tr("What the op needed")},
+        {A::NextDependency, {key(Qt::Key_BracketRight)}, tr("What the op unblocks")},
+        {A::NudgeLeft, {keys("Ctrl+Left")}, tr("Edit: move the op one place earlier")},
+        {A::NudgeRight, {keys("Ctrl+Right")}, tr("Edit: move the op one place later")},
+        {A::Cancel, {key(Qt::Key_Escape)}, tr("Cancel the drag, then deselect")},
+    };
+}
+
+void replace(std::vector<KeyBinding>& map, ViewAction action, std::vector<QKeySequence> keys)
+{
+    for (KeyBinding& binding : map) {
+        if (binding.action == action) binding.keys = std::move(keys);
+    }
+}
+
+QKeySequence sequence(const char* text)
+{
+    return QKeySequence(QString::fromLatin1(text));
+}
+
+std::vector<KeyBinding> nsight()
+{
+    auto map = perfetto();
+    replace(map, ViewAction::ZoomIn, {sequence("+"), sequence("="), sequence("Ctrl+=")});
+    replace(map, ViewAction::ZoomOut, {sequence("-"), sequence("Ctrl+-")});
+    replace(map, ViewAction::PanLeft, {sequence("Left")});
+    replace(map, ViewAction::PanRight, {sequence("Right")});
+    replace(map, ViewAction::FitSelection, {sequence("Z"), sequence("F")});
+    replace(map, ViewAction::FitAll, {sequence("Ctrl+0"), sequence("Home")});
+    return map;
+}
+
+std::vector<KeyBinding> tracy()
+{
+    auto map = perfetto();
+    replace(map, ViewAction::ZoomIn, {sequence("W"), sequence("Up"), sequence("+"), sequence("=")});
+    replace(map, ViewAction::ZoomOut, {sequence("S"), sequence("Down"), sequence("-")});
+    replace(map, ViewAction::RowsUp, {sequence("Shift+Up")});
+    replace(map, ViewAction::RowsDown, {sequence("Shift+Down")});
+    return map;
+}
+
+} // namespace
+
+const std::vector<KeyBinding>& keyMap(KeyMapName name)
+{
+    static const std::vector<KeyBinding> maps[] = {perfetto(), nsight(), tracy()};
+    return maps[static_cast<std::size_t>(name)];
+}
+
+std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event)
+{
+    Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
+    // On many layouts + needs Shift, and so do [ and ]: only the character counts.
+    const bool isLetter = event.key() >= Qt::Key_A && event.key() <= Qt::Key_Z;
+    const bool isCharacter = event.key() > Qt::Key_Space && event.key() < Qt::Key_AsciiTilde && !isLetter;
+    if (isCharacter) modifiers &= ~Qt::ShiftModifier;
+    const QKeySequence pressed(QKeyCombination(modifiers, static_cast<Qt::Key>(event.key())));
+    for (const KeyBinding& binding : keyMap(name)) {
+        for (const QKeySequence& keys : binding.keys) {
+            if (keys == pressed) return binding.action;
+        }
+    }
+    return std::nullopt;
+}
+
+bool performOnAxis(ViewState& state, ViewAction action)
+{
+    constexpr double zoomStep = 1.25, panStep = 0.12;
+    const TimeRange range = state.visible();
+    const auto hover = state.hoverTime();
+    const Nanos anchor = hover && range.contains(*hover) ? *hover : range.begin + range.duration() / 2;
+    switch (action) {
+    case ViewAction::ZoomIn: state.setVisible(zoomed(range, 1 / zoomStep, anchor), false); return true;
+    case ViewAction::ZoomOut: state.setVisible(zoomed(range, zoomStep, anchor), false); return true;
+    case ViewAction::PanLeft: state.setVisible(panned(range, -panStep), false); return true;
+    case ViewAction::PanRight: state.setVisible(panned(range, panStep), false); return true;
+    case ViewAction::FitAll: state.fitAll(); return true;
+    case ViewAction::HistoryBack: state.goBack(); return true;
+    case ViewAction::HistoryForward: state.goForward(); return true;
+    default: return false;
+    }
+}
+
+bool performViewKey(ViewState& state, const QKeyEvent& event, KeyMapName map)
+{
+    const auto action = actionOf(map, event);
+    return action && performOnAxis(state, *action);
+}
+
+} // namespace stagewright

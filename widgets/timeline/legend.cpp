@@ -1,0 +1,202 @@
+#include "widgets/timeline/legend.h"
+
+#include <algorithm>
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/slice_shapes.h"
+
+namespace stagewright {
+
+Legend::Legend(QWidget* parent) : QWidget(parent)
+{
+    loadFonts();
+    setObjectName(QStringLiteral("legend"));
+    setAccessibleName(tr("Legend"));
+    setPanels({});
+}
+
+void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
+{
+    std::array<bool, opKindCount> occurs{};
+    bool critical = false, transfers = false, chunks = false, copies = false, pairs = false;
+    for (const auto& panel : panels) {
+        critical = critical || !panel->critical.empty();
+        for (std::size_t kind = 0; kind < opKindCount; ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
+        for (const PanelRank& rank : panel->ranks) transfers = transfers || !rank.communication.empty();
+        const Schedule* schedule = panel->timeline->schedule().get();
+        copies = copies || (schedule != nullptr && schedule->placement.hasCopies());
+        chunks = chunks || panel->hasTints;
+        pairs = pairs || panel->hasPairs;
+    }
+    const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
+    m_entries.clear();
+    const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0}); };
+    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward, recompute (R)") : tr("Forward"));
+    if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
+        fill(Paint::Backward, tr("Backward (B full, I input)"));
+    } else if (has(OpKind::InputGrad)) {
+        fill(Paint::Backward, tr("Backward (input)"));
+    } else if (has(OpKind::Backward)) {
+        fill(Paint::Backward, tr("Backward (full)"));
+    }
+    if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Backward (weight)"));
+    if (transfers) fill(Paint::Communication, tr("Communication"));
+    if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
+    if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));
+    if (copies) {
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1});
+    } else if (chunks) {
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: further stages of the rank"), 1});
+    }
+    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, tr("Issued together"), 0});
+    const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
+    if (any || transfers) m_entries.push_back({Entry::Look::Hatch, Paint::Other, tr("Bubble"), 0});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, tr("Critical path"), 0});
+    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
+    QStringList words;
+    for (const Entry& entry : m_entries) words << entry.text;
+    setAccessibleDescription(words.join(QStringLiteral(", ")));
+    keepWhole();
+    update();
+}
+
+void Legend::keepWhole()
+{
+    const int wanted = static_cast<int>(heightFor(width()));
+    if (minimumHeight() != wanted || maximumHeight() != wanted) setFixedHeight(wanted);
+}
+
+void Legend::setSlack(bool shown)
+{
+    if (shown == m_slack) return;
+    m_slack = shown;
+    const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
+    if (!shown && at != m_entries.end()) m_entries.erase(at);
+    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
+    keepWhole();
+    update();
+}
+
+void Legend::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+namespace {
+
+constexpr double lineLeft = 14, firstHeight = 28, lineStep = 20, leastGap = 8;
+
+double widthOf(const Legend::Entry& entry, const QFontMetricsF& metrics)
+{
+    const bool wide = entry.look == Legend::Entry::Look::Hatch || entry.look == Legend::Entry::Look::Outline;
+    return 18 + metrics.horizontalAdvance(entry.text) + (wide ? 4 : 0);
+}
+
+} // namespace
+
+std::vector<std::size_t> Legend::lineStarts(double width) const
+{
+    const QFontMetricsF metrics(fontOf(FontRole::Body));
+    double whole = 0;
+    for (const Entry& entry : m_entries) whole += widthOf(entry, metrics) + leastGap;
+    std::vector<std::size_t> starts{0};
+    if (gutterFor(width) + whole - leastGap <= width) return starts;
+    double x = lineLeft;
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+        const double needs = widthOf(m_entries[i], metrics);
+        if (x > lineLeft && x + needs > width - lineLeft / 2) {
+            starts.push_back(i);
+            x = lineLeft;
+        }
+        x += needs + 18;
+    }
+    return starts;
+}
+
+double Legend::heightFor(double width) const { return firstHeight + lineStep * static_cast<double>(lineStarts(width).size() - 1); }
+
+void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
+{
+    p.save();
+    p.setRenderHint(QPainter::Antialiasing);
+    p.fillRect(rect, theme.canvas);
+    p.setFont(fontOf(FontRole::Body));
+    const QFontMetricsF metrics(p.font());
+    double whole = 0;
+    for (const Entry& entry : m_entries) whole += widthOf(entry, metrics);
+    // With room for one line only, what does not fit is omitted.
+    std::vector<std::size_t> starts = rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
+    const bool single = starts.size() == 1;
+    double x = rect.left() + (single ? gutterFor(rect.width()) : lineLeft);
+    const double room = rect.right() - x - whole;
+    const double gap = !single || m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), leastGap, 18.0);
+    double y = single ? rect.center().y() : rect.top() + firstHeight / 2;
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+        const Entry& entry = m_entries[i];
+        if (i > 0 && std::find(starts.begin(), starts.end(), i) != starts.end()) {
+            x = rect.left() + lineLeft;
+            y += lineStep;
+        }
+        const double width = 18 + metrics.horizontalAdvance(entry.text);
+        if (x + width > rect.right()) {
+            if (single) break;
+            continue;
+        }
+        QRectF box(x, y - 6, 12, 12);
+        p.setPen(Qt::NoPen);
+        switch (entry.look) {
+        case Entry::Look::Fill:
+            p.setBrush(theme.of(entry.paint, entry.tint).fill);
+            p.drawRoundedRect(box, 2.5, 2.5);
+            paintFillHatch(p, box, theme.of(entry.paint, entry.tint));
+            break;
+        case Entry::Look::Faded: {
+            QLinearGradient fade(box.topLeft(), box.topRight());
+            fade.setColorAt(0, theme.of(entry.paint).fill);
+            fade.setColorAt(1, theme.canvas);
+            p.setPen(Qt::NoPen);
+            p.setBrush(fade);
+            p.drawRoundedRect(box, 2.5, 2.5);
+            break;
+        }
+        case Entry::Look::Pair:
+            p.setBrush(theme.of(Paint::Forward).fill);
+            p.drawRoundedRect(QRectF(box.left(), box.top(), 12, 5.5), 1.5, 1.5);
+            p.setBrush(theme.of(Paint::Backward).fill);
+            p.drawRoundedRect(QRectF(box.left(), box.top() + 6.5, 12, 5.5), 1.5, 1.5);
+            break;
+        case Entry::Look::Hatch:
+            box.setWidth(18);
+            box.translate(-3, 0);
+            x += 4;
+            paintHatch(p, box, box.topLeft(), theme);
+            p.setBrush(Qt::NoBrush); // in some themes its fill is as dark as the background
+            p.setPen(QPen(theme.bubbleHatch, 1));
+            p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2.5, 2.5);
+            break;
+        case Entry::Look::Outline:
+            box.setWidth(16);
+            p.setBrush(Qt::NoBrush);
+            p.setPen(QPen(theme.critical, 2));
+            p.drawRoundedRect(box.adjusted(1, 1, -1, -1), 2.5, 2.5);
+            x += 4;
+            break;
+        }
+        p.setPen(theme.text);
+        p.drawText(QPointF(x + 18, y + 4.5), entry.text);
+        x += width + gap;
+    }
+    p.restore();
+}
+
+void Legend::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    paintTo(painter, QRectF(this->rect()), *m_theme);
+}
+
+} // namespace stagewright
