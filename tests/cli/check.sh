@@ -7,6 +7,8 @@ expect_that "every schedule was checked" [ "$(json checks)" -ge 4 ]
 expect_json ON checks 0 gradients_equal
 expect_json ON checks 0 losses_equal
 expect_json 0.0 checks 0 gradient_error
+expect_json ON against_double 0 passed
+expect_json "3 layers of 16, sequence 8" against_double 0 model
 run stagewright check -s zb-h1 -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 1
 expect_code 0
 expect_out '^zb-h1 .*pass'

@@ -7,7 +7,7 @@ expect_json 27.0 bound
 expect_json ON optimal
 expect_json 4 peak_activation
 expect_keys . schedule ranks stages microbatches chunks time_unit objective span bubble_fraction bubble_rate_span memory_limit gap \
-    proven_by found_by orders_timed relaxations_solved interrupted csv
+    proven_by bound_limit found_by orders_timed relaxations_solved interrupted csv
 
 run stagewright plan -p 4 -m 8 --objective span --json
 expect_code 0

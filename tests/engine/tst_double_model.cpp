@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "double_model.h"
+#include "engine/check/double_check.h"
+#include "engine/check/double_model.h"
 #include "engine_rig.h"
 #include "schedules/base/hashing.h"
 
 using namespace stagewright;
-using test::DoubleModel;
 using test::Rig;
 
 class TestDoubleModel : public QObject {
@@ -63,6 +63,29 @@ private slots:
             ++compared;
         }
         QCOMPARE(compared, 12 * layers + 5);
+    }
+
+    void comparison_data()
+    {
+        QTest::addColumn<QString>("config");
+        QTest::addColumn<QString>("compared");
+        QTest::newRow("small, whole") << "layers=2,hidden=32,heads=2,seq=16"
+                                      << "2 layers of 32, sequence 16";
+        QTest::newRow("large, cut") << "layers=24,hidden=2048,heads=16,seq=512"
+                                    << "3 layers of 128, sequence 16";
+    }
+    void comparison()
+    {
+        QFETCH(QString, config);
+        QFETCH(QString, compared);
+        TrainingOptions options;
+        options.model = *parseModelConfig(config.toStdString());
+        options.microbatchSize = 2;
+        const auto result = compareWithDouble(options);
+        QVERIFY2(result, result ? "" : result.error().message.c_str());
+        QCOMPARE(QString::fromStdString(result->model), compared);
+        QVERIFY2(result->passed, qPrintable(QString("gradients %1, loss %2").arg(result->gradientError).arg(result->lossError)));
+        QVERIFY(result->gradientError > 0 && !result->farthestTensor.empty());
     }
 };
 

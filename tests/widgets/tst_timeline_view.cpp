@@ -557,7 +557,7 @@ void TestTimelineView::reachableByKeyboard()
     QCOMPARE(spy.count(), 1);
     Legend legend;
     legend.setPanels(m_view->panels());
-    QVERIFY(legend.accessibleDescription().contains(QStringLiteral("Backward (input)")));
+    QVERIFY(legend.accessibleDescription().contains(QStringLiteral("Input gradient (I)")));
     QVERIFY(!legend.accessibleDescription().contains(QStringLiteral("Optimizer"))); // does not occur
     QCOMPARE(sliceLabel(makeOp(OpKind::InputGrad, 1, 3), 30), QStringLiteral("3"));
     QCOMPARE(sliceLabel(makeOp(OpKind::InputGrad, 1, 3), 100), QStringLiteral("I3"));

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "traces/step/step_ops.h"
+
 namespace stagewright {
 
 namespace analyses {
@@ -39,13 +41,15 @@ std::string_view AnalysisColumn::unit() const
                                                                       : "";
 }
 
-std::string unknownWithoutSpans(const Run& run)
+std::string unknownWithoutOps(const Run& run)
 {
-    return run.timeline->empty() ? "the run has no spans" : "";
+    if (run.timeline->empty()) return "the run has no spans";
+    return hasOps(*run.timeline) ? "" : std::string(noOpRecognised);
 }
 
 std::string unknownWithoutMessages(const Run& run)
 {
+    if (std::string without = unknownWithoutOps(run); !without.empty()) return without;
     return run.timeline->hasEdges() ? "" : "the run doesn't say which op waited for which";
 }
 

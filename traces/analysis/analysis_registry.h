@@ -51,8 +51,8 @@ struct AnalysisInfo {
 std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def
 const AnalysisInfo* findAnalysis(std::string_view name); // nullptr: unknown
 
-// unknown() of analyses that need nothing but spans, or messages.
-std::string unknownWithoutSpans(const Run& run);
+// unknown() of analyses that need ops, or what joins them.
+std::string unknownWithoutOps(const Run& run);
 std::string unknownWithoutMessages(const Run& run);
 
 } // namespace stagewright

@@ -566,7 +566,7 @@ Result<AnalysisRows> bubbleRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo bubbles;
-const AnalysisInfo bubbles{"bubbles", "Idle time by rank and cause", bubbleColumns, unknownWithoutSpans, bubbleRows};
+const AnalysisInfo bubbles{"bubbles", "Idle time by rank and cause", bubbleColumns, unknownWithoutOps, bubbleRows};
 
 } // namespace analyses
 

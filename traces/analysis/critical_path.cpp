@@ -82,7 +82,7 @@ Result<AnalysisRows> criticalPathRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo critical_path;
-const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutSpans, criticalPathRows};
+const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutOps, criticalPathRows};
 
 } // namespace analyses
 

@@ -86,10 +86,16 @@ Result<AnalysisRows> launchGapRows(const Run& run, int step)
     return out;
 }
 
+std::string unknownWithoutLaunchers(const Run& run)
+{
+    if (std::string without = unknownWithoutKernels(run); !without.empty()) return without;
+    return unknownWithoutOps(run);
+}
+
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutKernels, launchGapRows};
+const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutLaunchers, launchGapRows};
 
 } // namespace analyses
 

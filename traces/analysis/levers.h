@@ -95,7 +95,7 @@ LeverTable leversOf(const LeverSubject& subject);
 Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap = {});
 
 // Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.
-inline constexpr std::size_t mostLeverOps = 500'000;
+inline constexpr std::size_t mostLeverOps = 2'000'000;
 LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {});
 
 } // namespace stagewright

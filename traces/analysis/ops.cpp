@@ -60,6 +60,6 @@ Result<AnalysisRows> opRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo ops;
-const AnalysisInfo ops{"ops", "Ops by kind, stage and rank", opColumns, unknownWithoutSpans, opRows};
+const AnalysisInfo ops{"ops", "Ops by kind, stage and rank", opColumns, unknownWithoutOps, opRows};
 
 } // namespace stagewright::analyses

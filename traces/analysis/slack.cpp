@@ -44,7 +44,7 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo slack;
-const AnalysisInfo slack{"slack", "Slack of every op", slackColumns, unknownWithoutSpans, slackRows};
+const AnalysisInfo slack{"slack", "Slack of every op", slackColumns, unknownWithoutOps, slackRows};
 
 } // namespace analyses
 

@@ -54,6 +54,6 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo slack_by_kind;
-const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutSpans, slackRows};
+const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutOps, slackRows};
 
 } // namespace stagewright::analyses

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/analysis/kernels.h"
 #include "traces/analysis/memory.h"
 #include "traces/compare/alignment.h"
 #include "traces/compare/why.h"
@@ -190,6 +191,12 @@ Result<int> stepOf(const Run& run, int wanted, const char* which)
     return step;
 }
 
+std::string whyUnknown(const Comparison& comparison)
+{
+    if (!comparison.reportA.noOps.empty()) return "run A: " + comparison.reportA.noOps;
+    return comparison.reportB.noOps.empty() ? std::string() : "run B: " + comparison.reportB.noOps;
+}
+
 } // namespace
 
 Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
@@ -209,6 +216,15 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     comparison.reportA = std::move(*reportA);
     comparison.reportB = std::move(*reportB);
     comparison.sameUnits = a.timeline->timeUnit() == b.timeline->timeUnit();
+    if (const std::string why = whyUnknown(comparison); !why.empty()) {
+        comparison.unknown = why;
+        comparison.noLadder = why;
+        comparison.tooFewSteps = true;
+        comparison.differences = differencesOf(a, b);
+        if (hasKernels(*a.timeline) && hasKernels(*b.timeline)) comparison.devices = compareDevices(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
+        comparison.headline = comparison.devices ? comparison.devices->headline : "the steps can't be compared: " + why;
+        return comparison;
+    }
     if (comparison.sameUnits) comparison.change = splitOf(comparison.reportA.bubbles, comparison.reportB.bubbles);
     comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);

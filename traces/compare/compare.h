@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "traces/compare/device_changes.h"
 #include "traces/compare/ladder.h"
 #include "traces/compare/ledger.h"
 #include "traces/compare/step_noise.h"
@@ -79,8 +80,10 @@ struct Comparison {
     std::vector<OpDelta> ops;                  // largest |startDelta| first
     std::shared_ptr<const OpHistory> historyA; // null: fewer than two measured steps, or too many ops
     std::shared_ptr<const OpHistory> historyB;
-    std::string headline;         // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
-    std::vector<std::string> why; // sentences, the most important first
+    std::string unknown;                  // why ops, bubbles and times of steps can't be compared: "run A: …"; then all of the above is empty but the setups' differences
+    std::optional<DeviceChanges> devices; // then, if both runs have kernels
+    std::string headline;                 // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
+    std::vector<std::string> why;         // sentences, the most important first
 };
 
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.

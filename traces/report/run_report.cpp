@@ -7,7 +7,9 @@
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/kernels.h"
 #include "traces/run/run_facts.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -70,6 +72,9 @@ std::vector<ReportFigure> RunReport::figures() const
     time("overlap.exposed_time", "Exposed communication", overlap.exposedTime, "Communication");
     add("overlap.messages", "Messages", ColumnKind::Count, static_cast<double>(overlap.messages), "Communication");
     peak("weight_bytes", "Weights", MemoryCategory::Weights);
+    if (!noOps.empty())
+        for (ReportFigure& figure : out)
+            if (figure.kind != ColumnKind::Size) figure.unknown = noOps;
     return out;
 }
 
@@ -78,6 +83,17 @@ std::vector<std::string> RunReport::sentences() const
     std::string straggler = stragglerSentence(bubbles, units.time);
     return straggler.empty() ? std::vector<std::string>() : std::vector<std::string>{std::move(straggler)};
 }
+
+namespace {
+
+std::string whyNoOps(const Run& run, const RunReport& report)
+{
+    if (report.bubbles.windowEnd > report.bubbles.windowBegin || !StepOps(*run.timeline, report.step).empty()) return {};
+    if (run.timeline->steps() == 0) return "the run has no complete step";
+    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step)) : std::string(noOpRecognised);
+}
+
+} // namespace
 
 Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
 {
@@ -100,6 +116,8 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     auto bubbles = analyseBubbles(timeline, report.step, BubbleOptions{report.memoryCap});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     report.bubbles = std::move(*bubbles);
+    report.noOps = whyNoOps(run, report);
+    if (hasKernels(timeline)) report.devices = analyseDeviceTime(timeline, report.step);
     report.overlap = analyseOverlap(timeline, report.step);
     report.criticalPath = criticalPath(timeline, report.step);
     if (timeline.hasMemory()) {

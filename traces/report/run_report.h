@@ -12,6 +12,7 @@
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/device_time.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
@@ -44,18 +45,20 @@ struct ReportFigure {
 struct RunReport {
     int step = 0; // the one the figures are of
     Units units;
+    std::string noOps;                        // why nothing is known of ops, bubbles and messages: a clause, lower case; empty: the step has ops
     std::shared_ptr<const Schedule> schedule; // stored, or read off the timeline; null: neither is there
     std::optional<CostModel> costs;           // stored or fitted; nothing: neither can be had
     BubbleReport bubbles;
     OverlapReport overlap;
     std::vector<CriticalLink> criticalPath;
-    std::vector<RankMemory> memory;   // by rank; empty where the timeline has none
-    std::optional<Bytes> memoryCap;   // of a rank's activations, given or the run's own
-    std::size_t spans = 0;            // of the step
-    bool cpuTime = false;             // the run says how long its ops were on the processor
-    std::optional<LeverTable> levers; // what would help; nothing: not asked for, or of a range
-    StepSamples overSteps;            // figures over the measured steps; empty: fewer than two, not asked for, or of a range
-    std::optional<Baseline> baseline; // nothing: not asked for, there is none, or of a range
+    std::vector<RankMemory> memory;      // by rank; empty where the timeline has none
+    std::optional<Bytes> memoryCap;      // of a rank's activations, given or the run's own
+    std::size_t spans = 0;               // of the step
+    bool cpuTime = false;                // the run says how long its ops were on the processor
+    std::vector<RankDeviceTime> devices; // of the step's kernels and copies, by rank; empty: it has none
+    std::optional<LeverTable> levers;    // what would help; nothing: not asked for, or of a range
+    StepSamples overSteps;               // figures over the measured steps; empty: fewer than two, not asked for, or of a range
+    std::optional<Baseline> baseline;    // nothing: not asked for, there is none, or of a range
 
     Bytes peak(int rank, MemoryCategory category) const
     {

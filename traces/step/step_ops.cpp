@@ -236,4 +236,14 @@ StepInputs::StepInputs(const StepOps& ops)
     }
 }
 
+bool hasOps(const Timeline& timeline)
+{
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        const auto spans = timeline.spansOf(track);
+        if (std::any_of(spans.begin(), spans.end(), [](const Span& span) { return isBusyOp(span.op); })) return true;
+    }
+    return false;
+}
+
 } // namespace stagewright

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -89,5 +90,8 @@ private:
 
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
 bool isBusyOp(const Op& op);
+// Whether a compute lane holds such an op in any step. O(spans) where none does.
+bool hasOps(const Timeline& timeline);
+inline constexpr std::string_view noOpRecognised = "no range of the trace is recognised as an op: name them in rules (import --rules)";
 
 } // namespace stagewright

@@ -153,6 +153,7 @@ SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
     m_levers = addSection(tr("What would help"));
     m_schedule = addSection(tr("Schedule"));
     m_bubble = addSection(tr("Bubble ratio"));
+    m_devices = addSection(tr("Devices"));
     m_gaps = new GapSections(this);
     m_memory = addSection(tr("Memory"));
     m_communication = addSection(tr("Communication"));
@@ -172,7 +173,7 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_aggregation = {};
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
-    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_memory, m_communication, m_training, m_selection}) {
+    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication, m_training, m_selection}) {
         section->clear();
         section->setVisible(shown);
     }
@@ -189,11 +190,12 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
 
 void SidePanel::fillFigures()
 {
-    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_memory, m_communication}) section->clear();
+    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication}) section->clear();
     fillLevers();
     fillSchedule();
-    m_bubble->setVisible(m_run->info.stages > 0);
-    if (m_run->info.stages > 0) fillBubble();
+    m_bubble->setVisible(m_figures->noOps.empty());
+    if (m_figures->noOps.empty()) fillBubble();
+    fillDevices();
     fillMemory();
     fillCommunication();
 }
@@ -278,10 +280,14 @@ void SidePanel::setBudget(std::optional<Bytes> budget)
 
 void SidePanel::fillLevers()
 {
-    const bool shown = !filtered() && m_figures->levers && m_figures->levers->simulated;
+    const bool shown = !filtered() && m_figures->levers && m_figures->noOps.empty();
     m_levers->setVisible(shown);
     if (!shown) return;
     const LeverTable& table = *m_figures->levers;
+    if (!table.simulated) {
+        m_levers->addText(tr("Not simulated: %1.").arg(QString::fromStdString(table.reason)), "secondary");
+        return;
+    }
     const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.").arg(durationText(*table.simulated, m_units));
     const QString nothing = tr("None of these would shorten the step: free links, equally fast ranks and stages, another order.");
     std::size_t rows = 0;
@@ -320,8 +326,8 @@ void SidePanel::fillSchedule()
 {
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
-    if (info.stages == 0) {
-        m_schedule->addText(tr("No range of this trace is recognised as an op, so bubbles are unknown. Name the ops in rules: stagewright import --rules."));
+    if (!m_figures->noOps.empty()) {
+        m_schedule->addText(tr("Step time and bubbles are unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
     }
@@ -446,6 +452,37 @@ void SidePanel::fillMemory()
     button->setToolTip(tr("How much activation memory a rank may use"));
     connect(button, &QPushButton::clicked, this, &SidePanel::budgetAsked);
     m_memory->addWidget(button);
+}
+
+// Of traces whose ops are not known: what their devices did.
+void SidePanel::fillDevices()
+{
+    const bool shown = !m_figures->noOps.empty() && !m_figures->devices.empty() && !filtered();
+    m_devices->setVisible(shown);
+    if (!shown) return;
+    RankDeviceTime sum;
+    Nanos window = 0;
+    std::int64_t devices = 0;
+    for (const RankDeviceTime& rank : m_figures->devices) {
+        window += rank.window();
+        devices += rank.calls > 0 ? 1 : 0;
+        sum.computing += rank.computing;
+        sum.communicating += rank.communicating;
+        sum.copying += rank.copying;
+        sum.busy += rank.busy;
+        sum.hidden += rank.hidden;
+    }
+    if (window <= 0) return;
+    const auto row = [&](const QString& title, Nanos time, const QString& meaning) {
+        m_devices->addRow(title, tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)), durationText(time, m_units)), meaning);
+    };
+    m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
+    row(tr("Computing"), sum.computing, tr("A kernel runs that is no communication. Summed over devices, as a share of their time from first to last."));
+    row(tr("Communicating"), sum.communicating, tr("A kernel of a communication library runs."));
+    row(tr("Of it exposed"), sum.exposed(), tr("Communicating while nothing computes."));
+    row(tr("Copying"), sum.copying, tr("A copy or a fill runs."));
+    row(tr("Idle"), window - sum.busy, tr("Nothing runs."));
+    m_devices->addText(tr("The table Device time has them by rank."), "faint");
 }
 
 void SidePanel::fillCommunication()

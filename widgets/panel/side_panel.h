@@ -81,6 +81,7 @@ private:
     void tellOverSteps(PanelSection& section, const char* key, const QString& tooltip, QString (*text)(double value, const Units& units));
     void fillBubble();
     void fillMemory();
+    void fillDevices();
     void fillCommunication();
     void fillTraining();
     void fillSelection();
@@ -110,6 +111,7 @@ private:
     GapSections* m_gaps;
     std::shared_ptr<const std::vector<Nanos>> m_slack;
     PanelSection* m_memory;
+    PanelSection* m_devices = nullptr;
     PanelSection* m_communication;
     PanelSection* m_training;
     PanelSection* m_selection;

@@ -34,15 +34,15 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
     m_entries.clear();
     const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0}); };
-    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward, recompute (R)") : tr("Forward"));
+    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward (F), recompute (R)") : tr("Forward (F)"));
     if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
-        fill(Paint::Backward, tr("Backward (B full, I input)"));
+        fill(Paint::Backward, tr("Full backward (B), input gradient (I)"));
     } else if (has(OpKind::InputGrad)) {
-        fill(Paint::Backward, tr("Backward (input)"));
+        fill(Paint::Backward, tr("Input gradient (I)"));
     } else if (has(OpKind::Backward)) {
-        fill(Paint::Backward, tr("Backward (full)"));
+        fill(Paint::Backward, tr("Full backward (B)"));
     }
-    if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Backward (weight)"));
+    if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Weight gradient (W)"));
     if (transfers) fill(Paint::Communication, tr("Communication"));
     if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
     if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));

@@ -109,6 +109,18 @@ bool comparedByMagnitude(const std::vector<std::string>& path)
     return path == std::vector<std::string>{"residuals", "step_error"};
 }
 
+// Why the figure of a key, or the group it belongs to, is unknown; empty: not said.
+std::string reasonOf(std::string key, const Json& figures)
+{
+    const auto unknown = figures.find("unknown");
+    if (unknown == figures.end() || !unknown->is_object()) return {};
+    for (const char* suffix : {"_ns", "_bytes"})
+        if (key.ends_with(suffix)) key.erase(key.size() - std::string_view(suffix).size());
+    for (const auto& [name, reason] : unknown->items())
+        if (name == key || key.starts_with(name + ".") || key.starts_with(name + "[") || name.starts_with(key + ".")) return reason.get<std::string>();
+    return {};
+}
+
 std::string keysOf(const Json& object)
 {
     std::string keys;
@@ -170,7 +182,8 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
     if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     RequirementCheck out;
     if (at->is_null()) {
-        out.sentence = fmt::format("{} is unknown for this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
+        const std::string reason = reasonOf(key, figures);
+        out.sentence = fmt::format("{} is unknown for this run{}, required is {} {}", key, reason.empty() ? "" : " (" + reason + ")", requirement.comparison, numberText(requirement.bound));
         return out;
     }
     if (!at->is_number()) {

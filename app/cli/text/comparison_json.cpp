@@ -135,6 +135,16 @@ Json infoJson(const Run& run, int step)
     return info;
 }
 
+Json devicesJson(const DeviceChanges& devices)
+{
+    Json figures = Json::object();
+    for (const DeviceFigure& figure : devices.figures) figures[figure.key] = {{"a", figure.a}, {"b", figure.b}};
+    Json kernels = Json::array();
+    for (const KernelChange& one : devices.kernels)
+        kernels.push_back({{"name", one.name}, {"lane", std::string(toText(one.lane))}, {"calls_a", one.callsA}, {"calls_b", one.callsB}, {"total_a_ns", one.totalA}, {"total_b_ns", one.totalB}});
+    return {{"figures", std::move(figures)}, {"kernels", std::move(kernels)}};
+}
+
 Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
 {
     const Times times(a, comparison.sameUnits);
@@ -143,7 +153,8 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
     for (const RunDifference& one : comparison.differences)
         differences.push_back({{"key", one.key}, {"title", one.title}, {"a", orNull(one.a)}, {"b", orNull(one.b)}});
     Json change = nullptr;
-    if (comparison.sameUnits) {
+    const bool known = comparison.unknown.empty();
+    if (comparison.sameUnits && known) {
         change = Json::object();
         times.put(change, "makespan_delta", comparison.change.makespanDelta);
         times.put(change, "busy_delta", comparison.change.busyDelta);
@@ -160,11 +171,13 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
             {"within_spread", comparison.spread ? Json(comparison.withinSpread) : Json(nullptr)},
             {"metrics", metricsJson(comparison, times)},
             {"change", std::move(change)},
-            {"ledger", ledgerJson(comparison, times)},
+            {"ledger", known ? ledgerJson(comparison, times) : Json(nullptr)},
             {"ladder", ladderJson(comparison, times)},
             {"no_ladder", comparison.noLadder.empty() ? Json(nullptr) : Json(comparison.noLadder)},
             {"why", comparison.why},
-            {"ops", opsJson(comparison, times)}};
+            {"ops", opsJson(comparison, times)},
+            {"unknown", known ? Json(nullptr) : Json(comparison.unknown)},
+            {"devices", comparison.devices ? devicesJson(*comparison.devices) : Json(nullptr)}};
 }
 
 } // namespace

@@ -42,8 +42,8 @@ std::string headText(std::span<const Run> runs)
     std::string text;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const RunInfo& info = runs[i].info;
-        text += fmt::format("{}  {}, {} × {}, {}, {}", letter(i), info.name, plural(info.ranks, "rank"), plural(info.microbatches, "microbatch"),
-                            toText(info.provenance), clockText(runs[i]));
+        const std::string shape = info.stages == 0 ? plural(info.ranks, "rank") : fmt::format("{} × {}", plural(info.ranks, "rank"), plural(info.microbatches, "microbatch"));
+        text += fmt::format("{}  {}, {}, {}, {}", letter(i), info.name, shape, toText(info.provenance), clockText(runs[i]));
         if (const std::string model = configured(runs[i], "model"); !model.empty()) text += fmt::format(", {}", model);
         if (const std::string size = configured(runs[i], "microbatch_size"); !size.empty()) text += fmt::format(", microbatch size {}", size);
         text += "\n";
@@ -157,8 +157,29 @@ std::string opsText(const Comparison& comparison, std::size_t ops, const Units& 
     return heading(fmt::format("ops that moved most ({} of {})", std::min(ops, count), count), colour) + moved.text(colour, 2);
 }
 
+// Of traces without ops: what the devices did.
+std::string devicesText(const DeviceChanges& devices, char b, bool colour)
+{
+    constexpr std::size_t mostKernels = 25;
+    const Units units;
+    const std::string change = fmt::format("{} − A", b);
+    Table figures({{"", Align::Left}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}});
+    for (const DeviceFigure& figure : devices.figures)
+        figures.add({figure.title, units.timeText(figure.a), units.timeText(figure.b), signedTime(figure.b - figure.a, units)});
+    Table kernels({{"kernel or copy", Align::Left}, {"calls A", Align::Right}, {fmt::format("calls {}", b), Align::Right}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}});
+    for (std::size_t i = 0; i < std::min(mostKernels, devices.kernels.size()); ++i) {
+        const KernelChange& one = devices.kernels[i];
+        kernels.add({one.name, std::to_string(one.callsA), std::to_string(one.callsB), units.timeText(one.totalA), units.timeText(one.totalB), signedTime(one.change(), units)});
+    }
+    return heading("device time, summed over ranks", colour) + figures.text(colour, 2) +
+           heading(fmt::format("kernels and copies that changed most ({} of {})", std::min(mostKernels, devices.kernels.size()), devices.kernels.size()), colour) + kernels.text(colour, 2);
+}
+
 std::string pairText(const Run& a, const Run& b, const Comparison& comparison, char name, std::size_t ops, bool colour)
 {
+    if (!comparison.unknown.empty())
+        return (comparison.devices ? fmt::format("steps and bubbles are not compared: {}\n", comparison.unknown) : std::string()) + differencesText(comparison, name, colour) +
+               (comparison.devices ? devicesText(*comparison.devices, name, colour) : std::string());
     const bool memory = a.timeline->memoryUnit() == b.timeline->memoryUnit();
     const Units units{a.timeline->timeUnit(), memory ? a.timeline->memoryUnit() : 1};
     std::string text = differencesText(comparison, name, colour);
@@ -183,7 +204,8 @@ std::string comparisonText(std::span<const Run> runs, std::span<const Comparison
     for (std::size_t i = 0; i < comparisons.size(); ++i) text += tinted(named(comparisons[i].headline, letter(i + 1)), Tint::Bold, colour) + "\n";
     text += "\n";
     const bool oneTable = std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.sameUnits; });
-    if (oneTable) text += metricsText(runs, comparisons, 1, colour);
+    const bool metrics = std::any_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return !c.metrics.empty(); });
+    if (oneTable && metrics) text += metricsText(runs, comparisons, 1, colour);
     for (std::size_t i = 0; i < comparisons.size(); ++i) {
         if (comparisons.size() > 1) text += heading(fmt::format("{} against A", letter(i + 1)), colour);
         if (!oneTable) text += metricsText(runs, comparisons.subspan(i, 1), i + 1, colour);

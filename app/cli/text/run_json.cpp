@@ -96,7 +96,9 @@ Json runJson(const Run& run, const RunReport& figures)
     const BubbleReport& bubbles = figures.bubbles;
     const bool inBytes = units.memory == 1;
     Json byKey = Json::object();
+    Json unknown = Json::object(); // by key, with the reason
     for (const ReportFigure& figure : figures.figures()) {
+        if (!figure.unknown.empty()) unknown[figure.key] = figure.unknown;
         const std::size_t dot = figure.key.find('.');
         (dot == std::string::npos ? byKey[figure.key] : byKey[figure.key.substr(0, dot)][figure.key.substr(dot + 1)]) = figureJson(figure, units);
     }
@@ -151,9 +153,12 @@ Json runJson(const Run& run, const RunReport& figures)
     for (const char* key : {"bubble_fraction", "bubble_rate_span", "peak_activation"}) object[key] = byKey[key];
     object["peak_activation_bytes"] = inBytes ? byKey["peak_activation"] : Json(nullptr);
     for (const char* key : {"busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause"}) object[key] = byKey[key];
-    object["by_rank"] = std::move(byRank);
+    const bool ops = figures.noOps.empty();
+    object["by_rank"] = ops ? std::move(byRank) : Json(nullptr);
     object["overlap"] = byKey["overlap"];
-    object["critical_path"] = std::move(path);
+    object["critical_path"] = ops ? std::move(path) : Json(nullptr);
+    for (const char* key : {"by_rank", "critical_path"})
+        if (!ops) unknown[key] = figures.noOps;
     object["loss"] = metricJson(run, "loss");
     object["step_time_ns"] = metricJson(run, "step_time_ns");
     object["wall_time_ns"] = metricJson(run, "wall_time_ns");
@@ -171,6 +176,7 @@ Json runJson(const Run& run, const RunReport& figures)
     object["straggler_sentence"] = sentences.empty() ? Json(nullptr) : Json(sentences.front());
     object.update(madeUnderJson(run));
     object["memory_cap"] = figures.memoryCap ? memoryJson(*figures.memoryCap, units) : Json(nullptr);
+    object["unknown"] = std::move(unknown);
     for (const char* key : leverKeys) object[key] = nullptr;
     if (!figures.levers) return object;
     addLeversJson(object, *figures.levers, units);
@@ -219,6 +225,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
     for (const char* key : {"straggler_sentence", "perturb", "emulated_links", "contention_median", "memory_cap"}) object[key] = nullptr;
+    object["unknown"] = nullptr;
     for (const char* key : leverKeys) object[key] = nullptr;
     return object;
 }

@@ -35,8 +35,9 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
     std::string text = tinted(run.info.name, Tint::Bold, colour) +
-                       fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
-                                   run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
+                       (run.info.stages == 0 ? fmt::format("  {}\n", plural(run.info.ranks, "rank"))
+                                             : fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
+                                                           run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : ""));
     text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
     if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
     text += "\n";
@@ -55,9 +56,10 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
         const FigureSample* sample = figures.overSteps.find(key);
         return sample ? sampleText(*sample, of, figures.units) : std::string();
     };
-    table.add({"time", figures.units.timeText(bubbles.makespan()) + unit, over("makespan", "ns")});
+    const bool ops = figures.noOps.empty();
+    table.add({"time", ops ? figures.units.timeText(bubbles.makespan()) + unit : "–", ops ? over("makespan", "ns") : "unknown: " + figures.noOps});
     if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit, over("span", "ns")});
-    table.add({"bubble", formatPercent(bubbles.bubbleFraction), over("bubble_fraction", "fraction")}, Tint::Bold);
+    table.add({"bubble", ops ? formatPercent(bubbles.bubbleFraction) : "–", ops ? over("bubble_fraction", "fraction") : "unknown for the same reason"}, Tint::Bold);
     if (!figures.memory.empty()) {
         const std::string sample = over("peak_activation", "bytes");
         table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",

@@ -14,6 +14,7 @@
 #include "app/cli/text/table.h"
 #include "app/cli/usage.h"
 #include "engine/check/backend_check.h"
+#include "engine/check/double_check.h"
 #include "engine/check/kernel_check.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/training.h"
@@ -158,6 +159,27 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
     return passed;
 }
 
+// The CPU's loss and gradients against a model in double precision that shares no code with the engine.
+Result<bool> compareDouble(const TrainingOptions& training, Session& session, Table& table, Json& results)
+{
+    session.progress().tell(fmt::format("{} against double precision", training.backend), 0, 1);
+    auto result = compareWithDouble(training);
+    if (!result) return tl::unexpected(std::move(result.error()));
+    table.add({fmt::format("{} against double precision", result->backend), result->model, fmt::format("{:.2g}", result->gradientError),
+               fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor, fmt::format("{:.2g}", result->lossError),
+               fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
+              result->passed ? Tint::None : Tint::Bad);
+    results.push_back({{"backend", result->backend},
+                       {"model", result->model},
+                       {"gradient_error", result->gradientError},
+                       {"gradient_tolerance", result->gradientTolerance},
+                       {"farthest_tensor", result->farthestTensor},
+                       {"loss_error", result->lossError},
+                       {"loss_tolerance", result->lossTolerance},
+                       {"passed", result->passed}});
+    return result->passed;
+}
+
 // A schedule and how its messages travel.
 struct Checked {
     Schedule schedule;
@@ -262,6 +284,8 @@ Result<int> run(const Options& options, Session& session)
     Json results = Json::array();
     Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
     Json comparisons = Json::array();
+    Table doubleTable({{"model"}, {"of"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Json doubles = Json::array();
     Table kernelTable({{"kernel"}, {"backend"}, {"precision"}, {"error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
     Json kernels = Json::array();
     const DeviceOptions devices = training.device;
@@ -281,6 +305,12 @@ Result<int> run(const Options& options, Session& session)
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
+        }
+        if (!onDevice(backend)) {
+            training.model = *model;
+            auto same = compareDouble(training, session, doubleTable, doubles);
+            if (!same) return tl::unexpected(std::move(same.error()).with(backend));
+            passed = passed && *same;
         }
         for (const Checked& checked : trained) {
             const Schedule& schedule = checked.schedule;
@@ -318,9 +348,10 @@ Result<int> run(const Options& options, Session& session)
     session.progress().tell("checked", total, total);
     session.progress().clear();
     if (session.json)
-        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"kernels", kernels}, {"against_cpu", comparisons}, {"left_out", leftOut}});
+        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"kernels", kernels}, {"against_cpu", comparisons}, {"against_double", doubles}, {"left_out", leftOut}});
     if (!kernels.empty()) session.out(kernelTable.text(session.colourOut()) + "\n");
     if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
+    if (!doubles.empty()) session.out(doubleTable.text(session.colourOut()) + "\n");
     session.out(table.text(session.colourOut()));
     for (const std::string& note : notes) session.out("  " + note + "\n");
     for (const std::string& note : leftOut) session.out("  " + note + "\n");

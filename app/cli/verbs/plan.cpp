@@ -97,6 +97,7 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
                 {"gap", plan.gap},
                 {"optimal", plan.optimal},
                 {"proven_by", plan.provenBy},
+                {"bound_limit", plan.limit.empty() ? Json(nullptr) : Json(plan.limit)},
                 {"found_by", plan.foundBy},
                 {"orders_timed", plan.tries},
                 {"relaxations_solved", plan.nodes},

@@ -126,6 +126,7 @@ Result<int> run(const Options& options, Session& session)
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
+        object["device_time"] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis("device_time"), run, figures->step));
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
@@ -154,7 +155,8 @@ Result<int> run(const Options& options, Session& session)
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
     session.out(headlineText(run, *figures, colour));
-    session.out("\n" + leversText(*figures->levers, figures->units, colour));
+    const bool ops = figures->noOps.empty();
+    if (ops) session.out("\n" + leversText(*figures->levers, figures->units, colour));
     if (run.info.state != RunState::Complete)
         session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
                            Tint::Warn, colour));
@@ -164,20 +166,21 @@ Result<int> run(const Options& options, Session& session)
         for (const Note& note : stored->notes)
             session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
     }
-    heading("timeline");
-    session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
-    heading("bubbles");
-    session.out(idleText(*figures, colour));
-    if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps)); !gaps.empty()) {
-        heading("largest gaps");
-        session.out(gaps);
+    if (ops) {
+        heading("timeline");
+        session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
+        heading("bubbles");
+        session.out(idleText(*figures, colour));
+        if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps)); !gaps.empty()) {
+            heading("largest gaps");
+            session.out(gaps);
+        }
     }
     if (!figures->memory.empty()) {
         heading("memory at its peak");
         session.out(memoryText(*figures, colour));
     }
-    session.out("\n" + overlapText(*figures));
-    session.out("\n" + criticalPathText(run, *figures));
+    if (ops) session.out("\n" + overlapText(*figures) + "\n" + criticalPathText(run, *figures));
     const auto printTables = [&](const std::vector<std::string>& names, std::size_t mostRows) {
         for (const std::string& name : names) {
             const ReportTable table = reportTable(*findAnalysis(name), run, figures->step);
@@ -185,7 +188,8 @@ Result<int> run(const Options& options, Session& session)
             session.out(tableText(table, figures->units, colour, mostRows));
         }
     };
-    if (options.kernels) printTables(kernelTables(run), mostKernels);
+    if (!ops && !figures->devices.empty()) printTables({"device_time"}, std::numeric_limits<std::size_t>::max());
+    if (options.kernels || (!ops && !figures->devices.empty())) printTables(kernelTables(run), mostKernels);
     if (options.slack) printTables({"slack_by_kind"}, std::numeric_limits<std::size_t>::max());
     if (residuals) printTables({"residuals"}, std::numeric_limits<std::size_t>::max());
     printTables(tablesAsked(options), std::numeric_limits<std::size_t>::max());

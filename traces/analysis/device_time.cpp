@@ -1,0 +1,140 @@
+#include "traces/analysis/device_time.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/kernels.h"
+#include "traces/foreign/foreign_trace.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+enum Class : std::size_t { Computing,
+                           Communicating,
+                           Copying };
+
+// Kernels of a communication library are on a track of their own where the trace says so, else known by their names; asked once a name.
+class Classes {
+public:
+    explicit Classes(const Timeline& timeline) : m_timeline(timeline) {}
+    Class of(const Track& track, const Span& span)
+    {
+        if (track.lane == Lane::Copy) return Copying;
+        if (isCollectiveTrack(track)) return Communicating;
+        if (span.label >= m_byLabel.size()) m_byLabel.resize(span.label + 1U);
+        auto& known = m_byLabel[span.label];
+        if (!known) known = collectiveOfKernel(m_timeline.labelOf(span)).empty() ? Computing : Communicating;
+        return *known;
+    }
+
+private:
+    const Timeline& m_timeline;
+    std::vector<std::optional<Class>> m_byLabel;
+};
+
+} // namespace
+
+std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step)
+{
+    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
+    std::vector<RankDeviceTime> out(ranks);
+    struct Covered {
+        std::array<Coverage, 3> of; // by Class
+        Coverage kernels;
+        Coverage all;
+    };
+    std::vector<Covered> covered(ranks);
+    Classes classes(timeline);
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+        const auto r = static_cast<std::size_t>(track.rank);
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            if (span.step != step) continue;
+            const Class of = classes.of(track, span);
+            covered[r].of[of].add(span.start, span.end);
+            if (of != Copying) covered[r].kernels.add(span.start, span.end);
+            covered[r].all.add(span.start, span.end);
+            RankDeviceTime& rank = out[r];
+            rank.first = rank.calls == 0 ? span.start : std::min(rank.first, span.start);
+            rank.last = rank.calls == 0 ? span.end : std::max(rank.last, span.end);
+            ++rank.calls;
+        }
+    }
+    for (std::size_t r = 0; r < ranks; ++r) {
+        out[r].computing = covered[r].of[Computing].total();
+        out[r].communicating = covered[r].of[Communicating].total();
+        out[r].copying = covered[r].of[Copying].total();
+        out[r].busy = covered[r].all.total();
+        out[r].hidden = out[r].computing + out[r].communicating - covered[r].kernels.total();
+    }
+    return out;
+}
+
+std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks)
+{
+    RankDeviceTime sum;
+    Nanos window = 0;
+    std::int64_t devices = 0;
+    for (const RankDeviceTime& rank : ranks) {
+        if (rank.calls == 0) continue;
+        ++devices;
+        window += rank.window();
+        sum.computing += rank.computing;
+        sum.communicating += rank.communicating;
+        sum.hidden += rank.hidden;
+        sum.busy += rank.busy;
+    }
+    if (window <= 0) return {};
+    const auto share = [window](Nanos time) { return formatPercent(static_cast<double>(time) / static_cast<double>(window)); };
+    const std::string communication = sum.communicating == 0 ? "communicate 0.0 %" : fmt::format("communicate {} ({} exposed)", share(sum.communicating), share(sum.exposed()));
+    return fmt::format("{} {} {}, {}, {} idle {} of {}{}", devices == 1 ? "the device" : "devices", devices == 1 ? "computes" : "compute", share(sum.computing),
+                       devices == 1 && sum.communicating != 0 ? "communicates" + communication.substr(std::string_view("communicate").size()) : communication,
+                       devices == 1 ? "is" : "are", share(window - sum.busy), formatDuration(window / devices), devices == 1 ? "" : " on average");
+}
+
+namespace analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> deviceTimeColumns()
+{
+    return {{"rank", "Rank", ColumnKind::Whole},
+            {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs that is no communication."},
+            {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel of a communication library runs."},
+            {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
+            {"hidden_ns", "Hidden", ColumnKind::Time, "Communicating while computing."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},
+            {"idle_ns", "Idle", ColumnKind::Time, "Nothing runs."},
+            {"calls", "Kernels and copies", ColumnKind::Count}};
+}
+
+Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
+{
+    const auto ranks = analyseDeviceTime(*run.timeline, step);
+    AnalysisRows out;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        const RankDeviceTime& rank = ranks[r];
+        out.rows.push_back({static_cast<std::int64_t>(r), rank.window(), rank.computing, rank.communicating, rank.copying, rank.hidden, rank.exposed(), rank.idle(), rank.calls});
+    }
+    out.sentence = deviceTimeSentence(ranks);
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo device_time;
+const AnalysisInfo device_time{"device_time", "Device time", deviceTimeColumns, unknownWithoutKernels, deviceTimeRows};
+
+} // namespace analyses
+
+} // namespace stagewright
