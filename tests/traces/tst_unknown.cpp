@@ -17,7 +17,7 @@ namespace {
 
 constexpr Nanos us = 1'000;
 
-// Two ranks with kernels, a communication kernel and a copy each, under one range that is no op. On rank 0:
+// Two ranks with kernels, a communication kernel and a copy each, under one range that is not an op. On rank 0:
 //   compute        0–10 µs, 20–30 µs   communication 25–40 µs   copy 50–60 µs (launched at 40)
 Run deviceRun(const std::string& name, Nanos longer = 0)
 {

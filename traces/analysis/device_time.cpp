@@ -109,7 +109,7 @@ std::vector<AnalysisColumn> deviceTimeColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last."},
-            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs that is no communication."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs that is not of a communication library."},
             {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel of a communication library runs."},
             {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "Communicating while computing."},

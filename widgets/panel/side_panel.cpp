@@ -477,7 +477,7 @@ void SidePanel::fillDevices()
         m_devices->addRow(title, tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)), durationText(time, m_units)), meaning);
     };
     m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
-    row(tr("Computing"), sum.computing, tr("A kernel runs that is no communication. Summed over devices, as a share of their time from first to last."));
+    row(tr("Computing"), sum.computing, tr("A kernel runs that is not of a communication library. Summed over devices, as a share of their time from first to last."));
     row(tr("Communicating"), sum.communicating, tr("A kernel of a communication library runs."));
     row(tr("Of it exposed"), sum.exposed(), tr("Communicating while nothing computes."));
     row(tr("Copying"), sum.copying, tr("A copy or a fill runs."));
