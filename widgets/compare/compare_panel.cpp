@@ -139,7 +139,7 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
         section->setVisible(shown);
     }
     m_choices->setVisible(shown);
-    for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)}) part->setVisible(shown && comparison->sameUnits);
+    for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)}) part->setVisible(shown && comparison->sameUnits && comparison->unknown.empty());
     if (!shown) {
         m_ops->setComparison(nullptr, {});
         return;
@@ -150,6 +150,11 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
     m_fallTitle->setText(tr("From A to %1").arg(m_letter));
     fillDifferences(*comparison);
     m_table->setTitle(m_all.size() > 1 ? tr("Differences from A") : tr("Difference (%1 against A)").arg(m_letter));
+    if (!comparison->unknown.empty()) {
+        fillUnknown(*comparison);
+        m_ops->setComparison(nullptr, {});
+        return;
+    }
     fillTable(*comparison);
     if (!m_note.isEmpty()) m_table->addText(m_note);
     fillWaterfall();
@@ -203,6 +208,32 @@ void ComparePanel::fillWaterfall()
 }
 
 // A row for each figure: of two runs the change has a column of its own, of more it stands under each value.
+// Of runs of which one has no ops: what their devices did.
+void ComparePanel::fillUnknown(const Comparison& comparison)
+{
+    constexpr std::size_t mostKernels = 12;
+    m_idle->hide();
+    m_split->hide();
+    m_why->setVisible(comparison.devices.has_value());
+    if (!comparison.devices) {
+        m_table->addText(named(comparison.headline));
+        return;
+    }
+    m_table->addText(tr("Steps and bubbles are not compared; %1.").arg(named(comparison.unknown)));
+    const auto change = [this](Nanos a, Nanos b) { return a == b ? QStringLiteral("=") : signedDurationText(b - a, m_units); };
+    for (const DeviceFigure& figure : comparison.devices->figures)
+        m_table->addRow(QString::fromStdString(figure.title), change(figure.a, figure.b),
+                        tr("%1: %2 in A, %3 in %4, summed over ranks.").arg(QString::fromStdString(figure.title), durationText(figure.a, m_units), durationText(figure.b, m_units), m_letter));
+    m_table->addText(named(comparison.devices->headline));
+    m_why->setTitle(tr("Kernels that changed most"));
+    const auto& kernels = comparison.devices->kernels;
+    for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
+        const QString name = QString::fromStdString(kernels[i].name);
+        m_why->addRow(name.size() > 34 ? name.left(33) + QChar(0x2026) : name, change(kernels[i].totalA, kernels[i].totalB),
+                      tr("%1\n%2 in %L3 calls in A, %4 in %L5 calls in %6").arg(name, durationText(kernels[i].totalA, m_units)).arg(kernels[i].callsA).arg(durationText(kernels[i].totalB, m_units)).arg(kernels[i].callsB).arg(m_letter));
+    }
+}
+
 void ComparePanel::fillTable(const Comparison& comparison)
 {
     const bool pair = m_all.size() < 2;

@@ -42,6 +42,7 @@ private:
     QString named(const std::string& sentence) const { return named(sentence, m_letter); }
     static QString named(const std::string& sentence, QChar letter);
     void fillDifferences(const Comparison& comparison);
+    void fillUnknown(const Comparison& comparison);
     void fillTable(const Comparison& comparison);
     void fillWaterfall();
     void fillIdle(const Comparison& comparison);

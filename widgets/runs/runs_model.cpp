@@ -133,6 +133,10 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
     }
 }
 
+// A run whose ops are not known has neither a step time nor a bubble ratio.
+static QString timeText(const RunInfo& info, const RunSummary& summary) { return info.stages == 0 ? QStringLiteral("–") : durationText(summary.makespan, summary.units); }
+static QString bubbleText(const RunInfo& info, const RunSummary& summary) { return info.stages == 0 ? QStringLiteral("–") : percentText(summary.bubbleFraction); }
+
 QVariant RunsModel::runData(const File& file, const Item& item, int column, int role) const
 {
     const RunInfo& info = item.info;
@@ -144,8 +148,8 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         case State: return stateText(info.state);
         case Schedule: return scheduleTitle(info.scheduleName);
         case Clock: return clockText(info.clock);
-        case Time: return item.summary ? durationText(item.summary->makespan, item.summary->units) : QStringLiteral("…");
-        case Bubble: return item.summary ? percentText(item.summary->bubbleFraction) : QStringLiteral("…");
+        case Time: return item.summary ? timeText(info, *item.summary) : QStringLiteral("…");
+        case Bubble: return item.summary ? bubbleText(info, *item.summary) : QStringLiteral("…");
         default: return {};
         }
     case Qt::TextAlignmentRole:
@@ -162,14 +166,13 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         return text;
     }
     case DetailRole: {
-        QString text = tr("%1 × %2 · %3").arg(info.ranks).arg(info.microbatches).arg(clockText(info.clock));
+        const QString shape = info.stages == 0 ? countText(info.ranks, tr("1 rank"), tr("%L1 ranks")) : tr("%1 × %2").arg(info.ranks).arg(info.microbatches);
+        QString text = tr("%1 · %2").arg(shape, clockText(info.clock));
         if (info.state != RunState::Complete) text += QStringLiteral(" · ") + stateText(info.state);
         return text;
     }
     case FigureRole:
-        return item.summary ? durationText(item.summary->makespan, item.summary->units) + QLatin1Char('\n') +
-                                  percentText(item.summary->bubbleFraction)
-                            : QString();
+        return item.summary ? timeText(info, *item.summary) + QLatin1Char('\n') + bubbleText(info, *item.summary) : QString();
     case MarkRole:
         for (std::size_t i = 0; i < m_marks.size(); ++i)
             if (ref == m_marks[i]) return QString(QChar(static_cast<char16_t>(u'A' + i)));

@@ -9,6 +9,7 @@
 #include <QPaintEngine>
 #include <QPainterPath>
 
+#include "traces/step/step_ops.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/slice_painter.h"
 
@@ -322,9 +323,11 @@ void paintHeader(const Frame& f, std::size_t index)
     const QFontMetricsF metrics(p.font()), plain(fontOf(FontRole::Body));
     const double room = width - 43 - 27;
     const QString time = durationText(stepTime(panel), panel.units), bubble = percentText(panel.bubbleFraction);
+    QStringList choices{QCoreApplication::translate("TimelineView", "%1     bubble %2").arg(time, bubble), time};
+    if (panel.timeline->hasMemory()) choices.prepend(QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(time, bubble, bytesText(panel.peak, panel.units)));
+    if (panel.bubbles && panel.bubbles->busy == 0 && !hasOps(*panel.timeline)) choices = {QCoreApplication::translate("TimelineView", "ops unknown")};
     QString figures; // as many as leave the name whole
-    for (const QString& some : {QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(time, bubble, bytesText(panel.peak, panel.units)),
-                                QCoreApplication::translate("TimelineView", "%1     bubble %2").arg(time, bubble), time}) {
+    for (const QString& some : choices) {
         figures = some;
         if (metrics.horizontalAdvance(panel.name) + 16 + plain.horizontalAdvance(some) <= room) break;
     }
