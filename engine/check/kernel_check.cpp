@@ -383,7 +383,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     optimizers(cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
         try {
-            Allocator allocator(**memory);
+            Allocator allocator(*memory ? **memory : hostMemory());
             const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;

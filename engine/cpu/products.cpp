@@ -186,6 +186,14 @@ Result<const Products*> productsNamed(std::string_view name)
     return fail(ErrorCode::Usage, fmt::format("unknown products {}", name), "use openblas or onednn");
 }
 
+Result<const NarrowProducts*> narrowProducts()
+{
+    if (oneDnn() == nullptr) return fail(ErrorCode::Unavailable, "bf16 on the CPU needs oneDNN, which is not installed", "apt-get install libdnnl2, or use --precision fp32");
+    if (const NarrowProducts* products = oneDnnNarrow()) return products;
+    return fail(ErrorCode::Unavailable, fmt::format("oneDNN {} has no bf16 products for this processor ({})", oneDnn()->facts().front().second, processorName()),
+                "use --precision fp32; bf16 needs AVX-512");
+}
+
 Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize)
 {
     if (!name.empty()) {

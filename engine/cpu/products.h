@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/layers/kernel_arguments.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 
@@ -44,6 +45,21 @@ public:
         multiply(true, false, rows, columns, depth, alpha, a, b, beta, c, cStride);
     }
 };
+
+// Products of bf16 factors with sums and results in fp32; else as Products.
+class NarrowProducts {
+public:
+    struct Matrix {
+        const layers::BFloat16* data;
+        int stride; // elements from one row to the next
+    };
+    virtual ~NarrowProducts() = default;
+    virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+    virtual void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta,
+                          float* c, int cStride) const = 0;
+};
+// oneDNN's; Unavailable where it is not installed or has none for this processor (AVX-512 is needed). Valid until the program ends.
+Result<const NarrowProducts*> narrowProducts();
 
 // Those that work here; OpenBLAS first. Valid until the program ends.
 const std::vector<const Products*>& allProducts();

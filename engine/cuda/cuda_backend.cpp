@@ -246,9 +246,7 @@ private:
     Result<void> checkModel(const ModelConfig& model) const
     {
         if (Result<void> usable = checkModelConfig(model); !usable) return usable;
-        if (m_options.precision != Precision::Bf16 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
-        return fail(ErrorCode::Usage, fmt::format("hidden {} and vocabulary {} must be even in bf16", model.hidden, model.vocabulary),
-                    "use even ones, or --precision fp32");
+        return layers::checkElements(model, elementBytes());
     }
 
     // The requested devices, or all that are usable.
