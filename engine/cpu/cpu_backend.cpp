@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <new>
 #include <thread>
@@ -68,6 +70,10 @@ public:
         device.name = cpu::processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
         device.usable = true;
         device.details = environment();
+        for (const bool narrow : {false, true}) {
+            const auto fastest = cpu::fastestProducts(narrow);
+            if (fastest) device.details.emplace_back(narrow ? "products_best_bf16" : "products_best", fastest->reason + " a core (" + fastest->shape + ")");
+        }
         return {device};
     }
 
@@ -111,6 +117,7 @@ public:
             if (!choice) return tl::unexpected(std::move(choice.error()));
             m_choice = std::move(*choice);
         }
+        if (m_narrow != nullptr && m_narrowSpeed == 0) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, model, microbatchSize);
         try {
             auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(*m_choice.products);
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math));
@@ -128,6 +135,7 @@ public:
         if (m_narrow != nullptr) {
             facts.emplace_back("products", "onednn");
             facts.emplace_back("products_chosen", "the only one in bf16");
+            addSpeeds(facts, m_narrowSpeed);
             for (auto& fact : m_narrow->facts())
                 facts.push_back(std::move(fact));
             return facts;
@@ -136,6 +144,7 @@ public:
         if (m_choice.products != nullptr) {
             facts.emplace_back("products", m_choice.products->name());
             facts.emplace_back("products_chosen", m_choice.reason);
+            addSpeeds(facts, m_choice.gflops);
             products = {m_choice.products};
         }
         for (const cpu::Products* each : products)
@@ -145,9 +154,18 @@ public:
     }
 
 private:
+    // FLOP/s of one core: of the products on this model's shapes, and of the machine's fastest.
+    void addSpeeds(std::vector<std::pair<std::string, std::string>>& facts, double gflops) const
+    {
+        if (gflops > 0) facts.emplace_back("products_flops", std::to_string(std::llround(1e9 * gflops)));
+        if (const auto fastest = cpu::fastestProducts(m_narrow != nullptr))
+            facts.emplace_back("products_best_flops", std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
+    }
+
     std::string m_wanted; // empty: the fastest
     cpu::ProductChoice m_choice;
     const cpu::NarrowProducts* m_narrow;
+    double m_narrowSpeed = 0;
     Precision m_precision;
 };
 
