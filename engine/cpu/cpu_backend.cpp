@@ -88,19 +88,22 @@ public:
                     "use a smaller model");
     }
 
-    int elementBytes() const override { return layoutOf("cpu", m_precision).elementBytes; }
-
-    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) override
+    Capabilities capabilities() const override
     {
-        return m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, 0) : cpu::makeCpuMath(*cpu::allProducts().front());
+        Capabilities can;
+        can.elementBytes = layoutOf("cpu", m_precision).elementBytes;
+        if (m_narrow != nullptr) can.math = this; // in fp32 it is what others are compared with
+        return can;
     }
+
+    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override { return cpu::makeNarrowMath(*m_narrow, allocator, 0); } // bf16 only
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer,
                                                   Allocator& allocator) override
     {
         if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
-        if (auto fits = layers::checkElements(model, elementBytes()); !fits) return tl::unexpected(std::move(fits.error()));
+        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
         // BLAS counts rows and columns with int.

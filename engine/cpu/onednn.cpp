@@ -33,7 +33,7 @@ struct Library {
     Library()
     {
         void* library = nullptr;
-        for (const char* file : {"libdnnl.so.3", "libdnnl.so.2"})
+        for (const char* file : {"libdnnl.so.3", "libdnnl.so.3.6", "libdnnl.so.2"}) // Debian 13 has the second
             if (library == nullptr) library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) return;
         sgemm = reinterpret_cast<Sgemm>(::dlsym(library, "dnnl_sgemm"));
