@@ -369,7 +369,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     auto made = makeBackend(backend, wanted);
     if (!made) return tl::unexpected(std::move(made.error()));
     std::vector<KernelComparison> all;
-    auto* source = dynamic_cast<layers::MathSource*>(made->get());
+    const layers::MathSource* source = (*made)->capabilities().math;
     if (source == nullptr) return all;
     auto memory = (*made)->openMemory(0, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()));
@@ -383,7 +383,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     optimizers(cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
         try {
-            Allocator allocator(**memory);
+            Allocator allocator(*memory ? **memory : hostMemory());
             const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
@@ -398,7 +398,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             return fail(ErrorCode::Failed, fmt::format("{}: {}", cases[i].name, e.what()));
         }
     }
-    auto* connected = dynamic_cast<CollectiveSource*>(made->get());
+    const CollectiveSource* connected = (*made)->capabilities().collectives;
     if (connected == nullptr || precision != Precision::Fp32) return all;
     auto collectives = connected->compareCollectives();
     if (!collectives) return tl::unexpected(std::move(collectives.error()));

@@ -19,7 +19,7 @@ struct KernelComparison {
 class CollectiveSource {
 public:
     virtual ~CollectiveSource() = default;
-    virtual Result<std::vector<KernelComparison>> compareCollectives() = 0; // empty: it has none
+    virtual Result<std::vector<KernelComparison>> compareCollectives() const = 0; // empty: it has none
 };
 
 // How far one kernel's results may differ from the CPU's in fp32, with inputs rounded to the precision on both sides. fp32: sums in

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <new>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "engine/cpu/products.h"
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
+#include "engine/layers/math_source.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
 
@@ -18,11 +21,11 @@ namespace stagewright {
 namespace {
 
 // Weights, gradients and optimizer state of stages.
-std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
+std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
 {
     std::int64_t bytes = 0;
     for (const StageSlice& slice : slices) {
-        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer);
+        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, layoutOf("cpu", precision));
         bytes += memory.weight + memory.gradient + memory.optimizer;
     }
     return bytes;
@@ -42,16 +45,20 @@ std::string gibibytes(std::int64_t bytes)
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
-std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
+std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
 {
     const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
                                                : "all " + std::to_string(slices.size()) + " stages together need ";
-    return who + gibibytes(weightBytes(model, slices, optimizer)) + " for weights, gradients and optimizer";
+    return who + gibibytes(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
 }
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public Backend, public layers::MathSource {
 public:
-    explicit CpuBackend(std::string products) : m_wanted(std::move(products)) {}
+    // narrow: of bf16; null: fp32, with the products wanted.
+    CpuBackend(std::string products, const cpu::NarrowProducts* narrow)
+        : m_wanted(std::move(products)), m_narrow(narrow), m_precision(narrow ? Precision::Bf16 : Precision::Fp32)
+    {
+    }
 
     std::string_view name() const override { return "cpu"; }
 
@@ -63,6 +70,10 @@ public:
         device.name = cpu::processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
         device.usable = true;
         device.details = environment();
+        for (const bool narrow : {false, true}) {
+            const auto fastest = cpu::fastestProducts(narrow);
+            if (fastest) device.details.emplace_back(narrow ? "products_best_bf16" : "products_best", fastest->reason + " a core (" + fastest->shape + ")");
+        }
         return {device};
     }
 
@@ -71,17 +82,28 @@ public:
                            const OptimizerConfig& optimizer) const override
     {
         const std::int64_t present = machineBytes();
-        if (present == 0 || weightBytes(model, slices, optimizer) <= present) return {};
+        if (present == 0 || weightBytes(model, slices, optimizer, m_precision) <= present) return {};
         return fail(ErrorCode::Unavailable,
-                    needOf(model, slices, optimizer) + "; this machine has " + gibibytes(present),
+                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + gibibytes(present),
                     "use a smaller model");
     }
+
+    Capabilities capabilities() const override
+    {
+        Capabilities can;
+        can.elementBytes = layoutOf("cpu", m_precision).elementBytes;
+        if (m_narrow != nullptr) can.math = this; // in fp32 it is what others are compared with
+        return can;
+    }
+
+    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override { return cpu::makeNarrowMath(*m_narrow, allocator, 0); } // bf16 only
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer,
                                                   Allocator& allocator) override
     {
         if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
+        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
         // BLAS counts rows and columns with int.
@@ -93,15 +115,17 @@ public:
                         "use a smaller microbatch or a shorter sequence");
         const StageSlice alone[] = {slice};
         if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
-        if (m_choice.products == nullptr) { // of the first stage for all
+        if (m_narrow == nullptr && m_choice.products == nullptr) { // of the first stage for all
             auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
             if (!choice) return tl::unexpected(std::move(choice.error()));
             m_choice = std::move(*choice);
         }
+        if (m_narrow != nullptr && m_narrowSpeed == 0) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, model, microbatchSize);
         try {
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, cpu::makeCpuMath(*m_choice.products));
+            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(*m_choice.products);
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math));
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer) + "; less is free", "use a smaller model");
+            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free", "use a smaller model");
         }
     }
 
@@ -111,10 +135,19 @@ public:
         facts.emplace_back("cpu", cpu::processorName());
         facts.emplace_back("cores", std::to_string(std::thread::hardware_concurrency()));
         facts.emplace_back("kernels", cpu::kernels().name);
+        if (m_narrow != nullptr) {
+            facts.emplace_back("products", "onednn");
+            facts.emplace_back("products_chosen", "the only one in bf16");
+            addSpeeds(facts, m_narrowSpeed);
+            for (auto& fact : m_narrow->facts())
+                facts.push_back(std::move(fact));
+            return facts;
+        }
         std::vector<const cpu::Products*> products = cpu::allProducts();
         if (m_choice.products != nullptr) {
             facts.emplace_back("products", m_choice.products->name());
             facts.emplace_back("products_chosen", m_choice.reason);
+            addSpeeds(facts, m_choice.gflops);
             products = {m_choice.products};
         }
         for (const cpu::Products* each : products)
@@ -124,23 +157,37 @@ public:
     }
 
 private:
+    // FLOP/s of one core: of the products on this model's shapes, and of the machine's fastest.
+    void addSpeeds(std::vector<std::pair<std::string, std::string>>& facts, double gflops) const
+    {
+        if (gflops > 0) facts.emplace_back("products_flops", std::to_string(std::llround(1e9 * gflops)));
+        if (const auto fastest = cpu::fastestProducts(m_narrow != nullptr))
+            facts.emplace_back("products_best_flops", std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
+    }
+
     std::string m_wanted; // empty: the fastest
     cpu::ProductChoice m_choice;
+    const cpu::NarrowProducts* m_narrow;
+    double m_narrowSpeed = 0;
+    Precision m_precision;
 };
 
 } // namespace
 
 Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
 {
-    if (options.precision != Precision::Default && options.precision != Precision::Fp32) {
-        return fail(ErrorCode::Usage, "the cpu backend computes in fp32, not in " + std::string(toText(options.precision)),
-                    "use --precision fp32, or --backend cuda");
-    }
+    if (options.precision == Precision::Tf32)
+        return fail(ErrorCode::Usage, "the cpu backend computes in fp32 or bf16, not in tf32", "use --precision fp32, or --backend cuda");
     if (options.sharing != DeviceSharing::Queues || options.transport != DeviceTransport::Copies || !options.devices.empty())
         return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect", "use --backend cuda with it");
     if (!options.products.empty())
         if (auto known = cpu::productsNamed(options.products); !known) return tl::unexpected(std::move(known.error()));
-    return std::make_unique<CpuBackend>(options.products);
+    if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.products, nullptr);
+    if (!options.products.empty() && options.products != "onednn")
+        return fail(ErrorCode::Usage, "products " + options.products + ": on the CPU only oneDNN multiplies in bf16", "use --products onednn, or --precision fp32");
+    auto narrow = cpu::narrowProducts();
+    if (!narrow) return tl::unexpected(std::move(narrow.error()));
+    return std::make_unique<CpuBackend>(options.products, *narrow);
 }
 
 } // namespace stagewright

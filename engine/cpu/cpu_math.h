@@ -1,4 +1,4 @@
-// LayerMath on the CPU: fp32, everything done at once on the calling thread.
+// LayerMath on the CPU, everything done at once on the calling thread: fp32, or elements of bf16.
 #pragma once
 
 #include <memory>
@@ -9,5 +9,7 @@
 namespace stagewright::cpu {
 
 std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products); // which outlives it
+// The allocator, which outlives it too, counts the results of products before they are rounded.
+std::unique_ptr<layers::LayerMath> makeNarrowMath(const NarrowProducts& products, Allocator& allocator, int stage);
 
 } // namespace stagewright::cpu

@@ -18,6 +18,26 @@ inline float floatOf(std::int32_t bits)
     return __builtin_bit_cast(float, bits);
 }
 
+inline float valueOf(float x)
+{
+    return x;
+}
+inline float valueOf(BFloat16 x)
+{
+    return floatOf(static_cast<std::int32_t>(static_cast<std::uint32_t>(x.bits) << 16));
+}
+inline void store(float value, float& to)
+{
+    to = value;
+}
+// To the nearest, halves to the even one; NaN stays.
+inline void store(float value, BFloat16& to)
+{
+    const auto bits = static_cast<std::uint32_t>(bitsOf(value));
+    const std::uint32_t rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
+    to.bits = static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? 0x7fc0U : rounded);
+}
+
 // e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
 // −60 and 60 and clamped outside, which makes no difference to a probability or gate: so products with them stay clear
 // of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false, e^r is NaN.
@@ -41,49 +61,50 @@ inline float exponential(float x)
     return p * floatOf(static_cast<std::int32_t>(power << 23));
 }
 
-void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
-               float* inverseDeviation, float* out)
+template <typename E>
+void layerNorm(int rows, int width, E* x, const E* bias, const E* gamma, const E* beta, E* normal, float* inverseDeviation, E* out)
 {
     const float perWidth = 1.0F / static_cast<float>(width);
     for (int row = 0; row < rows; ++row) {
-        float* in = x + static_cast<std::size_t>(row) * width;
-        float* hat = normal + static_cast<std::size_t>(row) * width;
-        float* to = out + static_cast<std::size_t>(row) * width;
+        E* in = x + static_cast<std::size_t>(row) * width;
+        E* hat = normal + static_cast<std::size_t>(row) * width;
+        E* to = out + static_cast<std::size_t>(row) * width;
         float sum = 0;
 #pragma omp simd reduction(+ \
                            : sum)
         for (int i = 0; i < width; ++i)
-            sum += in[i];
+            sum += valueOf(in[i]);
         const float mean = sum * perWidth;
         float squares = 0;
 #pragma omp simd reduction(+ \
                            : squares)
         for (int i = 0; i < width; ++i)
-            squares += (in[i] - mean) * (in[i] - mean);
+            squares += (valueOf(in[i]) - mean) * (valueOf(in[i]) - mean);
         const float scale = 1.0F / __builtin_sqrtf(squares * perWidth + normEpsilon);
         inverseDeviation[row] = scale;
 #pragma omp simd
         for (int i = 0; i < width; ++i) {
-            const float value = (in[i] - mean) * scale;
-            hat[i] = value;
-            to[i] = value * gamma[i] + beta[i];
+            const float value = (valueOf(in[i]) - mean) * scale;
+            store(value, hat[i]);
+            store(value * valueOf(gamma[i]) + valueOf(beta[i]), to[i]);
         }
         if (bias) {
 #pragma omp simd
             for (int i = 0; i < width; ++i)
-                in[i] += bias[i];
+                store(valueOf(in[i]) + valueOf(bias[i]), in[i]);
         }
     }
 }
 
-void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out)
+template <typename E>
+void scaleShift(int rows, int width, const E* normal, const E* gamma, const E* beta, E* out)
 {
     for (int row = 0; row < rows; ++row) {
-        const float* hat = normal + static_cast<std::size_t>(row) * width;
-        float* to = out + static_cast<std::size_t>(row) * width;
+        const E* hat = normal + static_cast<std::size_t>(row) * width;
+        E* to = out + static_cast<std::size_t>(row) * width;
 #pragma omp simd
         for (int i = 0; i < width; ++i)
-            to[i] = hat[i] * gamma[i] + beta[i];
+            store(valueOf(hat[i]) * valueOf(gamma[i]) + valueOf(beta[i]), to[i]);
     }
 }
 
@@ -94,15 +115,17 @@ void clear(int width, float* row)
         row[i] = 0;
 }
 
-void addTo(int width, const float* row, float* sum)
+template <typename E>
+void addTo(int width, const E* row, float* sum)
 {
 #pragma omp simd
     for (int i = 0; i < width; ++i)
-        sum[i] += row[i];
+        sum[i] += valueOf(row[i]);
 }
 
-void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* inverseDeviation,
-                       const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums)
+template <typename E>
+void layerNormBackward(int rows, int width, const E* outGrad, const E* normal, const float* inverseDeviation, const E* gamma, const E* residual,
+                       E* inputGrad, const ColumnSums& sums)
 {
     const float perWidth = 1.0F / static_cast<float>(width);
     float* gammaSum = sums.gamma;
@@ -112,33 +135,34 @@ void layerNormBackward(int rows, int width, const float* outGrad, const float* n
     clear(width, sums.residual);
     clear(width, sums.input);
     for (int row = 0; row < rows; ++row) {
-        const float* from = outGrad + static_cast<std::size_t>(row) * width;
-        const float* hat = normal + static_cast<std::size_t>(row) * width;
-        float* to = inputGrad + static_cast<std::size_t>(row) * width;
+        const E* from = outGrad + static_cast<std::size_t>(row) * width;
+        const E* hat = normal + static_cast<std::size_t>(row) * width;
+        E* to = inputGrad + static_cast<std::size_t>(row) * width;
         float meanGrad = 0;
         float meanProduct = 0;
 #pragma omp simd reduction(+ \
                            : meanGrad, meanProduct)
         for (int i = 0; i < width; ++i) {
-            const float grad = from[i] * gamma[i];
+            const float outer = valueOf(from[i]);
+            const float grad = outer * valueOf(gamma[i]);
             meanGrad += grad;
-            meanProduct += grad * hat[i];
-            gammaSum[i] += from[i] * hat[i];
-            betaSum[i] += from[i];
+            meanProduct += grad * valueOf(hat[i]);
+            gammaSum[i] += outer * valueOf(hat[i]);
+            betaSum[i] += outer;
         }
         meanGrad *= perWidth;
         meanProduct *= perWidth;
         const float scale = inverseDeviation[row];
         if (residual) {
-            const float* past = residual + static_cast<std::size_t>(row) * width;
+            const E* past = residual + static_cast<std::size_t>(row) * width;
 #pragma omp simd
             for (int i = 0; i < width; ++i)
-                to[i] = past[i] + scale * (from[i] * gamma[i] - meanGrad - hat[i] * meanProduct);
+                store(valueOf(past[i]) + scale * (valueOf(from[i]) * valueOf(gamma[i]) - meanGrad - valueOf(hat[i]) * meanProduct), to[i]);
             if (sums.residual) addTo(width, past, sums.residual);
         } else {
 #pragma omp simd
             for (int i = 0; i < width; ++i)
-                to[i] = scale * (from[i] * gamma[i] - meanGrad - hat[i] * meanProduct);
+                store(scale * (valueOf(from[i]) * valueOf(gamma[i]) - meanGrad - valueOf(hat[i]) * meanProduct), to[i]);
         }
         if (sums.input) addTo(width, to, sums.input);
     }
@@ -154,7 +178,8 @@ void fillRows(int rows, int width, const float* from, float* out)
     }
 }
 
-void addColumnSums(int rows, int width, const float* x, float* sums)
+template <typename E>
+void addColumnSums(int rows, int width, const E* x, float* sums)
 {
     for (int row = 0; row < rows; ++row)
         addTo(width, x + static_cast<std::size_t>(row) * width, sums);
@@ -169,37 +194,46 @@ inline float geluSigmoid(float x)
     return 1.0F / (1.0F + exponential(-geluSlope * x * (1.0F + geluCubic * x * x)));
 }
 
-void gelu(int rows, int width, const float* x, const float* bias, float* out)
+template <typename E>
+void gelu(int rows, int width, const E* x, const E* bias, E* out)
 {
     for (int row = 0; row < rows; ++row) {
-        const float* in = x + static_cast<std::size_t>(row) * width;
-        float* to = out + static_cast<std::size_t>(row) * width;
+        const E* in = x + static_cast<std::size_t>(row) * width;
+        E* to = out + static_cast<std::size_t>(row) * width;
 #pragma omp simd
         for (int i = 0; i < width; ++i) {
-            const float value = in[i] + bias[i];
-            to[i] = value * geluSigmoid(value);
+            const float value = valueOf(in[i]) + valueOf(bias[i]);
+            store(value * geluSigmoid(value), to[i]);
+        }
+    }
+}
+
+// outGrad and gradient may be the same.
+template <typename E>
+void geluRowsBackward(int rows, int width, int stride, E* x, const E* bias, const float* outGrad, E* gradient, float* biasSums)
+{
+    clear(width, biasSums);
+    for (int row = 0; row < rows; ++row) {
+        E* in = x + static_cast<std::size_t>(row) * stride;
+        const float* from = outGrad + static_cast<std::size_t>(row) * width;
+        E* grad = gradient + static_cast<std::size_t>(row) * stride;
+#pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const float value = valueOf(in[i]) + valueOf(bias[i]);
+            const float gate = geluSigmoid(value);
+            const float result = value * gate;
+            const float slope = geluSlope * (1.0F + 3.0F * geluCubic * value * value);
+            const float back = from[i] * (gate + result * (1.0F - gate) * slope);
+            store(result, in[i]);
+            store(back, grad[i]);
+            biasSums[i] += back;
         }
     }
 }
 
 void geluBackward(int rows, int width, float* x, const float* bias, float* gradient, float* biasSums)
 {
-    clear(width, biasSums);
-    for (int row = 0; row < rows; ++row) {
-        float* in = x + static_cast<std::size_t>(row) * width;
-        float* grad = gradient + static_cast<std::size_t>(row) * width;
-#pragma omp simd
-        for (int i = 0; i < width; ++i) {
-            const float value = in[i] + bias[i];
-            const float gate = geluSigmoid(value);
-            const float result = value * gate;
-            const float slope = geluSlope * (1.0F + 3.0F * geluCubic * value * value);
-            const float back = grad[i] * (gate + result * (1.0F - gate) * slope);
-            in[i] = result;
-            grad[i] = back;
-            biasSums[i] += back;
-        }
-    }
+    geluRowsBackward(rows, width, width, x, bias, gradient, gradient, biasSums);
 }
 
 // Turns a row into exp(x − largest) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
@@ -258,6 +292,108 @@ void causalSoftmaxBackward(int firstRow, int rows, int columns, const float* pro
     }
 }
 
+// Scores of fp32 become probabilities of bf16, gradients of probabilities become those of scores.
+void narrowSoftmax(int firstRow, int rows, int columns, float* scores, BFloat16* probabilities)
+{
+    for (int row = 0; row < rows; ++row) {
+        float* line = scores + static_cast<std::size_t>(row) * columns;
+        BFloat16* to = probabilities + static_cast<std::size_t>(row) * columns;
+        const int kept = firstRow + row + 1;
+        float largest = 0;
+        const float scale = 1.0F / exponentials(kept, line, largest);
+#pragma omp simd
+        for (int i = 0; i < kept; ++i)
+            store(line[i] * scale, to[i]);
+#pragma omp simd
+        for (int i = kept; i < columns; ++i)
+            to[i].bits = 0;
+    }
+}
+
+void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient, BFloat16* scoreGradient)
+{
+    for (int row = 0; row < rows; ++row) {
+        const BFloat16* p = probabilities + static_cast<std::size_t>(row) * columns;
+        const float* grad = gradient + static_cast<std::size_t>(row) * columns;
+        BFloat16* to = scoreGradient + static_cast<std::size_t>(row) * columns;
+        const int kept = firstRow + row + 1;
+        float inner = 0;
+#pragma omp simd reduction(+ \
+                           : inner)
+        for (int i = 0; i < kept; ++i)
+            inner += valueOf(p[i]) * grad[i];
+#pragma omp simd
+        for (int i = 0; i < kept; ++i)
+            store(valueOf(p[i]) * (grad[i] - inner), to[i]);
+#pragma omp simd
+        for (int i = kept; i < columns; ++i)
+            to[i].bits = 0;
+    }
+}
+
+double narrowCrossEntropy(int rows, int vocabulary, BFloat16* logits, const std::uint8_t* targets)
+{
+    double total = 0;
+    for (int row = 0; row < rows; ++row) {
+        BFloat16* line = logits + static_cast<std::size_t>(row) * vocabulary;
+        const int target = targets[row];
+        const auto targetLogit = static_cast<double>(valueOf(line[target]));
+        float most = valueOf(line[0]);
+#pragma omp simd reduction(max \
+                           : most)
+        for (int i = 0; i < vocabulary; ++i)
+            most = valueOf(line[i]) > most ? valueOf(line[i]) : most;
+        float sum = 0;
+#pragma omp simd reduction(+ \
+                           : sum)
+        for (int i = 0; i < vocabulary; ++i)
+            sum += exponential(valueOf(line[i]) - most);
+        total += __builtin_log(static_cast<double>(sum)) - (targetLogit - static_cast<double>(most));
+        const float scale = 1.0F / sum;
+        const float own = exponential(valueOf(line[target]) - most) * scale - 1.0F;
+#pragma omp simd
+        for (int i = 0; i < vocabulary; ++i)
+            store(exponential(valueOf(line[i]) - most) * scale, line[i]);
+        store(own, line[target]);
+    }
+    return total;
+}
+
+void storeRows(int rows, int width, const float* product, const BFloat16* bias, BFloat16* out, int stride)
+{
+    for (int row = 0; row < rows; ++row) {
+        const float* from = product + static_cast<std::size_t>(row) * width;
+        BFloat16* to = out + static_cast<std::size_t>(row) * stride;
+        if (bias) {
+#pragma omp simd
+            for (int i = 0; i < width; ++i)
+                store(from[i] + valueOf(bias[i]), to[i]);
+        } else {
+#pragma omp simd
+            for (int i = 0; i < width; ++i)
+                store(from[i], to[i]);
+        }
+    }
+}
+
+void addRows(int rows, int width, const float* product, BFloat16* sum, int stride)
+{
+    for (int row = 0; row < rows; ++row) {
+        const float* from = product + static_cast<std::size_t>(row) * width;
+        BFloat16* to = sum + static_cast<std::size_t>(row) * stride;
+#pragma omp simd
+        for (int i = 0; i < width; ++i)
+            store(valueOf(to[i]) + from[i], to[i]);
+    }
+}
+
+void embedRow(int width, const BFloat16* token, const BFloat16* position, BFloat16* out)
+{
+#pragma omp simd
+    for (int i = 0; i < width; ++i)
+        store(valueOf(token[i]) + valueOf(position[i]), out[i]);
+}
+
 double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets)
 {
     double total = 0;
@@ -277,11 +413,12 @@ double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t*
     return total;
 }
 
-void add(std::size_t count, const float* x, float* sum)
+template <typename E>
+void add(std::size_t count, const E* x, float* sum)
 {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i)
-        sum[i] += x[i];
+        sum[i] += valueOf(x[i]);
 }
 
 double squareSum(std::size_t count, const float* x)
@@ -384,9 +521,27 @@ void predict(std::size_t count, const float* value, const float* moment1, const 
 }
 
 constexpr Kernels table = {
-    STAGEWRIGHT_KERNEL_SET, layerNorm, scaleShift, layerNormBackward, fillRows, addColumnSums, gelu,
-    geluBackward, causalSoftmax, causalSoftmaxBackward, crossEntropy, add, squareSum, adamW,
-    sgd, undoAdamW, undoSgd, predict};
+    {layerNorm<float>, scaleShift<float>, layerNormBackward<float>, addColumnSums<float>, gelu<float>, add<float>},
+    STAGEWRIGHT_KERNEL_SET,
+    fillRows,
+    geluBackward,
+    causalSoftmax,
+    causalSoftmaxBackward,
+    crossEntropy,
+    squareSum,
+    adamW,
+    sgd,
+    undoAdamW,
+    undoSgd,
+    predict,
+    {{layerNorm<BFloat16>, scaleShift<BFloat16>, layerNormBackward<BFloat16>, addColumnSums<BFloat16>, gelu<BFloat16>, add<BFloat16>},
+     storeRows,
+     addRows,
+     geluRowsBackward<BFloat16>,
+     narrowSoftmax,
+     narrowSoftmaxBackward,
+     narrowCrossEntropy,
+     embedRow}};
 
 } // namespace
 } // namespace stagewright::cpu

@@ -6,6 +6,7 @@
 namespace stagewright::cpu {
 
 const Products& openBlas();
-const Products* oneDnn(); // null: not installed
+const Products* oneDnn();             // null: not installed
+const NarrowProducts* oneDnnNarrow(); // null: not installed, or not for this processor
 
 } // namespace stagewright::cpu

@@ -50,23 +50,24 @@ std::vector<Shape> shapesOf(const ModelConfig& model, int tokens)
 }
 
 // GFLOP/s over the shapes together, by each shape's best of three, of about 5 ms or one product each.
-double speedOf(const Products& products, const std::vector<Shape>& shapes)
+template <typename Element, typename Library>
+double speedOf(const Library& products, const std::vector<Shape>& shapes, Element one)
 {
     double seconds = 0;
     double work = 0;
     for (const Shape& s : shapes) {
         const double flops = 2.0 * s.rows * s.columns * s.depth;
         const int repeats = std::clamp(static_cast<int>(5e8 / flops), 1, 1000);
-        const std::vector<float> a(static_cast<std::size_t>(s.rows) * static_cast<std::size_t>(s.depth), 0.5F);
-        const std::vector<float> b(static_cast<std::size_t>(s.columns) * static_cast<std::size_t>(s.depth), 0.25F);
+        const std::vector<Element> a(static_cast<std::size_t>(s.rows) * static_cast<std::size_t>(s.depth), one);
+        const std::vector<Element> b(static_cast<std::size_t>(s.columns) * static_cast<std::size_t>(s.depth), one);
         std::vector<float> c(static_cast<std::size_t>(s.rows) * static_cast<std::size_t>(s.columns), 0.0F);
-        const Matrix left{a.data(), s.transposeA ? s.rows : s.depth};
-        const Matrix right{b.data(), s.transposeB ? s.depth : s.columns};
+        const int aStride = s.transposeA ? s.rows : s.depth;
+        const int bStride = s.transposeB ? s.depth : s.columns;
         double best = 0;
         for (int run = 0; run < 4; ++run) { // the first is for kernels that are made on demand
             const double start = threadSeconds();
             for (int i = 0; i < (run == 0 ? 1 : repeats); ++i)
-                products.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, left, right, 0.0F, c.data(), s.columns);
+                products.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, {a.data(), aStride}, {b.data(), bStride}, 0.0F, c.data(), s.columns);
             const double took = (threadSeconds() - start) / repeats;
             if (run == 1 || (run > 1 && took < best)) best = took;
         }
@@ -101,6 +102,18 @@ public:
         return std::nullopt;
     }
 
+    // f(what the key has after the prefix, name, reason) for every line whose key starts with it.
+    template <typename Visit>
+    void each(const std::string& prefix, Visit&& visit) const
+    {
+        std::ifstream file(m_file);
+        for (std::string line; std::getline(file, line);) {
+            const std::size_t name = line.find('\t');
+            const std::size_t reason = name == std::string::npos ? name : line.find('\t', name + 1);
+            if (!line.starts_with(prefix) || reason == std::string::npos || name < prefix.size()) continue;
+            visit(line.substr(prefix.size(), name - prefix.size()), line.substr(name + 1, reason - name - 1), line.substr(reason + 1));
+        }
+    }
     bool canKeep() const
     {
         std::error_code error;
@@ -129,21 +142,42 @@ private:
     fs::path m_file; // empty: nowhere
 };
 
-std::string keyOf(const ModelConfig& model, int tokens)
+// Of the processor and its libraries; the shape follows.
+std::string machineKey(bool narrow)
 {
     std::string key = processorName();
     for (const Products* products : allProducts())
         for (const auto& [name, value] : products->facts())
             key += "; " + name + " " + value;
     std::replace(key.begin(), key.end(), '\t', ' ');
-    return key + fmt::format("; hidden {}, {} tokens", model.hidden, tokens);
+    return key + (narrow ? "; bf16; " : "; ");
+}
+
+std::string keyOf(const ModelConfig& model, int tokens, bool narrow = false)
+{
+    return machineKey(narrow) + fmt::format("hidden {}, {} tokens", model.hidden, tokens);
+}
+
+// What a reason says of a library: 101 of "onednn" in "measured: onednn 101, openblas 94 GFLOP/s"; 0: nothing.
+double speedIn(const std::string& reason, std::string_view name)
+{
+    if (!reason.starts_with("measured: ")) return 0;
+    const std::size_t at = reason.find(fmt::format(" {} ", name));
+    return at == std::string::npos ? 0 : std::max(0.0, std::strtod(reason.c_str() + at + name.size() + 2, nullptr));
+}
+
+// Nothing is measured.
+bool byTable()
+{
+    const char* rule = std::getenv("STAGEWRIGHT_PRODUCTS");
+    return rule != nullptr && std::string_view(rule) == "table";
 }
 
 ProductChoice byProcessor()
 {
     // OpenBLAS knows Intel's processors and those without AVX-512.
     const Products* dnn = oneDnn();
-    return {dnn != nullptr && hasAvx512() && !isIntel() ? dnn : &openBlas(), "by processor"};
+    return {dnn != nullptr && hasAvx512() && !isIntel() ? dnn : &openBlas(), "by processor", 0};
 }
 
 ProductChoice measured(const ModelConfig& model, int tokens)
@@ -151,19 +185,19 @@ ProductChoice measured(const ModelConfig& model, int tokens)
     const Kept kept;
     const std::string key = keyOf(model, tokens);
     if (const auto known = kept.find(key))
-        if (const auto products = productsNamed(known->first)) return {*products, known->second};
+        if (const auto products = productsNamed(known->first)) return {*products, known->second, speedIn(known->second, known->first)};
     if (!kept.canKeep()) return byProcessor();
     const std::vector<Shape> shapes = shapesOf(model, tokens);
     std::vector<std::pair<double, const Products*>> speeds;
     for (const Products* products : allProducts())
-        speeds.emplace_back(speedOf(*products, shapes), products);
+        speeds.emplace_back(speedOf(*products, shapes, 0.5F), products);
     std::stable_sort(speeds.begin(), speeds.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string reason = "measured:";
     for (const auto& [speed, products] : speeds)
         reason += fmt::format("{} {} {:.0f}", reason.ends_with(':') ? "" : ",", products->name(), speed);
     reason += " GFLOP/s";
     kept.keep(key, std::string(speeds.front().second->name()), reason);
-    return {speeds.front().second, reason};
+    return {speeds.front().second, reason, speeds.front().first};
 }
 
 } // namespace
@@ -186,17 +220,25 @@ Result<const Products*> productsNamed(std::string_view name)
     return fail(ErrorCode::Usage, fmt::format("unknown products {}", name), "use openblas or onednn");
 }
 
+Result<const NarrowProducts*> narrowProducts()
+{
+    if (oneDnn() == nullptr) return fail(ErrorCode::Unavailable, "bf16 on the CPU needs oneDNN, which is not installed", "apt-get install libdnnl2, or use --precision fp32");
+    if (const NarrowProducts* products = oneDnnNarrow()) return products;
+    return fail(ErrorCode::Unavailable, fmt::format("oneDNN {} has no bf16 products for this processor ({})", oneDnn()->facts().front().second, processorName()),
+                "use --precision fp32; bf16 needs AVX-512");
+}
+
 Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize)
 {
     if (!name.empty()) {
         auto products = productsNamed(name);
         if (!products) return tl::unexpected(std::move(products.error()));
-        return ProductChoice{*products, "asked for"};
+        const auto known = Kept().find(keyOf(model, model.sequence * microbatchSize));
+        return ProductChoice{*products, "asked for", known ? speedIn(known->second, name) : 0};
     }
-    if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return ProductChoice{&openBlas(), "OPENBLAS_CORETYPE is set"};
-    if (allProducts().size() == 1) return ProductChoice{&openBlas(), "the only one installed"};
-    const char* rule = std::getenv("STAGEWRIGHT_PRODUCTS");
-    if (rule != nullptr && std::string_view(rule) == "table") return byProcessor();
+    if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return ProductChoice{&openBlas(), "OPENBLAS_CORETYPE is set", 0};
+    if (allProducts().size() == 1) return ProductChoice{&openBlas(), "the only one installed", 0};
+    if (byTable()) return byProcessor();
     static std::mutex mutex;
     static std::map<std::pair<int, int>, ProductChoice> chosen; // by hidden and tokens
     const int tokens = model.sequence * microbatchSize;
@@ -204,6 +246,30 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
     const auto [at, fresh] = chosen.try_emplace({model.hidden, tokens});
     if (fresh) at->second = measured(model, tokens);
     return at->second;
+}
+
+std::optional<FastestProducts> fastestProducts(bool narrow)
+{
+    std::optional<FastestProducts> best;
+    Kept().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
+        const double speed = speedIn(reason, name);
+        if (shape.starts_with("hidden ") && speed > (best ? best->gflops : 0)) best = FastestProducts{std::move(reason), std::move(shape), speed};
+    });
+    return best;
+}
+
+double narrowSpeed(const NarrowProducts& products, const ModelConfig& model, int microbatchSize)
+{
+    static std::mutex mutex;
+    const int tokens = model.sequence * microbatchSize;
+    const std::string key = keyOf(model, tokens, true);
+    const std::lock_guard lock(mutex);
+    const Kept kept;
+    if (const auto known = kept.find(key)) return speedIn(known->second, known->first);
+    if (byTable() || !kept.canKeep()) return 0;
+    const double speed = speedOf(products, shapesOf(model, tokens), layers::BFloat16{0x3f00});
+    kept.keep(key, "onednn", fmt::format("measured: onednn {:.0f} GFLOP/s", speed));
+    return speed;
 }
 
 } // namespace stagewright::cpu

@@ -3,11 +3,13 @@
 // up to twice as fast. OpenBLAS is linked; oneDNN (libdnnl2) is loaded where it is installed. Safe to call from several threads.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/layers/kernel_arguments.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 
@@ -45,6 +47,21 @@ public:
     }
 };
 
+// Products of bf16 factors with sums and results in fp32; else as Products.
+class NarrowProducts {
+public:
+    struct Matrix {
+        const layers::BFloat16* data;
+        int stride; // elements from one row to the next
+    };
+    virtual ~NarrowProducts() = default;
+    virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+    virtual void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta,
+                          float* c, int cStride) const = 0;
+};
+// oneDNN's; Unavailable where it is not installed or has none for this processor (AVX-512 is needed). Valid until the program ends.
+Result<const NarrowProducts*> narrowProducts();
+
 // Those that work here; OpenBLAS first. Valid until the program ends.
 const std::vector<const Products*>& allProducts();
 // Usage: an unknown name; Unavailable: not installed, with the package.
@@ -54,7 +71,17 @@ Result<const Products*> productsNamed(std::string_view name);
 struct ProductChoice {
     const Products* products = nullptr;
     std::string reason; // "asked for", "measured: onednn 101, openblas 94 GFLOP/s", "by processor"
+    double gflops = 0;  // of one core, measured on these shapes; 0: not measured
 };
+// The fastest products that were ever measured on this machine with these libraries, at any model, as the cache has kept them.
+struct FastestProducts {
+    std::string reason; // "measured: onednn 101, openblas 94 GFLOP/s"
+    std::string shape;  // "hidden 512, 512 tokens"
+    double gflops = 0;
+};
+std::optional<FastestProducts> fastestProducts(bool narrow);
+// GFLOP/s of bf16 products on this model's shapes, measured once and kept as those of fp32 are; 0: not measured.
+double narrowSpeed(const NarrowProducts& products, const ModelConfig& model, int microbatchSize);
 // name: one library, or "" for the fastest. Several libraries are measured once on the products of this model's blocks (0.1 to 0.5 s of
 // CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor, libraries and shape; with
 // STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides. OPENBLAS_CORETYPE in the environment chooses

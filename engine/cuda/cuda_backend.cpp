@@ -157,7 +157,7 @@ public:
         return m_options.sharing == DeviceSharing::Partitions ? ranks : static_cast<int>(there->size());
     }
 
-    int elementBytes() const override { return m_options.precision == Precision::Bf16 ? 2 : 4; }
+    Capabilities capabilities() const override { return {layoutOf(name(), m_options.precision).elementBytes, this, this}; }
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator) override
@@ -183,14 +183,14 @@ public:
         }
     }
 
-    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) override
+    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) const override
     {
         auto* memory = dynamic_cast<cuda::DeviceMemory*>(&allocator.memory());
         if (!memory) throw std::runtime_error("its memory is not a CUDA device's");
         return cuda::makeDeviceMath(*memory, allocator, 0, streaming ? 1 : std::numeric_limits<int>::max());
     }
 
-    Result<std::vector<KernelComparison>> compareCollectives() override
+    Result<std::vector<KernelComparison>> compareCollectives() const override
     {
         Result<std::vector<Device>> there = chosen();
         if (!there) return tl::unexpected(std::move(there.error()));
@@ -246,9 +246,7 @@ private:
     Result<void> checkModel(const ModelConfig& model) const
     {
         if (Result<void> usable = checkModelConfig(model); !usable) return usable;
-        if (m_options.precision != Precision::Bf16 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
-        return fail(ErrorCode::Usage, fmt::format("hidden {} and vocabulary {} must be even in bf16", model.hidden, model.vocabulary),
-                    "use even ones, or --precision fp32");
+        return layers::checkElements(model, capabilities().elementBytes);
     }
 
     // The requested devices, or all that are usable.

@@ -1,5 +1,6 @@
 #include "engine/cuda/device_memory.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <stdexcept>
@@ -14,10 +15,13 @@ constexpr Nanos originLives = 1'000'000'000;
 
 constexpr auto nap = std::chrono::microseconds(50);
 
+// Marks that are kept for blocks freed before them; of a block freed earlier the oldest of these is waited for.
+constexpr std::size_t keptMarks = 64;
+
 // What a Mark is here, and whose.
 struct DeviceMark {
     StagewrightMark* mark;
-    StagewrightQueue* queue;
+    std::shared_ptr<OpenQueue> queue;
     int device;
 };
 
@@ -31,10 +35,10 @@ StagewrightMark* raw(const Mark& mark)
     return markOf(mark).mark;
 }
 
-Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark, StagewrightQueue* queue, int device)
+Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark, const std::shared_ptr<OpenQueue>& queue, int device)
 {
     return Mark(new DeviceMark{mark, queue, device}, [drop = table.dropMark](void* gone) {
-        const std::unique_ptr<DeviceMark> last(static_cast<DeviceMark*>(gone));
+        const std::unique_ptr<DeviceMark> last(static_cast<DeviceMark*>(gone)); // and then perhaps the queue
         drop(last->mark);
     });
 }
@@ -47,15 +51,20 @@ public:
     Nanos time = 0;
 };
 
-std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table, StagewrightQueue* queue)
+OpenQueue::OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueWish& wish) : m_table(table)
+{
+    if (m_table.openQueue(&wish, &m_queue) != 0) throw std::runtime_error(m_table.lastError());
+}
+
+std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table, const std::shared_ptr<OpenQueue>& queue)
 {
     const std::lock_guard lock(m_mutex);
     if (m_newest && monotonicNow() - m_newest->time < originLives) return m_newest;
     auto origin = std::make_shared<DeviceOrigin>();
     StagewrightMark* mark = nullptr;
-    if (table.finish(queue) != 0 || table.mark(queue, STAGEWRIGHT_COMPUTE, &mark) != 0) throw std::runtime_error(table.lastError());
+    if (table.finish(queue->get()) != 0 || table.mark(queue->get(), STAGEWRIGHT_COMPUTE, &mark) != 0) throw std::runtime_error(table.lastError());
     origin->mark = owned(table, mark, queue, 0);
-    if (table.finish(queue) != 0) throw std::runtime_error(table.lastError());
+    if (table.finish(queue->get()) != 0) throw std::runtime_error(table.lastError());
     origin->time = monotonicNow();
     m_newest = std::move(origin);
     return m_newest;
@@ -63,22 +72,15 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
 
 DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
                            std::shared_ptr<DeviceLinks> links)
-    : m_table(table), m_wish(wish), m_origins(std::move(origins)), m_links(std::move(links))
+    : m_table(table), m_wish(wish), m_queue(std::make_shared<OpenQueue>(table, wish)), m_origins(std::move(origins)),
+      m_origin(m_origins->current(table, m_queue)), m_links(std::move(links))
 {
-    done(m_table.openQueue(&m_wish, &m_queue));
-    try {
-        m_origin = m_origins->current(m_table, m_queue);
-    } catch (...) {
-        m_table.closeQueue(m_queue);
-        throw;
-    }
 }
 
 DeviceMemory::~DeviceMemory()
 {
-    m_stamps.clear();
-    if (m_links) m_links->close(m_queue);
-    m_table.closeQueue(m_queue);
+    (void)m_table.finish(queue()); // marks may keep it open for longer
+    if (m_links) m_links->close(queue());
 }
 
 void DeviceMemory::done(int status) const
@@ -102,65 +104,92 @@ void DeviceMemory::give(void* block) noexcept
 void DeviceMemory::copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
                             std::size_t rows)
 {
-    done(m_table.copyRows(m_queue, STAGEWRIGHT_COMPUTE, to, toStride, from, fromStride, bytes, rows));
+    done(m_table.copyRows(queue(), STAGEWRIGHT_COMPUTE, to, toStride, from, fromStride, bytes, rows));
 }
 
 void DeviceMemory::clear(void* to, std::size_t bytes)
 {
-    done(m_table.clear(m_queue, to, bytes));
+    done(m_table.clear(queue(), to, bytes));
 }
 
 void DeviceMemory::upload(void* to, const void* from, std::size_t bytes)
 {
-    done(m_table.upload(m_queue, to, from, bytes));
+    done(m_table.upload(queue(), to, from, bytes));
 }
 
 void DeviceMemory::download(void* to, const void* from, std::size_t bytes)
 {
     if (m_links) finish(); // so that a device that is gone is noticed
-    done(m_table.download(m_queue, to, from, bytes));
+    done(m_table.download(queue(), to, from, bytes));
 }
 
 Mark DeviceMemory::markOn(int lane)
 {
     StagewrightMark* mark = nullptr;
-    done(m_table.mark(m_queue, lane, &mark));
+    done(m_table.mark(queue(), lane, &mark));
     return owned(m_table, mark, m_queue, m_wish.device);
 }
 
 void DeviceMemory::awaitOn(int lane, const Mark& mark)
 {
-    if (mark) done(m_table.await(m_queue, lane, raw(mark)));
+    if (mark) done(m_table.await(queue(), lane, raw(mark)));
 }
 
-Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written)
+Mark DeviceMemory::mark()
 {
-    if (m_links && written && markOf(written).device != m_wish.device) return receiveFrom(markOf(written).queue, to, from, bytes, written);
+    Mark made = markOn(STAGEWRIGHT_COMPUTE);
+    ++m_made;
+    m_newest.push_back(made);
+    if (m_newest.size() > keptMarks) m_newest.pop_front();
+    return made;
+}
+
+std::vector<Mark> DeviceMemory::marksOf(const BlockUse& use)
+{
+    std::vector<Mark> marks;
+    if (use.read) marks.push_back(use.read);
+    if (!use.used) return marks;
+    if (use.position >= m_made) {
+        marks.push_back(mark());
+    } else {
+        const std::uint64_t oldest = m_made - m_newest.size(); // the position before it
+        marks.push_back(m_newest[static_cast<std::size_t>(std::max(use.position, oldest) - oldest)]);
+    }
+    return marks;
+}
+
+Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before)
+{
+    const std::vector<Mark> free = marksOf(before);
+    if (m_links && written && markOf(written).device != m_wish.device) return receiveFrom(to, from, bytes, written, free);
     awaitOn(STAGEWRIGHT_TRANSFER, written);
-    awaitOn(STAGEWRIGHT_TRANSFER, markOn(STAGEWRIGHT_COMPUTE));
-    done(m_table.copyRows(m_queue, STAGEWRIGHT_TRANSFER, to, bytes, from, bytes, bytes, 1));
+    for (const Mark& each : free)
+        awaitOn(STAGEWRIGHT_TRANSFER, each);
+    done(m_table.copyRows(queue(), STAGEWRIGHT_TRANSFER, to, bytes, from, bytes, bytes, 1));
     Mark copied = markOn(STAGEWRIGHT_TRANSFER);
     awaitOn(STAGEWRIGHT_COMPUTE, copied);
     return copied;
 }
 
 // Both ends begin when both can, so that neither holds multiprocessors while it waits for the other.
-Mark DeviceMemory::receiveFrom(StagewrightQueue* sender, void* to, const void* from, std::size_t bytes, const Mark& written)
+Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const std::vector<Mark>& free)
 {
     enum { Sender,
            Receiver };
-    StagewrightTeam* team = m_links->between(sender, m_queue);
-    const Mark before = markOn(STAGEWRIGHT_COMPUTE);
-    for (const int end : {Sender, Receiver})
-        for (const Mark* mark : {&written, &before})
-            done(m_table.teamAwait(team, end, raw(*mark)));
+    const DeviceMark& there = markOf(written);
+    StagewrightTeam* team = m_links->between(there.queue->get(), queue());
+    for (const int end : {Sender, Receiver}) {
+        done(m_table.teamAwait(team, end, raw(written)));
+        for (const Mark& each : free)
+            done(m_table.teamAwait(team, end, raw(each)));
+    }
     done(m_table.transfer(team, Sender, from, Receiver, to, bytes));
-    const auto passed = [&](int end, StagewrightQueue* queue, int device) {
+    const auto passed = [&](int end, const std::shared_ptr<OpenQueue>& queue, int device) {
         StagewrightMark* mark = nullptr;
         done(m_table.teamMark(team, end, &mark));
         return owned(m_table, mark, queue, device);
     };
-    Mark sent = passed(Sender, sender, markOf(written).device);
+    Mark sent = passed(Sender, there.queue, there.device);
     awaitOn(STAGEWRIGHT_COMPUTE, passed(Receiver, m_queue, m_wish.device));
     return sent;
 }
@@ -173,12 +202,12 @@ void DeviceMemory::await(const Mark& mark)
 void DeviceMemory::finish()
 {
     for (std::int32_t there = m_links ? 0 : 1; there == 0;) {
-        done(m_table.finished(m_queue, &there));
+        done(m_table.finished(queue(), &there));
         if (there != 0) break;
         m_links->poll();
         std::this_thread::sleep_for(nap);
     }
-    done(m_table.finish(m_queue));
+    done(m_table.finish(queue()));
     if (m_links) m_links->poll();
 }
 

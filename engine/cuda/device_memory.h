@@ -1,6 +1,7 @@
 // A rank's share of a CUDA device: its queue, its memory, its clock. Failures throw std::runtime_error with the module's words.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,7 +10,6 @@
 
 #include "engine/cuda/device_links.h"
 #include "engine/cuda/module_abi.h"
-#include "engine/device/interruptible.h"
 #include "engine/device/memory.h"
 #include "profiler/record/device_clock.h"
 
@@ -17,16 +17,31 @@ namespace stagewright::cuda {
 
 // When a device's time and the host's were the same; shared by the ranks of a device, so that their times agree.
 class DeviceOrigin;
+class OpenQueue;
 class DeviceOrigins {
 public:
-    std::shared_ptr<const DeviceOrigin> current(const StagewrightCudaTable& table, StagewrightQueue* queue);
+    std::shared_ptr<const DeviceOrigin> current(const StagewrightCudaTable& table, const std::shared_ptr<OpenQueue>& queue);
 
 private:
     std::mutex m_mutex;
     std::shared_ptr<const DeviceOrigin> m_newest;
 };
 
-class DeviceMemory final : public Memory, public Interruptible, private DeviceClock {
+// A queue, closed when neither its memory nor a mark of it is left: a mark's event belongs to the queue's context.
+class OpenQueue {
+public:
+    OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueWish& wish); // throws
+    ~OpenQueue() { m_table.closeQueue(m_queue); }
+    OpenQueue(const OpenQueue&) = delete;
+    OpenQueue& operator=(const OpenQueue&) = delete;
+    StagewrightQueue* get() const { return m_queue; }
+
+private:
+    const StagewrightCudaTable& m_table;
+    StagewrightQueue* m_queue = nullptr;
+};
+
+class DeviceMemory final : public Memory, private DeviceClock {
 public:
     // origins: of this device. links: messages from other devices come by NCCL; null: by copies.
     DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
@@ -34,7 +49,7 @@ public:
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
-    StagewrightQueue* queue() const { return m_queue; }
+    StagewrightQueue* queue() const { return m_queue->get(); }
     const StagewrightQueueWish& wish() const { return m_wish; }
     void done(int status) const; // throws where it is not 0
 
@@ -46,10 +61,10 @@ public:
     void clear(void* to, std::size_t bytes) override;
     void upload(void* to, const void* from, std::size_t bytes) override;
     void download(void* to, const void* from, std::size_t bytes) override;
-    Mark mark() override { return markOn(STAGEWRIGHT_COMPUTE); }
-    // From another device with links: by their connection, whose two ends wait for the same. Else on the transfer lane: it waits for `written` and for earlier requests of this rank, which may use the block; later requests
-    // of this rank wait for the copy.
-    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) override;
+    Mark mark() override;
+    std::uint64_t position() const override { return m_made; }
+    // From another device with links: by their connection, whose two ends wait for the same. Else on the transfer lane.
+    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before) override;
     void await(const Mark& mark) override;
     void finish() override;
     void interrupt() override;
@@ -58,18 +73,21 @@ public:
 private:
     Mark markOn(int lane);
     void awaitOn(int lane, const Mark& mark);
-    Mark receiveFrom(StagewrightQueue* sender, void* to, const void* from, std::size_t bytes, const Mark& written);
+    std::vector<Mark> marksOf(const BlockUse& use); // all of them passed: the block is free
+    Mark receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const std::vector<Mark>& free);
     std::int64_t stamp() override;
     Nanos timeOf(std::int64_t stamp) override;
     void forget() override;
 
     const StagewrightCudaTable& m_table;
     StagewrightQueueWish m_wish;
-    StagewrightQueue* m_queue = nullptr;
+    std::shared_ptr<OpenQueue> m_queue;
     std::shared_ptr<DeviceOrigins> m_origins;
     std::shared_ptr<const DeviceOrigin> m_origin;
     std::shared_ptr<DeviceLinks> m_links;
     std::vector<Mark> m_stamps;
+    std::uint64_t m_made = 0;  // marks
+    std::deque<Mark> m_newest; // of them, the last in back
 };
 
 } // namespace stagewright::cuda

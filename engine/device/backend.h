@@ -14,7 +14,13 @@
 #include "schedules/base/result.h"
 #include "schedules/model/cost_model.h"
 
+namespace stagewright::layers {
+class MathSource; // engine/layers/math_source.h
+}
+
 namespace stagewright {
+
+class CollectiveSource; // engine/check/kernel_check.h
 
 enum class OptimizerKind { AdamW,
                            Sgd };
@@ -164,6 +170,13 @@ struct DeviceInfo {
     std::vector<std::pair<std::string, std::string>> details;
 };
 
+// What a device does in its own way. Null: it has none; valid as long as its backend.
+struct Capabilities {
+    int elementBytes = 4;                          // of activations, and so of messages
+    const layers::MathSource* math = nullptr;      // arithmetic that can be compared with the CPU's in fp32
+    const CollectiveSource* collectives = nullptr; // connections between devices that sum up
+};
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -177,7 +190,7 @@ public:
     virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks);
     // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
-    virtual int elementBytes() const { return 4; } // of activations in messages
+    virtual Capabilities capabilities() const { return {}; }
     // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
     virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
                                                           int microbatchSize, std::uint64_t seed,

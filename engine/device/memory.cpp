@@ -1,4 +1,5 @@
 // Allocator and Buffer: exact accounting by category, blocks kept for reuse by size.
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdlib>
@@ -61,7 +62,7 @@ public:
     void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
     void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
     Mark mark() override { return nullptr; }
-    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark&) override
+    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark&, const BlockUse&) override
     {
         std::memcpy(to, from, bytes);
         return nullptr;
@@ -85,8 +86,12 @@ struct Buffer::Shared {
 };
 
 struct Allocator::State {
+    struct Idle {
+        void* block;
+        BlockUse use;
+    };
     Memory& memory;
-    std::unordered_map<std::size_t, std::vector<void*>> idle; // by block size
+    std::unordered_map<std::size_t, std::vector<Idle>> idle; // by block size, the one that was freed first in front
     std::array<Bytes, memoryCategoryCount> inUse{};
     std::array<Bytes, memoryCategoryCount> peak{};
     std::size_t buffers = 0;
@@ -107,8 +112,8 @@ Allocator::~Allocator()
 {
     assert(m_state->buffers == 0 && "an allocator must outlive its buffers");
     for (auto& [bytes, blocks] : m_state->idle)
-        for (void* block : blocks)
-            m_state->memory.give(block);
+        for (const State::Idle& idle : blocks)
+            m_state->memory.give(idle.block);
 }
 
 Memory& Allocator::memory() const
@@ -118,11 +123,23 @@ Memory& Allocator::memory() const
 
 Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
 {
+    return takeBlock(floats, tag, nullptr);
+}
+
+Buffer Allocator::takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before)
+{
+    before = {};
+    return takeBlock(floats, tag, &before);
+}
+
+// For a copy the block that was freed first; else the newest that no other rank may still read, or that of which this is so for longest.
+Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* before)
+{
     Buffer buffer;
     if (floats == 0) return buffer;
     if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
     const std::size_t bytes = blockBytes(floats);
-    std::vector<void*>& idle = m_state->idle[bytes];
+    std::vector<State::Idle>& idle = m_state->idle[bytes];
     // Room for the block's return is made now, so that give() can't fail.
     const std::size_t wanted = idle.size() + m_state->buffers + 1;
     if (idle.capacity() < wanted) idle.reserve(2 * wanted);
@@ -130,8 +147,17 @@ Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
     if (idle.empty()) {
         memory = m_state->memory.take(bytes);
     } else {
-        memory = idle.back();
-        idle.pop_back();
+        auto chosen = idle.begin();
+        if (!before || m_state->memory.isHost()) {
+            const auto unread = std::find_if(idle.rbegin(), idle.rend(), [](const State::Idle& each) { return !each.use.read; });
+            if (unread != idle.rend()) chosen = std::prev(unread.base());
+        }
+        if (before)
+            *before = chosen->use;
+        else if (chosen->use.read)
+            m_state->memory.await(chosen->use.read);
+        memory = chosen->block;
+        idle.erase(chosen);
     }
     buffer.m_data = static_cast<float*>(memory);
     buffer.m_size = floats;
@@ -144,13 +170,14 @@ Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
 
 void Allocator::give(Buffer& buffer) noexcept
 {
+    const std::uint64_t position = m_state->memory.position();
     if (Buffer::Shared* shared = buffer.m_shared) {
         if (--shared->buffers == 0) {
-            m_state->idle[blockBytes(shared->floats)].push_back(shared->block);
+            m_state->idle[blockBytes(shared->floats)].push_back({shared->block, {true, position, nullptr}});
             delete shared;
         }
     } else {
-        m_state->idle[blockBytes(buffer.m_size)].push_back(buffer.m_data);
+        m_state->idle[blockBytes(buffer.m_size)].push_back({buffer.m_data, {true, position, std::move(buffer.m_read)}});
     }
     --m_state->buffers;
     m_state->change(buffer.m_tag, -bytesOf(buffer.m_size));
@@ -178,7 +205,7 @@ void Allocator::resetPeaks()
 
 Buffer::Buffer(Buffer&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
-      m_allocator(std::exchange(other.m_allocator, nullptr)), m_shared(std::exchange(other.m_shared, nullptr))
+      m_allocator(std::exchange(other.m_allocator, nullptr)), m_read(std::move(other.m_read)), m_shared(std::exchange(other.m_shared, nullptr))
 {
 }
 
@@ -190,6 +217,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept
         m_size = std::exchange(other.m_size, 0);
         m_tag = other.m_tag;
         m_allocator = std::exchange(other.m_allocator, nullptr);
+        m_read = std::move(other.m_read);
         m_shared = std::exchange(other.m_shared, nullptr);
     }
     return *this;
@@ -215,9 +243,18 @@ void Buffer::reset()
     m_shared = nullptr;
 }
 
+void Buffer::readUntil(Mark mark)
+{
+    if (m_shared || m_read) // its block is not its own, or another reads it already
+        memory().await(mark);
+    else
+        m_read = std::move(mark);
+}
+
 Buffer Buffer::splitOff(std::size_t floats)
 {
     assert(floats > 0 && floats < m_size);
+    if (m_read) memory().await(std::exchange(m_read, nullptr));
     if (!m_shared) m_shared = new Shared{m_data, m_size, 1};
     Buffer front;
     front.m_data = m_data;

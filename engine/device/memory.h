@@ -31,6 +31,13 @@ public:
 // A point in the work that a rank requested from its device. Null: done already.
 using Mark = std::shared_ptr<void>;
 
+// Until when requested work may still use a block that was freed: nothing of it is waited for before the block is used again.
+struct BlockUse {
+    bool used = false;          // by requests of this memory's rank
+    std::uint64_t position = 0; // of the rank's work when the block was freed (Memory::position)
+    Mark read;                  // of another rank that reads it; null: none does
+};
+
 // Where blocks lie and how bytes get there. One per rank, on its thread but for give(). A device does what is requested later, in
 // the order of the requests; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
 // std::runtime_error.
@@ -46,12 +53,15 @@ public:
     virtual void clear(void* to, std::size_t bytes) = 0;
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0; // the host's bytes may change at return
     virtual void download(void* to, const void* from, std::size_t bytes) = 0;
-    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come, with a mark for
-    // when they have been read; later work waits for a mark of another rank.
+    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come and `to` is free, but
+    // for nothing else, with a mark for when they have been read; later work waits for the copy, and for a mark of another rank.
     virtual Mark mark() = 0;
-    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) = 0;
+    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before) = 0;
     virtual void await(const Mark& mark) = 0;
     virtual void finish() = 0;
+    virtual void interrupt() {} // any thread, at any time: what waits for other devices ends with an exception
+    // Marks made so far: the first mark after a position is passed when all that was requested before it has been done.
+    virtual std::uint64_t position() const { return 0; }
     virtual DeviceClock* clock() { return nullptr; } // null: times are read from the host's clock
 };
 Memory& hostMemory();
@@ -74,6 +84,8 @@ public:
     void reset();
     // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the sink.
     void retag(const MemoryTag& tag);
+    // Another rank reads it until `mark`: whoever uses the block after this buffer waits for that, and nobody before.
+    void readUntil(Mark mark);
     // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
     // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
     Buffer splitOff(std::size_t floats);
@@ -85,6 +97,7 @@ private:
     std::size_t m_size = 0;
     MemoryTag m_tag;
     class Allocator* m_allocator = nullptr;
+    Mark m_read;                // readUntil()
     Shared* m_shared = nullptr; // where the block was split
 };
 
@@ -98,6 +111,8 @@ public:
     Allocator& operator=(const Allocator&) = delete;
 
     Buffer take(std::size_t floats, const MemoryTag& tag); // contents undefined; throws std::bad_alloc where memory is out
+    // For a copy (Memory::copyFrom), which waits for what `before` says; the block that has been free for longest.
+    Buffer takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before);
     Memory& memory() const;
     void setSink(MemorySink* sink);
     Bytes inUse(MemoryCategory category) const;
@@ -107,6 +122,7 @@ public:
 private:
     friend class Buffer;
     void give(Buffer& buffer) noexcept;
+    Buffer takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* before);
     struct State;
     std::unique_ptr<State> m_state;
 };

@@ -38,6 +38,25 @@ inline QueryBlock queryBlock(const AttentionShape& shape, int index)
     return block;
 }
 
+// Of bf16 elements, two to a float. A sample's probabilities end at a whole float, so that a batch can be cut in two.
+namespace narrow {
+
+std::size_t probabilitiesPerSample(const AttentionShape& shape); // elements kept; a head's follow one another
+std::size_t probabilityFloats(const AttentionShape& shape);      // of all samples
+// Floats that forward and backward need for themselves. Forward: a block's scores, and its rows of one head's result. Backward: a block's
+// gradients of probabilities, in fp32 and then of scores in bf16; the query gradients of its rows; one head's key and value gradients.
+std::size_t forwardWorkspace(const AttentionShape& shape);
+std::size_t backwardWorkspace(const AttentionShape& shape);
+
+// Products of fp32 are rounded to bf16 so many columns at a time, as they leave the cache otherwise.
+inline constexpr int productColumns = 512;
+inline std::size_t productWorkspace(int rows, int columns) // floats
+{
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(std::min(columns, productColumns));
+}
+
+} // namespace narrow
+
 std::size_t probabilitiesPerHead(const AttentionShape& shape);
 std::size_t probabilityCount(const AttentionShape& shape);   // floats kept from forward to backward
 std::size_t attentionWorkspace(const AttentionShape& shape); // floats backward needs for itself

@@ -2,7 +2,14 @@
 // instruction sets and may bring no inline function along.
 #pragma once
 
+#include <cstdint>
+
 namespace stagewright::layers {
+
+// An element of bf16: the upper half of a float.
+struct BFloat16 {
+    std::uint16_t bits;
+};
 
 // Sums over rows that the backward of a LayerNorm gives as by-products; each (width), overwritten; may be null.
 struct ColumnSums {

@@ -12,7 +12,7 @@ public:
     virtual ~MathSource() = default;
     // allocator: of a memory of this backend; outlives the LayerMath. streaming: attention streams its keys at any length. Throws
     // std::runtime_error where the memory is another's.
-    virtual std::unique_ptr<LayerMath> makeMath(Allocator& allocator, bool streaming) = 0;
+    virtual std::unique_ptr<LayerMath> makeMath(Allocator& allocator, bool streaming) const = 0;
 };
 
 } // namespace stagewright::layers

@@ -89,6 +89,7 @@ Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, flo
     Parameter& parameter = add(std::move(name), std::move(shape));
     if (m_allocator.memory().isHost()) {
         fillNormal(m_seed, parameter.name, deviation, parameter.value.span());
+        narrow(parameter);
     } else {
         std::vector<float> values(parameter.value.size());
         fillNormal(m_seed, parameter.name, deviation, values);
@@ -107,7 +108,12 @@ Parameter& ParameterSet::addConstant(std::string name, std::vector<int> shape, f
 void ParameterSet::start(Parameter& parameter, std::span<const float> values)
 {
     m_allocator.memory().upload(parameter.value.data(), values.data(), values.size_bytes());
-    if (parameter.elements) m_math.toElements(values.size(), parameter.value.data(), parameter.elements.data());
+    narrow(parameter);
+}
+
+void ParameterSet::narrow(Parameter& parameter)
+{
+    if (parameter.elements) m_math.toElements(parameter.value.size(), parameter.value.data(), parameter.elements.data());
 }
 
 void ParameterSet::zeroGradients()
@@ -260,6 +266,10 @@ std::vector<ParameterView> ParameterSet::views()
 
 void ParameterSet::written()
 {
+    if (m_allocator.memory().isHost()) {
+        for (Parameter& parameter : m_parameters) narrow(parameter);
+        return;
+    }
     for (std::size_t i = 0; i < m_mirrors.size(); ++i) {
         Parameter& p = m_parameters[i];
         m_allocator.memory().upload(p.gradient.data(), m_mirrors[i].gradient.data(), p.gradient.size() * sizeof(float));

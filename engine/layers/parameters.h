@@ -65,6 +65,7 @@ private:
     Parameter& add(std::string name, std::vector<int> shape);
     void checkOptimizer(const OptimizerConfig& config) const;
     void start(Parameter& parameter, std::span<const float> values);
+    void narrow(Parameter& parameter); // its elements follow its value
     const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
     template <typename Adam, typename Sgd>
     void eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);

@@ -23,6 +23,9 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
 {
     if (!layout.cuda) {
         const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
+        if (layout.elementBytes < floatBytes)
+            return {floatBytes * static_cast<Bytes>(cpu::narrow::probabilityFloats(shape)),
+                    floatBytes * static_cast<Bytes>(std::max(cpu::narrow::forwardWorkspace(shape), cpu::narrow::backwardWorkspace(shape)))};
         return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)), floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
     }
     if (model.sequence >= cudaStreamFrom(layout.elementBytes, model.hidden / model.heads)) {
@@ -33,6 +36,18 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
     const Bytes squares = Bytes{model.heads} * model.sequence * model.sequence * layout.elementBytes;
     const Bytes sample = (squares + line - 1) / line * line;
     return {microbatchSize * sample, sample};
+}
+
+// On a CPU a product's results wait in fp32 before they are rounded to bf16: while the activation is there (the last product of a block's
+// forward) or beside stream and norm. A head without blocks has its norm beside the stream.
+Bytes narrowWorkspace(const ModelConfig& model, const StageSlice& slice, int rows, Bytes stream, Bytes attention)
+{
+    const auto product = [&](int columns) { return floatBytes * static_cast<Bytes>(cpu::narrow::productWorkspace(rows, columns)); };
+    Bytes workspace = stream;
+    if (slice.layerCount > 0)
+        workspace = std::max(5 * stream + product(model.hidden), 2 * stream + std::max(attention, product(4 * model.hidden)));
+    if (slice.last) workspace = std::max({workspace, 2 * stream + product(model.vocabulary), stream + product(model.hidden)});
+    return workspace;
 }
 
 } // namespace
@@ -48,7 +63,7 @@ int cudaStreamFrom(int elementBytes, int headWidth)
 
 StageLayout layoutOf(std::string_view backend, Precision precision)
 {
-    if (backend != "cuda") return {};
+    if (backend != "cuda") return {false, precision == Precision::Bf16 ? 2 : 4};
     const bool narrow = precision == Precision::Bf16 || precision == Precision::Default;
     return {true, narrow ? 2 : 4};
 }
@@ -71,7 +86,9 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     Bytes afterInput = layers * (16 * stream + floatBytes * 13 * hidden);
     // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it computes at once.
     Bytes workspace = stream;
-    if (layers > 0)
+    if (!layout.cuda && element < floatBytes)
+        workspace = narrowWorkspace(model, slice, static_cast<int>(rows), stream, attention.workspace);
+    else if (layers > 0)
         workspace = std::max((layout.cuda ? 6 : 5) * stream, 2 * stream + attention.workspace);
     else if (slice.last)
         workspace = 2 * stream + (layout.cuda ? floatBytes * rows + tokens : 0); // a row's loss, and the targets

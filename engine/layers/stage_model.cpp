@@ -20,6 +20,13 @@ bool isWhole(const Part& part)
 
 } // namespace
 
+Result<void> checkElements(const ModelConfig& model, int elementBytes)
+{
+    if (elementBytes != 2 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
+    return fail(ErrorCode::Usage, "hidden " + std::to_string(model.hidden) + " and vocabulary " + std::to_string(model.vocabulary) + " must be even in bf16",
+                "use even ones, or --precision fp32");
+}
+
 LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
                        const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math)
     : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),

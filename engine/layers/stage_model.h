@@ -14,6 +14,9 @@
 
 namespace stagewright::layers {
 
+// Rows of two-byte elements that end within a float can't be cut, stacked or sent. Usage: an odd width.
+Result<void> checkElements(const ModelConfig& model, int elementBytes);
+
 // Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything is
 // changed. A backward computes with the version of the weights in use when it is called: what a forward keeps (normalised
 // rows, projections, pre-activations without their bias) was made with the version in use then, so a caller that wants the

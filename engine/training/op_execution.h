@@ -15,7 +15,7 @@ namespace stagewright {
 // Floats of a position in a message.
 inline int messageWidth(const ModelConfig& model, const Backend& backend)
 {
-    return model.hidden * backend.elementBytes() / static_cast<int>(sizeof(float));
+    return model.hidden * backend.capabilities().elementBytes / static_cast<int>(sizeof(float));
 }
 
 // Where a part lies in the whole (batch, tokens, hidden): rows of the batch and of each sequence.

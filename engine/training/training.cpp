@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/device/interruptible.h"
 #include "engine/device/machine.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/training/training_state.h"
@@ -49,7 +48,7 @@ Nanos nanos(double seconds)
 Precision precisionOf(Precision asked, const Backend& backend)
 {
     if (asked != Precision::Default) return asked;
-    return backend.elementBytes() == 2 ? Precision::Bf16 : Precision::Fp32;
+    return backend.capabilities().elementBytes == 2 ? Precision::Bf16 : Precision::Fp32;
 }
 
 class ThreadTraining final : public Training {
@@ -421,7 +420,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
                                                  permits, std::move(backend), std::move(memories));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
-            if (auto* waiting = dynamic_cast<Interruptible*>(rank.memory.get())) waiting->interrupt();
+            if (rank.memory) rank.memory->interrupt();
     };
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
     if (rendezvous) { // else the order of messages changes nothing

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "profiler/record/clock.h"
 
@@ -192,7 +193,7 @@ public:
             message = std::move(outbox.returned.back());
             outbox.returned.pop_back();
         }
-        if (message->read) message->buffer.memory().await(message->read);
+        if (message->read) message->buffer.readUntil(std::exchange(message->read, nullptr));
         return message;
     }
 
@@ -267,8 +268,9 @@ private:
         Buffer copy;
         try {
             const std::span<const float> source = original.buffer.span();
-            copy = allocator.take(source.size(), tag);
-            original.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), original.written);
+            BlockUse before;
+            copy = allocator.takeForCopy(source.size(), tag, before);
+            original.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), original.written, before);
         } catch (...) { // the buffer is the sender's to free, whatever happens here
             const std::lock_guard lock(outbox.mutex);
             outbox.returned.push_back(std::move(original));

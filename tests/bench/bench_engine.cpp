@@ -1,14 +1,17 @@
 // The engine's own speed: one training step on one rank, its parts, and the work of the optimizer. Use
 // --benchmark_format=json for figures to keep.
 //
-//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH   one step for every line on standard input, each answered with the
-//                                                        CPU nanoseconds it took; compare_torch.py speaks with it
+//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH [bf16]   one step for every line on standard input, each answered with the
+//                                                               CPU nanoseconds it took; compare_torch.py speaks with it
+//   bench_engine --narrow HIDDEN ROUNDS                         steps in bf16 and in fp32 in turn, CPU time, and their ratio
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/model/corpus.h"
@@ -28,14 +31,22 @@ struct OneRank {
     ModelConfig model;
     int batch;
     OptimizerConfig optimizer;
-    std::unique_ptr<Backend> backend = std::move(*makeBackend("cpu"));
+    std::unique_ptr<Backend> backend;
     Allocator allocator;
     std::unique_ptr<StageModel> stage;
     std::vector<std::uint8_t> tokens, targets;
     int step = 0;
 
-    OneRank(const ModelConfig& config, int microbatchSize) : model(config), batch(microbatchSize)
+    OneRank(const ModelConfig& config, int microbatchSize, Precision precision = Precision::Default) : model(config), batch(microbatchSize)
     {
+        DeviceOptions options;
+        options.precision = precision;
+        auto made = makeBackend("cpu", options);
+        if (!made) {
+            std::cerr << "bench_engine: " << made.error().message << "; " << made.error().remedy << '\n';
+            std::exit(2);
+        }
+        backend = std::move(*made);
         stage = std::move(*backend->makeStage(model, (*sliceModel(model, 1))[0], batch, 1, optimizer, allocator));
         tokens.resize(static_cast<std::size_t>(batch * model.sequence));
         targets.resize(tokens.size());
@@ -213,7 +224,43 @@ BENCHMARK(BM_Slices)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(32)->Unit(benchmark::k
 BENCHMARK(BM_KeepVersion)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_KeepPredicted)->Arg(256)->Unit(benchmark::kMillisecond);
 
-int serve(char** argument)
+// Rounds alternate in which goes first; the ratio is of the medians, its spread the quartiles of the rounds' own ratios.
+int compareNarrow(int hidden, int rounds)
+{
+    if (hidden < 64 || hidden % 64 != 0 || rounds < 1) {
+        std::cerr << "bench_engine: --narrow HIDDEN ROUNDS, a multiple of 64 and at least 1\n";
+        return 2;
+    }
+    OneRank narrow(shape(hidden), 4, Precision::Bf16);
+    OneRank wide(shape(hidden), 4);
+    const auto timed = [](OneRank& rank) {
+        const std::int64_t start = cpuNanoseconds();
+        rank.wholeStep();
+        return 1e-6 * static_cast<double>(cpuNanoseconds() - start);
+    };
+    std::vector<double> narrowTimes, wideTimes, ratios;
+    for (int round = -2; round < rounds; ++round) {
+        const bool first = round % 2 == 0;
+        const double before = first ? timed(narrow) : timed(wide);
+        const double after = first ? timed(wide) : timed(narrow);
+        if (round < 0) continue; // warm-up
+        narrowTimes.push_back(first ? before : after);
+        wideTimes.push_back(first ? after : before);
+        ratios.push_back(narrowTimes.back() / wideTimes.back());
+    }
+    const auto at = [](std::vector<double>& values, std::size_t quarter) {
+        std::sort(values.begin(), values.end());
+        return values[std::min(values.size() - 1, quarter * values.size() / 4)];
+    };
+    std::cout << "hidden " << hidden << "  bf16 " << at(narrowTimes, 2) << " ms  fp32 " << at(wideTimes, 2) << " ms  ratio "
+              << at(narrowTimes, 2) / at(wideTimes, 2) << "  quartiles " << at(ratios, 1) << " … " << at(ratios, 3) << "  losses "
+              << narrow.stage->loss(0) << ' ' << wide.stage->loss(0) << "  (" << rounds << " steps each in turn, CPU time)\n";
+    for (const auto& [name, value] : wide.backend->environment())
+        if (name.starts_with("products") || name == "onednn" || name == "blas_kernel" || name == "cpu") std::cout << "  " << name << ": " << value << '\n';
+    return 0;
+}
+
+int serve(int arguments, char** argument)
 {
     const ModelConfig model{.layers = std::atoi(argument[2]),
                             .hidden = std::atoi(argument[0]),
@@ -223,7 +270,8 @@ int serve(char** argument)
         std::cerr << "bench_engine: " << usable.error().message << '\n';
         return 2;
     }
-    OneRank rank(model, std::max(1, std::atoi(argument[4])));
+    const bool narrow = arguments > 5 && std::string_view(argument[5]) == "bf16";
+    OneRank rank(model, std::max(1, std::atoi(argument[4])), narrow ? Precision::Bf16 : Precision::Default);
     for (std::string line; std::getline(std::cin, line);) {
         const std::int64_t start = cpuNanoseconds();
         rank.wholeStep();
@@ -236,7 +284,8 @@ int serve(char** argument)
 
 int main(int argc, char** argv)
 {
-    if (argc == 7 && std::string_view(argv[1]) == "--serve") return serve(argv + 2);
+    if ((argc == 7 || argc == 8) && std::string_view(argv[1]) == "--serve") return serve(argc - 2, argv + 2);
+    if (argc == 4 && std::string_view(argv[1]) == "--narrow") return compareNarrow(std::atoi(argv[2]), std::atoi(argv[3]));
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

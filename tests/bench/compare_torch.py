@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """One training step of the engine against the same step in PyTorch's eager mode: one thread each, CPU time, in turn.
 
-    tests/bench/compare_torch.py build/release/bin/bench_engine [--repeats 15] [--hidden 256 512] [--json]
+    tests/bench/compare_torch.py build/release/bin/bench_engine [--repeats 15] [--hidden 256 512] [--precision fp32] [--json]
 
-Both train the same decoder (4 layers, 128 tokens, microbatches of 4, fp32): forward, backward, AdamW, gradients zeroed.
+Both train the same decoder (4 layers, 128 tokens, microbatches of 4): forward, backward, AdamW, gradients zeroed. PyTorch attends
+with scaled_dot_product_attention and steps with its fused AdamW where it has them (2.0 and 2.4; what it used is printed); in bf16 it
+computes under autocast.
 The order within a round alternates; the ratio is engine / torch of the medians, its spread the quartiles of the rounds'
 own ratios. Without PyTorch it says so and ends with code 0.
 """
@@ -18,10 +20,12 @@ import time
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread"
 
 
-def torch_step(torch, hidden, heads, layers, tokens, batch):
-    """A function that trains one step and returns its loss."""
+def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
+    """A function that trains one step and returns its loss; and what it uses, in words."""
     from torch import nn
     from torch.nn import functional
+
+    fused_attention = hasattr(functional, "scaled_dot_product_attention")
 
     class Block(nn.Module):
         def __init__(self):
@@ -38,9 +42,12 @@ def torch_step(torch, hidden, heads, layers, tokens, batch):
             b, t, h = x.shape
             q, k, v = self.qkv(self.norm1(x)).split(h, dim=2)
             q, k, v = (part.view(b, t, heads, h // heads).transpose(1, 2) for part in (q, k, v))
-            scores = (q @ k.transpose(-2, -1)) * (h // heads) ** -0.5
-            weights = functional.softmax(scores.masked_fill(self.mask, float("-inf")), dim=-1)
-            x = x + self.project((weights @ v).transpose(1, 2).reshape(b, t, h))
+            if fused_attention:
+                y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            else:
+                scores = (q @ k.transpose(-2, -1)) * (h // heads) ** -0.5
+                y = functional.softmax(scores.masked_fill(self.mask, float("-inf")), dim=-1) @ v
+            x = x + self.project(y.transpose(1, 2).reshape(b, t, h))
             return x + self.contract(functional.gelu(self.expand(self.norm2(x)), approximate="tanh"))
 
     class Decoder(nn.Module):
@@ -60,18 +67,26 @@ def torch_step(torch, hidden, heads, layers, tokens, batch):
 
     torch.manual_seed(1)
     model = Decoder()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1)
+    settings = {"lr": 3e-3, "betas": (0.9, 0.95), "weight_decay": 0.1}
+    fused_step = True
+    try:
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True, **settings)
+    except (RuntimeError, TypeError):  # before 2.4 for GPUs only, before 1.13 not at all
+        fused_step = False
+        optimizer = torch.optim.AdamW(model.parameters(), **settings)
     ids = torch.randint(0, 128, (batch, tokens + 1))
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        logits = model(ids[:, :-1])
-        loss = functional.cross_entropy(logits.reshape(-1, 256), ids[:, 1:].reshape(-1))
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow):
+            logits = model(ids[:, :-1])
+        loss = functional.cross_entropy(logits.float().reshape(-1, 256), ids[:, 1:].reshape(-1))
         loss.backward()
         optimizer.step()
         return loss
 
-    return step
+    uses = ("scaled_dot_product_attention" if fused_attention else "softmax of stored scores") + (", fused AdamW" if fused_step else ", AdamW")
+    return step, uses + (", autocast" if narrow else "")
 
 
 def quartiles(values):
@@ -84,6 +99,7 @@ def main():
     parser.add_argument("engine", help="the program bench_engine")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--hidden", type=int, nargs="+", default=[256, 512])
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
@@ -104,7 +120,8 @@ def main():
     for hidden in options.hidden:
         heads = hidden // 64
         server = subprocess.Popen(
-            [options.engine, "--serve"] + [str(n) for n in (hidden, heads, layers, tokens, batch)],
+            [options.engine, "--serve"] + [str(n) for n in (hidden, heads, layers, tokens, batch)] +
+            (["bf16"] if options.precision == "bf16" else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
         def engine_step():
@@ -112,7 +129,7 @@ def main():
             server.stdin.flush()
             return int(server.stdout.readline().split()[0]) / 1e6
 
-        step = torch_step(torch, hidden, heads, layers, tokens, batch)
+        step, uses = torch_step(torch, hidden, heads, layers, tokens, batch, options.precision == "bf16")
 
         def peer_step():
             start = time.process_time_ns()
@@ -134,6 +151,7 @@ def main():
         server.wait()
         low, high = quartiles([a / b for a, b in zip(ours, theirs)])
         results.append({"hidden": hidden, "heads": heads, "repeats": options.repeats, "torch": torch.__version__,
+                        "precision": options.precision, "torch_uses": uses,
                         "engine_ms": statistics.median(ours), "torch_ms": statistics.median(theirs),
                         "ratio": statistics.median(ours) / statistics.median(theirs),
                         "ratio_quartiles": [low, high]})
@@ -143,7 +161,7 @@ def main():
         for r in results:
             print(f"hidden {r['hidden']:4}  heads {r['heads']}  engine {r['engine_ms']:7.1f} ms  torch {r['torch_ms']:7.1f} ms  "
                   f"ratio {r['ratio']:.3f}  quartiles {r['ratio_quartiles'][0]:.3f} … {r['ratio_quartiles'][1]:.3f}  "
-                  f"({r['repeats']} steps each in turn, CPU time, torch {r['torch']})")
+                  f"({r['repeats']} steps each in turn, CPU time, {r['precision']}, torch {r['torch']}: {r['torch_uses']})")
     return 0
 
 

@@ -7,9 +7,12 @@
 Not run so far: no GPU was available (docs/performance.md, "Not verified without a GPU").
 
 Both train the same decoder on bytes (pre-norm blocks, GELU by tanh, untied head, AdamW with fp32 master weights, gradients clipped to
-norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch computes under autocast and attends
-with scaled_dot_product_attention, its residual stream is in the elements' type as the engine's is; the engine runs the schedule 1f1b on one rank, untraced. Step times are medians of --steps after
-warm-up, by the clock on the wall with the device synchronised. The ratio is engine / the better of PyTorch's two.
+norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch attends with
+scaled_dot_product_attention (the backend that it chooses is printed) and steps with its fused AdamW, eager and compiled. In bf16 it runs twice
+each: under autocast, which casts every weight anew each microbatch, with the residual stream in bf16; and as the engine does, with parameters
+in bf16, fp32 masters and gradients summed up in fp32. The engine runs the schedule 1f1b on one rank, untraced. Step times are medians of
+--steps after warm-up, by the clock on the wall with the device synchronised. Ratios are engine / each of PyTorch's, and engine / its best,
+eager and compiled.
 
     MFU = FLOP of a step / (step time * peak),   FLOP = 6 b s m (n 12 h^2 + h V) + 12 n b s^2 h m
 
@@ -45,8 +48,43 @@ def peak_of(name, precision, given):
     return None
 
 
-def torch_steps(torch, options, hidden, compiled):
-    """Wall times of steps in seconds, after warm-up."""
+def attention_backend(torch, options, hidden):
+    """What scaled_dot_product_attention chooses for these shapes, by name."""
+    kind = torch.bfloat16 if options.precision == "bf16" else torch.float32
+    shape = (options.microbatch_size, hidden // 128, options.sequence, 128)
+    q, k, v = (torch.empty(shape, device="cuda", dtype=kind, requires_grad=True) for _ in range(3))
+    try:
+        number = torch._fused_sdp_choice(q, k, v, None, 0.0, True)
+        return torch.nn.attention.SDPBackend(number).name.lower()
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # not a public function
+        return f"unknown ({error})"
+
+
+class Masters:
+    """fp32 copies of bf16 parameters: gradients of microbatches are added to theirs, steps are theirs, and the parameters follow."""
+
+    def __init__(self, torch, parameters):
+        self.torch = torch
+        self.parameters = list(parameters)
+        self.masters = [p.detach().float() for p in self.parameters]
+        for master in self.masters:
+            master.grad = torch.zeros_like(master)
+
+    def zero(self):
+        self.torch._foreach_zero_([master.grad for master in self.masters])
+
+    def add(self):
+        self.torch._foreach_add_([master.grad for master in self.masters], [p.grad.float() for p in self.parameters])
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def spread(self):
+        with self.torch.no_grad():
+            self.torch._foreach_copy_([p.data for p in self.parameters], self.masters)
+
+
+def torch_steps(torch, options, hidden, compiled, masters):
+    """Wall times of steps in seconds, after warm-up. masters: parameters in bf16 with fp32 masters, else autocast where bf16 is meant."""
     from torch import nn
     from torch.nn import functional
 
@@ -80,7 +118,7 @@ def torch_steps(torch, options, hidden, compiled):
 
         def forward(self, ids, targets):
             x = self.token(ids) + self.position
-            if options.precision == "bf16":  # as the engine keeps it; autocast alone would carry it along in fp32
+            if options.precision == "bf16" and not masters:  # as the engine keeps it; autocast alone would carry it along in fp32
                 x = x.to(torch.bfloat16)
             for block in self.blocks:
                 x = block(x)
@@ -92,18 +130,27 @@ def torch_steps(torch, options, hidden, compiled):
     torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
     model = Decoder().cuda()
     call = torch.compile(model) if compiled else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    own = None
+    if masters:
+        model.to(torch.bfloat16)
+        own = Masters(torch, model.parameters())
+    stepped = own.masters if masters else list(model.parameters())
+    optimizer = torch.optim.AdamW(stepped, lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     samples = options.microbatch_size
     data = torch.randint(0, 128, (options.microbatches, samples, options.sequence + 1), device="cuda")
 
     def step():
-        optimizer.zero_grad()
+        own.zero() if masters else optimizer.zero_grad()
         for batch in data:
-            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.precision == "bf16" and not masters):
                 loss = call(batch[:, :-1], batch[:, 1:])
             (loss / options.microbatches).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if masters:
+                own.add()
+        nn.utils.clip_grad_norm_(stepped, 1.0)
         optimizer.step()
+        if masters:
+            own.spread()
 
     times = []
     for number in range(options.warmup + options.steps):
@@ -165,11 +212,13 @@ def main():
             print(f"skipped: the engine does not train here: {why}")
             return 0
         times = {"engine": ours}
-        for label, compiled in (("eager", False), ("compile", True)):
-            times[label] = torch_steps(torch, options, hidden, compiled)
-            torch.cuda.empty_cache()
+        for mode, compiled in (("eager", False), ("compiled", True)):
+            for weights in ("autocast", "masters") if options.precision == "bf16" else (options.precision,):
+                times[f"{mode}, {weights}"] = torch_steps(torch, options, hidden, compiled, weights == "masters")
+                torch.cuda.empty_cache()
         flops = step_flops(options.layers, hidden, options.sequence, options.microbatch_size, options.microbatches)
         medians = {label: statistics.median(values) for label, values in times.items()}
+        best = {mode: min(value for label, value in medians.items() if label.startswith(mode)) for mode in ("eager", "compiled")}
         results.append({
             "device": name, "torch": torch.__version__, "precision": options.precision, "hidden": hidden, "layers": options.layers,
             "sequence": options.sequence, "microbatches": options.microbatches, "microbatch_size": options.microbatch_size,
@@ -177,7 +226,10 @@ def main():
             "step_seconds": medians,
             "spread": {label: [min(values), max(values)] for label, values in times.items()},
             "mfu": {label: flops / (value * peak) if peak else None for label, value in medians.items()},
-            "ratio": medians["engine"] / min(medians["eager"], medians["compile"])})
+            "attention": attention_backend(torch, options, hidden),
+            "ratios": {label: medians["engine"] / value for label, value in medians.items() if label != "engine"},
+            "ratio_eager": medians["engine"] / best["eager"], "ratio_compiled": medians["engine"] / best["compiled"],
+            "ratio": medians["engine"] / min(best.values())})
     if options.json:
         print(json.dumps(results, indent=1))
         return 0
@@ -185,12 +237,13 @@ def main():
     for r in results:
         peak_text = f"{r['peak'] * 1e-12:.0f} TFLOP/s" if r["peak"] else "unknown, give --peak"
         print(f"\n{r['device']}, torch {r['torch']}, {r['precision']}: {r['layers']} layers, hidden {r['hidden']}, sequence {r['sequence']}, "
-              f"{r['microbatches']} x {r['microbatch_size']} samples; {r['flops_per_step']:.3e} FLOP a step, peak {peak_text}")
+              f"{r['microbatches']} x {r['microbatch_size']} samples; {r['flops_per_step']:.3e} FLOP a step, peak {peak_text}; attention of PyTorch: {r['attention']}")
         for label, seconds in r["step_seconds"].items():
             low, high = r["spread"][label]
             mfu = r["mfu"][label]
-            print(f"  {label:8} {seconds * 1e3:9.2f} ms  ({low * 1e3:.2f} … {high * 1e3:.2f})" + (f"  MFU {100 * mfu:.1f} %" if mfu else ""))
-        print(f"  engine / best of PyTorch {r['ratio']:.3f}")
+            ratio = f"  engine / this {r['ratios'][label]:.3f}" if label in r["ratios"] else ""
+            print(f"  {label:18} {seconds * 1e3:9.2f} ms  ({low * 1e3:.2f} … {high * 1e3:.2f})" + (f"  MFU {100 * mfu:.1f} %" if mfu else "") + ratio)
+        print(f"  engine / best of PyTorch {r['ratio']:.3f}  (eager {r['ratio_eager']:.3f}, compiled {r['ratio_compiled']:.3f})")
     return 0
 
 

@@ -201,7 +201,7 @@ trace_phase() {
 speed_phase() {
     local size
     for size in $(of '2048 4096' 256); do
-        LINES_SHOWN=5 step "against PyTorch, hidden $size" 150 'ms|engine / best' python3 tests/bench/compare_torch_cuda.py "$program" --hidden "$size" \
+        LINES_SHOWN=8 step "against PyTorch, hidden $size" 150 'ms|engine / best|attention' python3 tests/bench/compare_torch_cuda.py "$program" --hidden "$size" \
             --steps "$(of 10 2)" --sequence "$(of 2048 16)" --layers "$(of 4 1)" --microbatches "$(of 8 2)"
     done
     for size in 128 64; do

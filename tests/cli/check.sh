@@ -73,3 +73,24 @@ expect_err "rank 1 can't be made faster, 0.5 is below 1"
 run stagewright check -p 2 -m 4 -s gpipe --steps 2 --perturb transient=1@3:2
 expect_code 2
 expect_err 'step 3 of 2'
+
+# bf16 on the processor: near fp32, and the bits of the replay; without oneDNN a sentence that names the package.
+mkdir none
+: > none/libdnnl.so.3
+: > none/libdnnl.so.2
+# shellcheck disable=SC2086
+run env LD_LIBRARY_PATH="$PWD/none:${LD_LIBRARY_PATH:-}" "$STAGEWRIGHT" check --backend cpu --precision bf16 $small -s 1f1b -p 2 -m 4
+expect_code 4
+expect_err 'bf16 on the CPU needs oneDNN, which is not installed'
+expect_err 'apt-get install libdnnl2'
+# shellcheck disable=SC2086
+run stagewright check --backend cpu --precision bf16 $small -s 1f1b,zbv -p 2 -m 4
+if grep -qE 'has no bf16 products|which is not installed' <<<"$err"; then
+    expect_code 4
+else
+    expect_code 0
+    expect_out '^linear, weight gradient +cpu +bf16 .* pass$'
+    expect_out '^cpu against cpu in fp32, 10 steps +bf16 .* pass$'
+    expect_out '^zbv .* pass$'
+    expect_out 'all pass'
+fi

@@ -79,9 +79,9 @@ run env STAGEWRIGHT_FAKE_MEMORY=100000 "$STAGEWRIGHT" record --backend cuda -s g
 expect_code 4
 expect_err 'stages together need .* for weights, gradients and optimizer; fake device has .* free'
 # shellcheck disable=SC2086
-run stagewright record --precision bf16 -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
+run stagewright record --precision tf32 -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 2
-expect_err 'the cpu backend computes in fp32, not in bf16'
+expect_err 'the cpu backend computes in fp32 or bf16, not in tf32'
 # shellcheck disable=SC2086
 run stagewright record --backend cuda --sharing serialised --clock wall -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 2

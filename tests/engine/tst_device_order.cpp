@@ -2,6 +2,7 @@
 // as they allow, and finds what they do not put in order.
 #include <QTest>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "engine/cuda/ceilings.h"
@@ -40,7 +41,7 @@ private slots:
         const Buffer sent = first.take(4, {});
         one->upload(sent.data(), values.data(), 16);
         const Buffer received = second.take(4, {});
-        const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark());
+        const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark(), {});
         one->await(read);
         one->clear(sent.data(), 16); // after the copy, though nobody has waited for either
         std::vector<float> got(4);
@@ -60,13 +61,13 @@ private slots:
         const Buffer received = second.take(4, {});
         one->clear(sent.data(), 16);
         try {
-            two->copyFrom(received.data(), sent.data(), 16, nullptr); // does not wait for the clearing
+            two->copyFrom(received.data(), sent.data(), 16, nullptr, {}); // does not wait for the clearing
             QFAIL("a race was not found");
         } catch (const std::runtime_error& e) {
             QCOMPARE(QString(e.what()), QString("race: copy reads what clear writes on another queue, and no mark puts them in order"));
         }
         one->finish(); // who waited on the host has seen it
-        const Mark read = two->copyFrom(received.data(), sent.data(), 16, nullptr);
+        const Mark read = two->copyFrom(received.data(), sent.data(), 16, nullptr, {});
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data(), 8)); // the copy may not be done
         one->await(read);
         one->clear(sent.data(), 16);
@@ -150,12 +151,144 @@ private slots:
         Buffer sent = first.take(64, {});
         one->clear(sent.data(), 256);
         const Buffer received = second.take(64, {});
-        const Mark read = two->copyFrom(received.data(), sent.data(), 256, one->mark());
+        const Mark read = two->copyFrom(received.data(), sent.data(), 256, one->mark(), {});
         sent.reset();
         const Buffer again = first.take(64, {});
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(again.data(), 256));
         one->await(read);
         one->clear(again.data(), 256);
+    }
+
+    // A message goes over while its receiver computes: it waits for the message and for the block's last use, not for what was requested since.
+    void copiesWaitForTheirDataAlone()
+    {
+        const auto one = queue();
+        const auto two = queue();
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        const Buffer sent = first.take(4, {});
+        one->upload(sent.data(), values.data(), 16);
+        Buffer used = second.take(4, {});
+        const float* block = used.data();
+        two->clear(used.data(), 16); // the last use
+        used.reset();
+        const Mark passed = two->mark();
+        const Buffer other = second.take(1024, {});
+        two->clear(other.data(), 4096); // requested since: under way
+        BlockUse before;
+        const Buffer received = second.takeForCopy(4, {}, before);
+        QCOMPARE(received.data(), block);
+        QVERIFY(before.used);
+        one->await(two->copyFrom(received.data(), sent.data(), 16, one->mark(), before));
+        one->clear(sent.data(), 16);
+        std::vector<float> got(4);
+        one->download(got.data(), sent.data(), 16); // so the copy was done
+        QCOMPARE(received.span()[3], 4.0F);
+        QVERIFY(std::isnan(other.span()[0])); // and the receiver's work was not
+        two->finish();
+        QCOMPARE(other.span()[0], 0.0F);
+        QCOMPARE(received.span()[0], 1.0F);
+    }
+
+    // Without a mark since the block's last use there is one now; a block that was never used waits for nothing.
+    void blocksForCopiesAreFree()
+    {
+        const auto one = queue();
+        const auto two = queue();
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        const Buffer sent = first.take(4, {});
+        one->upload(sent.data(), values.data(), 16);
+        for (int round = 0; round < 200; ++round) { // more marks than are kept
+            BlockUse before;
+            Buffer received = second.takeForCopy(4, {}, before);
+            QCOMPARE(before.used, round > 0);
+            one->await(two->copyFrom(received.data(), sent.data(), 16, one->mark(), before));
+            two->clear(received.data(), 16);
+            if (round % 3 == 0) (void)two->mark();
+        }
+        Buffer old = second.take(64, {});
+        two->clear(old.data(), 256);
+        old.reset();
+        for (int i = 0; i < 100; ++i) (void)two->mark();
+        BlockUse before;
+        const Buffer received = second.takeForCopy(64, {}, before);
+        const Buffer more = first.take(64, {});
+        one->clear(more.data(), 256);
+        two->copyFrom(received.data(), more.data(), 256, one->mark(), before); // throws where nothing puts it behind the clearing
+        Buffer again = second.take(64, {});
+        two->clear(again.data(), 256);
+        again.reset();
+        const Buffer reused = second.takeForCopy(64, {}, before);
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(reused.data(), more.data(), 256, one->mark(), {})); // as if it were new
+        two->copyFrom(reused.data(), more.data(), 256, one->mark(), before);
+    }
+
+    // What was sent is read by its receiver for as long as that takes: the sender waits when it uses the block again, not before.
+    void sentBlocksAreAwaitedAtReuse()
+    {
+        const auto one = queue();
+        const auto two = queue();
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        Buffer sent = first.take(4, {});
+        const float* block = sent.data();
+        one->upload(sent.data(), values.data(), 16);
+        const Buffer received = second.take(4, {});
+        sent.readUntil(two->copyFrom(received.data(), sent.data(), 16, one->mark(), {}));
+        sent.reset();
+        const Buffer other = first.take(1024, {});
+        one->clear(other.data(), 4096);
+        std::vector<float> got(1024);
+        one->download(got.data(), other.data(), 4096);
+        QVERIFY(std::isnan(received.span()[0])); // the copy is not done: nobody has waited for it
+        const Buffer again = first.take(4, {});
+        QCOMPARE(again.data(), block);
+        one->clear(again.data(), 16);
+        one->finish();
+        QCOMPARE(received.span()[3], 4.0F);
+        QCOMPARE(again.span()[3], 0.0F);
+        // A block that nobody reads is taken first.
+        Buffer read = first.take(64, {});
+        Buffer unread = first.take(64, {});
+        const float* free = unread.data();
+        one->clear(read.data(), 256);
+        const Buffer copy = second.take(64, {});
+        read.readUntil(two->copyFrom(copy.data(), read.data(), 256, one->mark(), {}));
+        unread.reset();
+        read.reset();
+        QCOMPARE(first.take(64, {}).data(), free);
+        // A part of a block waits at once.
+        Buffer whole = first.take(32, {});
+        one->clear(whole.data(), 128);
+        Buffer front = whole.splitOff(16);
+        const Buffer half = second.take(16, {});
+        front.readUntil(two->copyFrom(half.data(), front.data(), 64, one->mark(), {}));
+        one->clear(front.data(), 64);
+    }
+
+    // Marks live as long as something needs them, and their queue as long as they do: the fake ends the program where one is dropped later.
+    void originsOutliveTheMemoryThatMadeThem()
+    {
+        const auto origins = std::make_shared<DeviceOrigins>();
+        Mark left;
+        {
+            DeviceMemory first(*m_table, StagewrightQueueWish{}, origins);
+            left = first.mark();
+        }
+        const Nanos start = monotonicNow();
+        DeviceMemory second(*m_table, StagewrightQueueWish{}, origins);
+        second.await(left);
+        Allocator memory(second);
+        const Buffer block = memory.take(4, {});
+        second.clear(block.data(), 16);
+        const std::int64_t stamp = second.clock()->stamp();
+        second.finish();
+        const Nanos time = second.clock()->timeOf(stamp);
+        QVERIFY(time >= start && time <= monotonicNow() + 1'000'000);
     }
 
     // Messages by NCCL: the connection's lanes are put in order with both queues, and nothing else is.
@@ -176,7 +309,7 @@ private slots:
         const Buffer received = second.take(4, {});
         for (int round = 0; round < 3; ++round) {
             one->upload(sent.data(), values.data(), 16);
-            const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark());
+            const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark(), {});
             QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data(), 16)); // it may not have been sent
             one->await(read);
             one->clear(sent.data(), 16);
@@ -186,7 +319,7 @@ private slots:
         }
         one->upload(sent.data(), values.data(), 16);
         one->interrupt();
-        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(received.data(), sent.data(), 16, one->mark()));
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(received.data(), sent.data(), 16, one->mark(), {}));
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->finish());
     }
 

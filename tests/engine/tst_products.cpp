@@ -156,6 +156,39 @@ private slots:
         qputenv("STAGEWRIGHT_PRODUCTS", table);
         qunsetenv("XDG_CACHE_HOME");
     }
+    // The fastest of all that is kept, in fp32 and in bf16, and what another choice reaches of it.
+    void theMachinesBestIsKnown()
+    {
+        if (allProducts().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
+        QTemporaryDir cache;
+        const QByteArray table = qgetenv("STAGEWRIGHT_PRODUCTS");
+        const auto back = qScopeGuard([&] {
+            qputenv("STAGEWRIGHT_PRODUCTS", table);
+            qunsetenv("XDG_CACHE_HOME");
+        });
+        qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+        qputenv("STAGEWRIGHT_PRODUCTS", "table");
+        QVERIFY(!fastestProducts(false));
+        QCOMPARE(chooseProducts("", modelOf(48), 1)->gflops, 0.0); // nothing was measured
+        qunsetenv("STAGEWRIGHT_PRODUCTS");
+        const auto first = chooseProducts("", modelOf(80), 1);
+        const auto other = chooseProducts("", modelOf(160), 1);
+        QVERIFY(first->gflops > 0 && other->gflops > 0);
+        const auto fastest = fastestProducts(false);
+        QVERIFY(fastest);
+        QVERIFY(std::abs(fastest->gflops - std::max(first->gflops, other->gflops)) <= 0.5); // kept as whole GFLOP/s
+        QVERIFY2(fastest->shape == "hidden 80, 16 tokens" || fastest->shape == "hidden 160, 16 tokens", fastest->shape.c_str());
+        const auto asked = chooseProducts(first->products->name() == "onednn" ? "openblas" : "onednn", modelOf(80), 1);
+        QVERIFY(asked->gflops > 0 && asked->gflops <= first->gflops + 0.5);
+        QVERIFY(!fastestProducts(true)); // bf16 is measured apart
+        const auto narrow = narrowProducts();
+        if (!narrow) return;
+        const double speed = narrowSpeed(**narrow, modelOf(80), 1);
+        QVERIFY(speed > 0);
+        QVERIFY(std::abs(fastestProducts(true)->gflops - speed) <= 0.5);
+        QVERIFY(std::abs(narrowSpeed(**narrow, modelOf(80), 1) - speed) <= 0.5); // what is kept
+        QCOMPARE(fastestProducts(false)->gflops, fastest->gflops);
+    }
     void theBackendSaysWhatItChose()
     {
         qputenv("STAGEWRIGHT_PRODUCTS", "table");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -256,6 +257,8 @@ int finish(StagewrightQueue* queue)
 void closeQueue(StagewrightQueue* queue)
 {
     (void)finish(queue);
+    for (LaneState& lane : queue->lanes)
+        lane.closed = true;
 }
 int finished(StagewrightQueue* queue, int32_t* out) // a step at a time, as time passes
 {
@@ -291,6 +294,10 @@ int markOn(LaneState& lane, StagewrightMark** out)
 void dropMark(StagewrightMark* mark)
 {
     const std::lock_guard lock(theMutex);
+    if (mark->lane->closed) { // its event would be of a context that is gone
+        (void)std::fputs("fake device: a mark is dropped after its queue was closed\n", stderr);
+        std::abort();
+    }
     const std::shared_ptr<StagewrightMark> gone = std::move(mark->self);
 }
 int await(StagewrightQueue* queue, int32_t laneNumber, StagewrightMark* mark)
@@ -309,6 +316,7 @@ int awaitOn(LaneState& lane, StagewrightMark* mark)
 int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
 {
     const std::lock_guard lock(theMutex);
+    if (from->lane->closed || to->lane->closed) return failed("a mark's time is asked for after its queue was closed");
     if (!from->passed || !to->passed) return failed("a mark's time is asked for before it is passed");
     *out = to->time - from->time;
     return 0;

@@ -33,6 +33,7 @@ struct LaneState {
     std::uint64_t asked = 0;
     Clock seen;
     std::int64_t time = 0;
+    bool closed = false; // with its queue
 };
 
 struct Touched {

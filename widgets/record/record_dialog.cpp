@@ -140,7 +140,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     FieldGrid device(this, right, tr("Device"));
     m_backend = choice("backend", {{tr("processor"), ""}, {tr("GPUs (CUDA)"), "cuda"}}, tr("Device that the ranks compute on."));
     m_devices = line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
-    m_precision = choice("precision", {{tr("bf16"), ""}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}}, tr("For activations and products on GPUs. Master weights, gradients and sums are always fp32."));
+    m_precision = choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
+                         tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."));
     m_sharing = choice("sharing", {{tr("automatic"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
     m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}}, tr("How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."));
     device.add(tr("Train on"), m_backend);
@@ -326,7 +327,7 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_microbatchSize->setValue(s.microbatchSize);
     m_steps->setValue(s.steps);
     m_warmup->setValue(s.warmup);
-    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision == QLatin1String("bf16") ? QString() : s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
+    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
         box->setCurrentIndex(std::max(0, box->findData(value)));
     m_devices->setText(s.devices);
     m_link->setText(s.link);
@@ -405,7 +406,7 @@ void RecordDialog::showDevice(const RecordSettings& s)
 {
     const bool gpu = !s.backend.isEmpty();
     for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock}) {
-        const bool meant = gpu == (field != m_clock);
+        const bool meant = field == m_precision || gpu == (field != m_clock);
         field->setEnabled(meant);
         field->setVisible(meant);
         for (QLabel* label : findChildren<QLabel*>())

@@ -40,8 +40,9 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         if (!s.precision.isEmpty()) add("--precision", s.precision);
         if (!s.sharing.isEmpty()) add("--sharing", s.sharing);
         if (!s.transport.isEmpty()) add("--transport", s.transport);
-    } else if (!s.clock.isEmpty()) {
-        add("--clock", s.clock);
+    } else {
+        if (s.precision == QLatin1String("bf16")) add("--precision", s.precision); // fp32 is the default, tf32 is for GPUs
+        if (!s.clock.isEmpty()) add("--clock", s.clock);
     }
     if (!s.link.isEmpty()) add("--link", s.link);
     if (!s.optimizer.isEmpty()) add("--optimizer", s.optimizer);
@@ -171,8 +172,10 @@ QString inWords(const RecordSettings& s)
     if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');
         text += s.devices.isEmpty() ? tr("On all usable GPUs") : tr("On GPU %1").arg(s.devices);
-        text += s.precision.isEmpty() ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
+        text += s.precision.isEmpty() || s.precision == QLatin1String("bf16") ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
         text += QLatin1Char('.');
+    } else if (s.precision == QLatin1String("bf16")) {
+        text += QLatin1Char(' ') + tr("On the processor, bf16 with fp32 master weights.");
     }
     text += QLatin1Char(' ');
     text += tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);

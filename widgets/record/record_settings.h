@@ -25,7 +25,7 @@ struct RecordSettings {
     int warmup = 1;
     QString backend;      // "", "cuda"; empty: the processor
     QString devices;      // of cuda: "0,1"; empty: all
-    QString precision;    // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
+    QString precision;    // "", "fp32", "tf32" (GPUs only), "bf16"; empty: the device's default
     QString sharing;      // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
     QString transport;    // of cuda: "", "copies", "nccl"; empty: copies
     QString clock;        // of the processor: "", "wall", "virtual"; empty: automatic

@@ -35,7 +35,7 @@ void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
         ->type_name("N,…")
         ->delimiter(',')
         ->check(wholeNumber(0, 4096));
-    app.add_option("--precision", choice.precision, "fp32, tf32 or bf16 with fp32 master weights [bf16 on GPUs, else fp32]")
+    app.add_option("--precision", choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]")
         ->type_name("NAME")
         ->check(oneOf({"fp32", "tf32", "bf16"}));
     app.add_option("--products", choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")

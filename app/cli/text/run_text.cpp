@@ -10,6 +10,7 @@
 #include "app/cli/text/table.h"
 #include "schedules/base/step_number.h"
 #include "traces/analysis/gap_explainer.h"
+#include "traces/analysis/roofline.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -27,6 +28,33 @@ std::string peaksText(const RunReport& figures, MemoryCategory category)
     std::string joined;
     for (const std::string& text : texts) joined += (joined.empty() ? "" : "  ") + text;
     return joined;
+}
+
+std::string environmentFact(const Run& run, std::string_view key)
+{
+    for (const auto& [name, value] : run.environment)
+        if (name == key) return value;
+    return {};
+}
+
+// The library of a CPU's matrix products, its speed against the machine's best, and what the ops reach with it.
+std::string productsText(const Run& run, int step)
+{
+    const auto rate = [&run](std::string_view key) { return std::strtod(environmentFact(run, key).c_str(), nullptr) * 1e-9; };
+    std::string text = environmentFact(run, "products");
+    const double own = rate("products_flops");
+    const double best = rate("products_best_flops");
+    if (text.empty() || own <= 0 || best <= 0) return text;
+    text += fmt::format(": {:.0f} GFLOP/s a core with this model, {} of the machine's best", own, formatPercent(own / best));
+    const auto kinds = rooflineOf(run, step);
+    double flops = 0;
+    Nanos time = 0;
+    for (const RooflineRow& row : kinds ? *kinds : std::vector<RooflineRow>()) {
+        flops += row.flops;
+        time += row.time;
+    }
+    if (flops > 0 && time > 0) text += fmt::format("; ops reach {:.0f} GFLOP/s", flops / static_cast<double>(time));
+    return text;
 }
 
 } // namespace
@@ -70,6 +98,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
+    if (std::string products = productsText(run, figures.step); !products.empty()) table.add({"products", std::move(products)});
     if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
 }

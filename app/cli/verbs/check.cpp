@@ -98,6 +98,12 @@ bool onDevice(const std::string& backend)
     return backend != "cpu";
 }
 
+// The reference is the CPU in fp32.
+bool isCompared(const TrainingOptions& training)
+{
+    return onDevice(training.backend) || training.device.precision == Precision::Bf16;
+}
+
 std::vector<Precision> precisionsOf(const TrainingOptions& training)
 {
     if (training.device.precision != Precision::Default) return {training.device.precision};
@@ -142,7 +148,7 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
         auto result = compareWithCpu(options, 2, steps, stop);
         if (!result) return tl::unexpected(std::move(result.error()));
         passed = passed && result->passed;
-        table.add({fmt::format("{} against cpu, {}", result->backend, plural(result->steps, "step")), std::string(toText(precision)),
+        table.add({fmt::format("{} against cpu{}, {}", result->backend, onDevice(result->backend) ? "" : " in fp32", plural(result->steps, "step")), std::string(toText(precision)),
                    fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
                    fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
                   result->passed ? Tint::None : Tint::Bad);
@@ -297,7 +303,7 @@ Result<int> run(const Options& options, Session& session)
     for (const std::string& backend : backends) {
         training.backend = backend;
         training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
-        if (onDevice(backend)) {
+        if (isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
             passed = passed && *each;

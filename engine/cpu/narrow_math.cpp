@@ -1,0 +1,242 @@
+// bf16 elements: products of them summed up in fp32, rounded as they are stored; everything else computed in fp32.
+#include <algorithm>
+
+#include "engine/cpu/attention.h"
+#include "engine/cpu/cpu_math.h"
+#include "engine/cpu/kernels.h"
+
+namespace stagewright::cpu {
+
+namespace {
+
+using namespace layers;
+
+constexpr std::size_t stepElements = 4096; // of a tensor, which stay in the cache between its step and its rounding
+
+const BFloat16* elementsOf(const float* storage)
+{
+    return reinterpret_cast<const BFloat16*>(storage);
+}
+BFloat16* elementsOf(float* storage)
+{
+    return reinterpret_cast<BFloat16*>(storage);
+}
+
+class NarrowMath final : public LayerMath {
+public:
+    NarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
+        : m_products(products), m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
+    {
+    }
+
+    int elementBytes() const override { return sizeof(BFloat16); }
+
+    void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
+                   float* deviation, float* out) override
+    {
+        n.layerNorm(rows, width, elementsOf(x), elementsOf(bias), elementsOf(gamma), elementsOf(beta), elementsOf(normal), deviation, elementsOf(out));
+    }
+    void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) override
+    {
+        n.scaleShift(rows, width, elementsOf(normal), elementsOf(gamma), elementsOf(beta), elementsOf(out));
+    }
+    void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
+                           const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) override
+    {
+        n.layerNormBackward(rows, width, elementsOf(outGrad), elementsOf(normal), deviation, elementsOf(gamma), elementsOf(residual),
+                            elementsOf(inputGrad), sums);
+    }
+
+    void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) override
+    {
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
+            n.storeRows(rows, columns, product, elementsOf(bias) + first, elementsOf(y) + first, out);
+        });
+    }
+    void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    {
+        forward(rows, out, in, x, weight,
+                [&](int first, int columns, const float* product) { n.addRows(rows, columns, product, elementsOf(y) + first, out); });
+    }
+    void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    {
+        forward(rows, out, in, x, weight,
+                [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(y) + first, out); });
+    }
+    void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
+    {
+        backward(rows, out, in, alpha, dy, weight,
+                 [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(dx) + first, in); });
+    }
+    void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
+    {
+        m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F, gradient, in);
+    }
+
+    void expand(int rows, int out, int in, const float* x, const float* weight, const float*, float* hidden, float*) override
+    {
+        linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
+    }
+    void activate(int rows, int width, const float* hidden, const float* bias, float* activation) override
+    {
+        n.gelu(rows, width, elementsOf(hidden), elementsOf(bias), elementsOf(activation));
+    }
+    void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract, const float* bias,
+                       float* hidden, float* hiddenGrad, float* biasSums) override
+    {
+        backward(rows, width, wide, 1.0F, outputGrad, contract, [&](int first, int columns, const float* product) {
+            n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, product, elementsOf(hiddenGrad) + first,
+                           biasSums + first);
+        });
+    }
+
+    std::size_t keptByAttention(const AttentionShape& shape) const override { return narrow::probabilityFloats(shape); }
+    std::size_t attentionWorkspace(const AttentionShape& shape) const override { return narrow::backwardWorkspace(shape); }
+    void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
+                          std::span<const KeySegment> segments, float* kept, float* out) override
+    {
+        const Buffer workspace = borrow(narrow::forwardWorkspace(shape));
+        narrowAttentionForward(shape, n, m_products, query, queryStride, segments, kept, out, workspace.data());
+    }
+    void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
+                           std::span<const KeySegment> segments, const float* kept, const float*, const float* outGrad,
+                           float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+    {
+        narrowAttentionBackward(shape, n, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
+    }
+
+    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
+               const float* positionTable, float* out) override
+    {
+        eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
+            n.embedRow(width, elementsOf(tokenTable) + bytes[row / static_cast<std::size_t>(width)] * static_cast<std::size_t>(width),
+                       elementsOf(positionTable) + position, elementsOf(out) + row);
+        });
+    }
+    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, const float* outGrad,
+                         float* tokenGrad, float* positionGrad) override
+    {
+        const auto hidden = static_cast<std::size_t>(width);
+        eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
+            n.add(hidden, elementsOf(outGrad) + row, tokenGrad + bytes[row / hidden] * hidden);
+            n.add(hidden, elementsOf(outGrad) + row, positionGrad + position);
+        });
+    }
+    void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) override
+    {
+        cell.value = n.crossEntropy(rows, vocabulary, elementsOf(logits), targets) / rows;
+    }
+    double loss(const LossCell& cell) override { return cell.value; }
+
+    void columnSums(int rows, int width, const float* x, float* sums) override
+    {
+        std::fill_n(sums, width, 0.0F);
+        n.addColumnSums(rows, width, elementsOf(x), sums);
+    }
+    void add(std::size_t count, const float* x, float* sum) override { k.add(count, x, sum); }
+    double squareSum(std::span<const std::span<const float>> tensors) override
+    {
+        double sum = 0;
+        for (const std::span<const float> tensor : tensors)
+            sum += k.squareSum(tensor.size(), tensor.data());
+        return sum;
+    }
+
+    void adamW(const TensorStep& t, const AdamWStep& step) override
+    {
+        eachPart(t, [&](const TensorStep& part) { k.adamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
+    }
+    void sgd(const TensorStep& t, const SgdStep& s) override
+    {
+        eachPart(t, [&](const TensorStep& part) {
+            k.sgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
+        });
+    }
+    void undoAdamW(const TensorStep& t, const AdamWStep& step) override
+    {
+        eachPart(t, [&](const TensorStep& part) { k.undoAdamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
+    }
+    void undoSgd(const TensorStep& t, const SgdStep& s) override
+    {
+        eachPart(t, [&](const TensorStep& part) {
+            k.undoSgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
+        });
+    }
+    void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
+                 const AdamWStep& step, float* out) override
+    {
+        float predicted[stepElements];
+        for (std::size_t first = 0; first < count; first += stepElements) {
+            const std::size_t part = std::min(stepElements, count - first);
+            k.predict(part, value + first, moment1 + first, moment2 ? moment2 + first : nullptr, reach, step, predicted);
+            n.storeRows(1, static_cast<int>(part), predicted, nullptr, elementsOf(out) + first, 0);
+        }
+    }
+    void toElements(std::size_t count, const float* value, float* elements) override
+    {
+        for (std::size_t first = 0; first < count; first += stepElements)
+            n.storeRows(1, static_cast<int>(std::min(stepElements, count - first)), value + first, nullptr, elementsOf(elements) + first, 0);
+    }
+
+private:
+    Buffer borrow(std::size_t floats) const { return m_allocator.take(floats, m_tag); }
+
+    // x · Wᵀ, some columns at a time: finish(first column, columns, product) is what becomes of them.
+    template <typename Finish>
+    void forward(int rows, int out, int in, const float* x, const float* weight, Finish&& finish) const
+    {
+        const Buffer product = borrow(narrow::productWorkspace(rows, out));
+        for (int first = 0; first < out; first += narrow::productColumns) {
+            const int columns = std::min(narrow::productColumns, out - first);
+            m_products.multiply(false, true, rows, columns, in, 1.0F, {elementsOf(x), in},
+                                {elementsOf(weight) + static_cast<std::size_t>(first) * static_cast<std::size_t>(in), in}, 0.0F, product.data(), columns);
+            finish(first, columns, product.data());
+        }
+    }
+    // alpha · dy · W, likewise.
+    template <typename Finish>
+    void backward(int rows, int out, int in, float alpha, const float* dy, const float* weight, Finish&& finish) const
+    {
+        const Buffer product = borrow(narrow::productWorkspace(rows, in));
+        for (int first = 0; first < in; first += narrow::productColumns) {
+            const int columns = std::min(narrow::productColumns, in - first);
+            m_products.multiply(false, false, rows, columns, out, alpha, {elementsOf(dy), out}, {elementsOf(weight) + first, in}, 0.0F, product.data(), columns);
+            finish(first, columns, product.data());
+        }
+    }
+    // f(element of the row's first column, element of its position's)
+    template <typename Visit>
+    static void eachRow(int batch, int tokens, int past, int width, Visit&& visit)
+    {
+        const auto length = static_cast<std::size_t>(tokens);
+        const auto hidden = static_cast<std::size_t>(width);
+        for (std::size_t row = 0; row < static_cast<std::size_t>(batch) * length; ++row)
+            visit(row * hidden, (static_cast<std::size_t>(past) + row % length) * hidden);
+    }
+    // The step on some elements after the others, each followed by what the layers use of them.
+    template <typename Step>
+    void eachPart(const TensorStep& whole, Step&& step) const
+    {
+        const auto from = [](float* tensor, std::size_t first) { return tensor ? tensor + first : nullptr; };
+        for (std::size_t first = 0; first < whole.count; first += stepElements) {
+            const std::size_t count = std::min(stepElements, whole.count - first);
+            step(TensorStep{count, whole.value + first, whole.gradient + first, from(whole.moment1, first), from(whole.moment2, first), nullptr});
+            if (whole.used) n.storeRows(1, static_cast<int>(count), whole.value + first, nullptr, elementsOf(whole.used) + first, 0);
+        }
+    }
+
+    const Kernels& k = kernels();
+    const NarrowKernels& n = k.narrow;
+    const NarrowProducts& m_products;
+    Allocator& m_allocator;
+    MemoryTag m_tag;
+};
+
+} // namespace
+
+std::unique_ptr<layers::LayerMath> makeNarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
+{
+    return std::make_unique<NarrowMath>(products, allocator, stage);
+}
+
+} // namespace stagewright::cpu
