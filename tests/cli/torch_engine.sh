@@ -46,7 +46,7 @@ finish() {
 case $FAKE_MODE in
     die | fail | quit | silent | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
     wait)
-        if [ "$RANK" = 0 ]; then read -r word; [ "$word" = stop ] && touch asked; finish; fi
+        if [ "$RANK" = 0 ]; then read -r word; [ "$word" = stop ] && echo yes >asked; finish; fi
         for _ in $(seq 400); do [ ! -e asked ] || finish; sleep 0.1; done ;;
     deaf) trap '' TERM; touch "deaf$RANK"; for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
     *) finish ;;
@@ -163,7 +163,7 @@ expect_that 'no rank is left' eval '! alive deaf.job'
 refused() { # CODE PATTERN OPTIONS…
     local code=$1 pattern=$2
     shift 2
-    run stagewright record "${tiny[@]}" --engine torch --python ./python3 --job refused.job -o refused.stagewright "$@"
+    run stagewright record "${tiny[@]}" --engine torch --python "${python:-./python3}" --job refused.job -o refused.stagewright "$@"
     expect_code "$code"
     expect_err "$pattern"
     expect_no_file refused.stagewright
@@ -182,10 +182,10 @@ refused 1 'stage 0 has copies on ranks' -s dualpipe
 expect_err 'the nearest it can run: '
 refused 1 'its weights are stashed' -s pipedream
 expect_no_file refused.job
-FAKE_TORCH=2.9.1 run stagewright record "${tiny[@]}" -s dualpipev --engine torch --python ./python3 --model layers=4,hidden=16,heads=2,seq=8 --job pairs.job -o pairs.stagewright
+FAKE_TORCH=2.9.1 run stagewright record --microbatch-size 1 -p 2 -m 4 -s dualpipev --engine torch --python ./python3 --model layers=4,hidden=16,heads=2,seq=8 --job pairs.job -o pairs.stagewright
 expect_code 0
 expect_that 'a pair' grep -q OVERLAP_F_B pairs.job/schedule.csv
-refused 2 'it is not a program' --python ./nothing
+python=./nothing refused 2 'python ./nothing: it is not a program'
 FAKE_MODE=bare refused 4 'PyTorch is not installed'
 FAKE_MODE=mute refused 4 'it ended with code 3'
 FAKE_TORCH=2.5.1 refused 4 'PyTorch is 2.5.1; 2.6 or newer is needed'
