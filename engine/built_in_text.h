@@ -1,4 +1,4 @@
-// The text of engine/data/workshop.txt, built into the program.
+// Texts that are built into the program.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 namespace stagewright {
 
-std::span<const std::uint8_t> builtInText();
+std::span<const std::uint8_t> builtInText(); // engine/data/workshop.txt
+std::span<const std::uint8_t> torchDriver(); // engine/torch/driver.py
 
 } // namespace stagewright

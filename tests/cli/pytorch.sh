@@ -83,35 +83,28 @@ expect_code 3
 run stagewright export pairs.stagewright --format kineto -o /dev/full
 expect_code 3
 
-# the example driver
-driver=$ROOT/docs/examples/pytorch/run_schedule.py
+# the driver as far as Python can run it without PyTorch
+job=driver
+mkdir $job
+cp "$ROOT/engine/torch/driver.py" $job/
 if command -v python3 >/dev/null; then
-    expect_that 'it compiles' python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$driver"
-    run python3 -B "$driver" zbv.csv --describe
+    expect_that 'it compiles' python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$job/driver.py"
+    describe() { # CSV
+        cp "$1" $job/schedule.csv
+        echo '{"schedule": "schedule.csv"}' >$job/job.json
+        run python3 -B $job/driver.py --describe
+    }
+    describe zbv.csv
     expect_code 0
     expect_out '"ranks": 4, "stages": 8, "microbatches": 8, "form": "compute_only", "split_backward": true'
     expect_out '"stages_of_rank": \[\[0, 7\], \[1, 6\], \[2, 5\], \[3, 4\]\]'
-    run python3 -B "$driver" zbv_comms.csv --describe
+    describe zbv_comms.csv
     expect_out '"form": "compute_comms"'
     run stagewright export t.stagewright chimera --format csv -o chimera.csv
-    run python3 -B "$driver" chimera.csv --describe
-    expect_that 'an error' test "$rc" != 0
+    describe chimera.csv
+    expect_code 1
     expect_err 'PyTorch keeps it on one'
-    if python3 -c 'import torch; v = torch.__version__.split("."); raise SystemExit((int(v[0]), int(v[1])) < (2, 6))' 2>/dev/null; then
-        for csv in zbv.csv zbv_comms.csv empty/schedule.csv; do
-            rm -rf traces
-            run python3 -B "$driver" "$csv" --backend gloo --steps 2 --check
-            expect_code 0
-            expect_out 'gradients agree'
-            rm -f job.stagewright
-            run stagewright import traces -o job.stagewright
-            expect_code 0
-            run stagewright export job.stagewright --format csv -o back.csv
-            expect_that 'the order that was designed' stagewright diff back.csv "$csv"
-        done
-    else
-        echo 'skipped: running the driver needs PyTorch 2.6 or newer'
-    fi
+    expect_that 'the example compiles' python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$ROOT/docs/examples/pytorch/decoder.py"
 else
     echo 'skipped: there is no python3'
 fi

@@ -72,6 +72,7 @@ _stagewright() {
     --table) _stagewright_words "$current" "$(_stagewright_choices "$program" report x --table)"; return ;;
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
+    --engine) _stagewright_words "$current" 'own torch'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
@@ -83,7 +84,7 @@ _stagewright() {
     --into) _stagewright_files "$current" stagewright; return ;;
     --rules) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --costs) _stagewright_files "$current" json; return ;;
-    -o | --output | --data) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    -o | --output | --data | --python | --job | --model-file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     esac
     if [[ $current == -* ]]; then
         _stagewright_words "$current" "$(_stagewright_options "$program" "$verb")"

@@ -5,6 +5,7 @@
 #include "app/cli/command.h"
 #include "app/cli/session.h"
 #include "app/cli/text/table.h"
+#include "app/launch/pythons.h"
 #include "engine/device/backend.h"
 #include "schedules/model/analytic_costs.h"
 
@@ -50,6 +51,26 @@ Result<int> showPresets(Session& session)
     return ExitDone;
 }
 
+// Interpreters for --engine torch, in the order in which they are looked for.
+std::string pythonTable(nlohmann::ordered_json& array, Session& session)
+{
+    Table table({{"python"}, {"found by"}, {"version"}, {"PyTorch"}, {"usable"}, {"why not"}});
+    const auto places = pythonPlaces();
+    for (const PythonPlace& place : places ? *places : std::vector<PythonPlace>{}) {
+        const PythonFound found = askPython(place, session.stop());
+        table.add({found.path, found.origin, found.python, found.torch, found.usable() ? "yes" : "no", found.reason}, found.usable() ? Tint::None : Tint::Dim);
+        array.push_back({{"path", found.path},
+                         {"origin", found.origin},
+                         {"python", found.python.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.python)},
+                         {"torch", found.torch.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.torch)},
+                         {"nccl", found.nccl},
+                         {"gpus", found.gpus},
+                         {"usable", found.usable()},
+                         {"reason", found.usable() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.reason)}});
+    }
+    return array.empty() ? std::string("\nno python3 was found for --engine torch\n") : "\n" + table.text(session.colourOut());
+}
+
 Result<int> run(Session& session)
 {
     Table table({{"backend"}, {"device"}, {"usable"}, {"why not"}});
@@ -75,8 +96,10 @@ Result<int> run(Session& session)
         }
         for (const DeviceInfo& device : (*backend)->devices()) add(device);
     }
-    if (session.json) session.answer({{"devices", std::move(array)}});
-    session.out(table.text(session.colourOut()));
+    auto pythons = nlohmann::ordered_json::array();
+    const std::string text = pythonTable(pythons, session);
+    if (session.json) session.answer({{"devices", std::move(array)}, {"pythons", std::move(pythons)}});
+    session.out(table.text(session.colourOut()) + text);
     return ExitDone;
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
+#include "app/cli/options/engine_options.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/run_access.h"
@@ -16,6 +17,7 @@
 #include "app/cli/text/table.h"
 #include "app/cli/usage.h"
 #include "app/cli/verbs/recording.h"
+#include "app/cli/verbs/torch_recording.h"
 #include "engine/layers/stage_memory.h"
 
 namespace stagewright {
@@ -26,7 +28,7 @@ struct Options {
     ScheduleOptions schedule;
     std::string model;
     int microbatchSize = 4;
-    int steps = 0; // 0: 300 for one schedule, 8 for several
+    int steps = 0; // 0: 300 for one schedule, 8 for several or under PyTorch
     int warmup = 1;
     bool keepWarmup = false;
     std::string clock = "auto";
@@ -42,6 +44,7 @@ struct Options {
     std::string memoryLimit;
     RecomputeOptions recompute;
     ChannelOptions channels;
+    EngineOptions engine;
     std::string deviceDump;
     bool noTrace = false;
     std::string output;
@@ -92,7 +95,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
-        if (chosen->lowering) { // the training lowers it
+        if (chosen->lowering) { // the training, or PyTorch's job, lowers it
             settings.training.lowering = *chosen->lowering;
             schedule = withoutCommunication(*schedule);
         }
@@ -129,8 +132,9 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         training.data = *data;
     }
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
-    settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8
-                                                                                       : 300;
+    const bool few = settings.schedules.size() > 1 || options.engine.torch();
+    settings.steps = options.steps > 0 ? options.steps : few ? 8
+                                                             : 300;
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
     if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can) return tl::unexpected(std::move(can.error()));
@@ -262,7 +266,9 @@ Result<int> run(const Options& options, Session& session)
 {
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
-    auto recording = recordRuns(*settings, session);
+    auto lowering = givenLowering(options.channels.lower);
+    if (!lowering) return tl::unexpected(std::move(lowering.error()));
+    auto recording = options.engine.torch() ? recordWithTorch(*settings, options.engine, *lowering, session) : recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
     if (!recording->runs.empty() || recording->stall) {
         if (auto printed = tell(settings->file, *recording, session); !printed && !recording->stopped)
@@ -291,7 +297,7 @@ Command command_record()
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
                 addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
-                app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
+                app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]")->type_name("N")->check(wholeNumber(1, 100'000'000));
                 app.add_option("--warmup", options->warmup, "Steps before the measured ones, excluded from the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
                 app.add_flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
                 app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
@@ -315,14 +321,19 @@ Command command_record()
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [built-in text]")->type_name("FILE");
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
+                addEngineOptions(app, options->engine);
                 app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
                 app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")->type_name("FILE");
                 app.add_option("--timeout", options->timeout, "Give up after this long without progress, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
                 app.add_option("-o,--output", options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]")->type_name("FILE");
                 app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
                            "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
-                           "          stagewright record -s mine.csv --steps 20");
-                return [options](Session& session) { return run(*options, session); };
+                           "          stagewright record -s mine.csv --steps 20\n"
+                           "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3");
+                return [options, &app](Session& session) -> Result<int> {
+                    if (auto honoured = engineHonours(app, options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
+                    return run(*options, session);
+                };
             },
             true, true};
 }

@@ -1,0 +1,85 @@
+#include "app/cli/options/engine_options.h"
+
+#include <array>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+struct NotHonoured {
+    const char* option;
+    std::string_view value; // only this one; "": any
+    std::string_view why;
+};
+constexpr auto notUnderTorch = std::to_array<NotHonoured>({
+    {"--clock", "virtual", "PyTorch's ranks run on the wall clock"},
+    {"--perturb", "", "PyTorch's ranks can't be disturbed"},
+    {"--link", "", "PyTorch's links can't be emulated"},
+    {"--comm", "", "PyTorch's links can't be emulated"},
+    {"--sends", "", "PyTorch's own transport sends the messages"},
+    {"--channels", "", "PyTorch's own transport sends the messages"},
+    {"--receives", "", "PyTorch's own transport receives the messages"},
+    {"--recompute", "", "PyTorch recomputes through activation checkpointing, in a model of your own"},
+    {"--recompute-layers", "", "PyTorch recomputes through activation checkpointing, in a model of your own"},
+    {"--hoist", "", "PyTorch recomputes through activation checkpointing, in a model of your own"},
+    {"--products", "", "PyTorch chooses its own matrix library"},
+    {"--precision", "", "the model trains in fp32 under PyTorch"},
+    {"--sharing", "", "every rank has its own process and GPU"},
+    {"--transport", "", "PyTorch uses gloo or NCCL, as --backend says"},
+    {"--device", "", "rank r uses GPU r; CUDA_VISIBLE_DEVICES chooses them"},
+    {"--no-trace", "", "the run is made from PyTorch's traces"},
+    {"--keep-trace", "", "the job folder keeps PyTorch's traces"},
+    {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
+});
+constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--job", "--model-file"});
+constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data", "--stage-layers"});
+
+} // namespace
+
+void addEngineOptions(CLI::App& app, EngineOptions& options)
+{
+    app.add_option("--engine", options.engine, "own, or torch: PyTorch's pipelining, one process a rank [own]")->type_name("NAME")->check(oneOf({"own", "torch"}));
+    app.add_option("--python", options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]")->type_name("FILE");
+    app.add_option("--job", options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]")->type_name("FOLDER");
+    app.add_option("--model-file", options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss")->type_name("FILE:FUNCTION");
+}
+
+Result<void> engineHonours(const CLI::App& app, const EngineOptions& options)
+{
+    const auto given = [&app](const char* name) -> const CLI::Option* {
+        const CLI::Option* option = app.get_option_no_throw(name);
+        return option != nullptr && option->count() > 0 ? option : nullptr;
+    };
+    if (!options.torch()) {
+        for (const char* name : onlyUnderTorch)
+            if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} belongs to PyTorch, and the engine is {}", name, options.engine), "add --engine torch");
+        return {};
+    }
+    for (const NotHonoured& one : notUnderTorch) {
+        const CLI::Option* option = given(one.option);
+        if (!option) continue;
+        if (!one.value.empty() && option->results().back() != one.value) continue;
+        const std::string name = one.value.empty() ? one.option : fmt::format("{} {}", one.option, one.value);
+        return fail(ErrorCode::Usage, fmt::format("--engine torch can't honour {}: {}", name, one.why), fmt::format("leave out {}, or use --engine own", one.option));
+    }
+    if (!options.modelFile.empty())
+        for (const char* name : notWithModelFile)
+            if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} and --model-file can't be combined", name), "the file's function makes the model and its data");
+    return {};
+}
+
+Result<std::optional<Lowering>> givenLowering(const std::string& text)
+{
+    if (text.empty()) return std::nullopt;
+    auto rule = parseLowering(text);
+    if (!rule) return tl::unexpected(std::move(rule.error()).with("--lower"));
+    return *rule;
+}
+
+} // namespace stagewright

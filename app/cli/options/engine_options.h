@@ -1,0 +1,31 @@
+// --engine and what belongs to it: which program trains, and which of record's options it can honour.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedules/base/result.h"
+#include "schedules/messages/lower.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stagewright {
+
+struct EngineOptions {
+    std::string engine = "own"; // "own", "torch"
+    std::string python;         // an interpreter; "": $VIRTUAL_ENV's, else PATH's
+    std::string job;            // the job folder; "": beside the run file
+    std::string modelFile;      // FILE:FUNCTION
+    bool torch() const { return engine == "torch"; }
+};
+void addEngineOptions(CLI::App& app, EngineOptions& options);
+
+// Whether the engine can honour what was given to this verb: Usage, naming the option and the way around.
+Result<void> engineHonours(const CLI::App& app, const EngineOptions& options);
+
+// The rule of --lower, where one was given.
+Result<std::optional<Lowering>> givenLowering(const std::string& text);
+
+} // namespace stagewright

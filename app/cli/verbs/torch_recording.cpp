@@ -1,0 +1,152 @@
+#include "app/cli/verbs/torch_recording.h"
+
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/launch/pythons.h"
+#include "app/launch/torch_import.h"
+#include "app/launch/torch_run.h"
+#include "engine/torch/torch_job.h"
+#include "schedules/base/step_number.h"
+#include "traces/run/quantity.h"
+#include "traces/store/add_runs.h"
+
+namespace stagewright {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PreparedJob {
+    TorchJob job;
+    std::string folder;
+};
+
+// Beside the run file and named after it, with a number where that is taken; or the one that was asked for, which must be empty.
+Result<std::string> jobFolder(const RecordSettings& settings, const EngineOptions& options, const Schedule& schedule)
+{
+    std::string leaf = schedule.name;
+    for (char& c : leaf)
+        if (c == '/' || c == ' ') c = '-';
+    std::error_code error;
+    fs::path folder = options.job;
+    if (folder.empty()) {
+        std::string base = settings.file;
+        if (base.ends_with(".stagewright")) base.resize(base.size() - std::string_view(".stagewright").size());
+        if (settings.schedules.size() > 1) base += "-" + leaf;
+        folder = base + ".job";
+        for (int number = 2; fs::exists(folder, error); ++number) folder = fmt::format("{}.job{}", base, number);
+    } else {
+        if (settings.schedules.size() > 1) folder /= leaf;
+        if (fs::exists(folder, error) && !fs::is_empty(folder, error))
+            return fail(ErrorCode::Usage, fmt::format("--job {}: it is not an empty folder", folder.string()), "name a new folder, or empty it");
+    }
+    fs::create_directories(folder, error);
+    if (error) return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), error.message()), "name a folder that can be written with --job");
+    return fs::absolute(folder).lexically_normal().string();
+}
+
+void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done, std::int64_t total, Session& session)
+{
+    ProgressLine& line = session.progress();
+    if (line.mode() == ProgressLine::Mode::JsonLines)
+        line.event({{"event", "progress"},
+                    {"what", "step"},
+                    {"done", done},
+                    {"total", total},
+                    {"schedule", one.job.schedule.name},
+                    {"engine", "torch"},
+                    {"job", one.folder},
+                    {"step", event.step},
+                    {"step_number", stepNumber(event.step)},
+                    {"loss", event.loss},
+                    {"step_time_ns", event.stepTime}});
+    else
+        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", one.job.schedule.name, event.loss, formatDuration(event.stepTime)));
+}
+
+// Runs a job and stores what it traced. What stops it is in `recording`.
+Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total, const RecordSettings& settings, Session& session, Recording& recording)
+{
+    TorchRun run;
+    run.python = python.path;
+    run.folder = one.folder;
+    run.ranks = one.job.schedule.ranks;
+    run.warmup = one.job.warmup;
+    run.timeoutSeconds = one.job.training.timeoutSeconds;
+    run.onEvent = [&](const TorchEvent& event) {
+        if (event.kind == TorchEvent::Kind::Step) tellStep(one, event, before + event.step + 1, total, session);
+    };
+    auto end = runTorchJob(run, session.stop());
+    session.progress().clear();
+    if (!end) return tl::unexpected(std::move(end.error()));
+    if (end->stopped) {
+        recording.stopped = std::move(*end->stopped);
+        recording.stopped->message = one.job.schedule.name + ": " + recording.stopped->message;
+        recording.stopped->remedy = fmt::format("the job is kept in {}{}{}", one.folder, recording.stopped->remedy.empty() ? "" : "; ", recording.stopped->remedy);
+    }
+    if (!end->traces) {
+        if (!recording.stopped) return fail(ErrorCode::Failed, fmt::format("{}: no traces were written", one.job.schedule.name), fmt::format("the job is kept in {}", one.folder));
+        return {};
+    }
+    end->stopped = recording.stopped;
+    // After a stop request the steps that are complete are still brought in.
+    auto imported = importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
+    if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
+    if (!imported->warning.empty()) session.warn(imported->warning);
+    const Run* const runs[] = {&imported->run};
+    auto ids = addRuns(settings.file, runs);
+    if (!ids) return tl::unexpected(std::move(ids.error()));
+    recording.runs.push_back(ids->front());
+    recording.completeSteps.push_back(imported->run.info.steps);
+    session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch, python.path, one.folder));
+    session.note(fmt::format("compare it with its plan: stagewright compare {} {} --plan", settings.file, ids->front()));
+    return {};
+}
+
+} // namespace
+
+Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options, const std::optional<Lowering>& lowering, Session& session)
+{
+    std::string file;
+    std::string function;
+    if (!options.modelFile.empty()) {
+        auto parsed = parseModelFile(options.modelFile);
+        if (!parsed) return tl::unexpected(std::move(parsed.error()));
+        std::tie(file, function) = std::move(*parsed);
+    }
+    auto python = choosePython(options.python, settings.training.backend == "cuda", session.stop());
+    if (!python) return tl::unexpected(std::move(python.error()));
+    if (*python->version > newestTorch)
+        session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch, toText(oldestTorch), toText(newestTorch)));
+    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
+    std::vector<PreparedJob> jobs;
+    for (const Schedule& schedule : settings.schedules) // before the first is run
+        if (auto can = torchSchedule(schedule, lowering, *python->version); !can) return tl::unexpected(std::move(can.error()));
+    for (const Schedule& schedule : settings.schedules) {
+        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, file, function}, {}};
+        auto folder = jobFolder(settings, options, schedule);
+        if (!folder) return tl::unexpected(std::move(folder.error()));
+        one.folder = std::move(*folder);
+        if (auto written = writeTorchJob(one.job, *python->version, one.folder); !written) return tl::unexpected(std::move(written.error()));
+        session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torch"}, {"folder", one.folder}, {"file", settings.file}});
+        jobs.push_back(std::move(one));
+    }
+    Recording recording;
+    const auto each = static_cast<std::int64_t>(settings.warmup + settings.steps);
+    const auto total = each * static_cast<std::int64_t>(jobs.size());
+    std::int64_t before = 0;
+    for (const PreparedJob& one : jobs) {
+        auto ran = runJob(one, *python, before, total, settings, session, recording);
+        if (!ran) recording.stopped = std::move(ran.error());
+        if (recording.stopped) break;
+        before += each;
+    }
+    return recording;
+}
+
+} // namespace stagewright

@@ -1,0 +1,16 @@
+// Recording under PyTorch: a job folder for each schedule, one after the other, and their traces as runs of the file.
+#pragma once
+
+#include "app/cli/options/engine_options.h"
+#include "app/cli/verbs/recording.h"
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+class Session;
+
+// As recordRuns(): fails where nothing could start (no PyTorch, a schedule that it can't run, a job folder that is in use), and reports
+// an end before the last step in Recording::stopped; the job folders are kept and named.
+Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options, const std::optional<Lowering>& lowering, Session& session);
+
+} // namespace stagewright

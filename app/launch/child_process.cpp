@@ -1,0 +1,178 @@
+#include "app/launch/child_process.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+extern char** environ;
+
+namespace stagewright {
+
+namespace {
+
+struct Pipe {
+    int read = -1;
+    int write = -1;
+    bool open()
+    {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+        read = ends[0];
+        write = ends[1];
+        return true;
+    }
+    void close()
+    {
+        for (int* end : {&read, &write}) {
+            if (*end >= 0) ::close(*end);
+            *end = -1;
+        }
+    }
+};
+
+std::vector<std::string> environmentWith(const std::vector<std::pair<std::string, std::string>>& variables)
+{
+    std::map<std::string, std::string> all;
+    for (char** at = environ; *at != nullptr; ++at) {
+        const std::string entry = *at;
+        if (const std::size_t equals = entry.find('='); equals != std::string::npos) all[entry.substr(0, equals)] = entry.substr(equals + 1);
+    }
+    for (const auto& [name, value] : variables) all[name] = value;
+    std::vector<std::string> out;
+    for (const auto& [name, value] : all) out.push_back(name + "=" + value);
+    return out;
+}
+
+std::vector<char*> pointersTo(std::vector<std::string>& texts)
+{
+    std::vector<char*> pointers;
+    for (std::string& text : texts) pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+} // namespace
+
+std::string toText(const ChildEnd& end)
+{
+    if (end.signal > 0) return fmt::format("was ended by signal {} ({})", end.signal, ::strsignal(end.signal));
+    return fmt::format("ended with code {}", end.code);
+}
+
+Result<ChildProcess> ChildProcess::start(const ChildStart& what)
+{
+    std::vector<std::string> arguments = what.arguments;
+    std::vector<std::string> variables = environmentWith(what.variables);
+    const std::vector<char*> argv = pointersTo(arguments);
+    const std::vector<char*> envp = pointersTo(variables);
+    Pipe in;
+    Pipe out;
+    Pipe problem; // the child's errno, where it can't become the program
+    if (!in.open() || !out.open() || !problem.open()) {
+        const int why = errno;
+        in.close();
+        out.close();
+        problem.close();
+        return fail(ErrorCode::Failed, fmt::format("{}: no pipe: {}", what.arguments.front(), std::strerror(why)));
+    }
+    const pid_t pid = ::fork();
+    if (pid == 0) { // only what may be called after a fork of a program with threads
+        ::setpgid(0, 0);
+        ::dup2(in.read, STDIN_FILENO);
+        ::dup2(out.write, STDOUT_FILENO);
+        ::dup2(out.write, STDERR_FILENO);
+        sigset_t none;
+        ::sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
+        for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::signal(signal, SIG_DFL);
+        if (what.folder.empty() || ::chdir(what.folder.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
+        const int why = errno;
+        if (::write(problem.write, &why, sizeof(why)) < 0) ::_exit(126);
+        ::_exit(127);
+    }
+    const int forked = errno;
+    if (pid > 0) ::setpgid(pid, pid); // whoever comes first
+    ::close(in.read);
+    ::close(out.write);
+    ::close(problem.write);
+    ChildProcess child;
+    child.m_pid = pid;
+    child.m_output = out.read;
+    child.m_input = in.write;
+    int why = forked;
+    const bool failed = pid < 0 || ::read(problem.read, &why, sizeof(why)) == sizeof(why);
+    ::close(problem.read);
+    if (failed) return fail(ErrorCode::Unavailable, fmt::format("{}: it can't be started: {}", what.arguments.front(), std::strerror(why)));
+    ::fcntl(child.m_output, F_SETFL, ::fcntl(child.m_output, F_GETFL) | O_NONBLOCK);
+    return child;
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : m_pid(std::exchange(other.m_pid, -1)), m_output(std::exchange(other.m_output, -1)), m_input(std::exchange(other.m_input, -1)), m_end(other.m_end)
+{
+}
+
+ChildProcess::~ChildProcess()
+{
+    if (m_pid > 0 && !m_end) {
+        signalGroup(SIGKILL);
+        ::waitpid(m_pid, nullptr, 0);
+    }
+    if (m_output >= 0) ::close(m_output);
+    if (m_input >= 0) ::close(m_input);
+}
+
+std::string ChildProcess::read()
+{
+    std::string text;
+    std::array<char, 4096> bytes{};
+    while (m_output >= 0) {
+        const ssize_t count = ::read(m_output, bytes.data(), bytes.size());
+        if (count > 0) {
+            text.append(bytes.data(), static_cast<std::size_t>(count));
+            continue;
+        }
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        ::close(m_output);
+        m_output = -1;
+    }
+    return text;
+}
+
+void ChildProcess::say(const std::string& text)
+{
+    if (m_input < 0 || m_end) return;
+    const auto before = ::signal(SIGPIPE, SIG_IGN);
+    if (::write(m_input, text.data(), text.size()) < 0) {
+        ::close(m_input);
+        m_input = -1;
+    }
+    ::signal(SIGPIPE, before);
+}
+
+std::optional<ChildEnd> ChildProcess::poll()
+{
+    if (m_end || m_pid < 0) return m_end;
+    int status = 0;
+    if (::waitpid(m_pid, &status, WNOHANG) != m_pid) return std::nullopt;
+    m_end = ChildEnd{WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    ::kill(-m_pid, SIGKILL); // what it left behind
+    return m_end;
+}
+
+void ChildProcess::signalGroup(int signal)
+{
+    if (m_pid > 0 && !m_end) ::kill(-m_pid, signal);
+}
+
+} // namespace stagewright

@@ -1,0 +1,55 @@
+// A program in a process group of its own, so that Ctrl+C of the terminal reaches only who started it, and so that everything it
+// started ends with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+struct ChildStart {
+    std::vector<std::string> arguments;                         // the program's path first; never a shell's text
+    std::vector<std::pair<std::string, std::string>> variables; // set in addition to, or instead of, this program's
+    std::string folder;                                         // it runs there
+};
+
+// How a program ended.
+struct ChildEnd {
+    int code = 0;
+    int signal = 0; // > 0: it was ended by this signal
+    bool good() const { return code == 0 && signal == 0; }
+};
+std::string toText(const ChildEnd& end); // "ended with code 1", "was ended by signal 9 (Killed)"
+
+// One thread at a time. The destructor ends it.
+class ChildProcess {
+public:
+    // Errors: no pipe or process (Failed); the program can't be started (Unavailable, with the system's reason).
+    static Result<ChildProcess> start(const ChildStart& what);
+    ChildProcess(ChildProcess&& other) noexcept;
+    ChildProcess& operator=(ChildProcess&&) = delete;
+    ~ChildProcess();
+
+    int output() const { return m_output; } // standard output and error together, to poll() for
+    // Whatever it has written since; at the end of its output nothing, and atEnd().
+    std::string read();
+    bool atEnd() const { return m_output < 0; }
+    void say(const std::string& text); // to its standard input; dropped where it no longer listens
+    // Empty: it runs. Its group is ended with it.
+    std::optional<ChildEnd> poll();
+    void signalGroup(int signal);
+
+private:
+    ChildProcess() = default;
+    pid_t m_pid = -1;
+    int m_output = -1;
+    int m_input = -1;
+    std::optional<ChildEnd> m_end;
+};
+
+} // namespace stagewright

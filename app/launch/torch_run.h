@@ -1,0 +1,39 @@
+// Running a job folder of PyTorch on this computer: one process a rank, watched until all have ended.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "engine/torch/torch_event.h"
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+struct TorchRun {
+    std::string python; // absolute path of an interpreter or of a program that acts as one
+    std::string folder; // of the job, absolute
+    int ranks = 1;
+    int warmup = 0;
+    double timeoutSeconds = 120;                      // without progress
+    std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check
+};
+
+struct TorchRunEnd {
+    int completeSteps = 0;      // warm-up included
+    std::vector<double> losses; // by step; NaN where none was said
+    std::vector<Nanos> stepTimes;
+    std::string torch, python, device; // of rank 0
+    bool traces = false;               // every rank wrote one
+    // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s: the steps before are traced.
+    // Failed: a rank ended, made no sign of life for 15 s, or no rank made progress for the time-out; it names the rank, what it did
+    // and its log's last lines. All other ranks have been ended.
+    std::optional<Error> stopped;
+};
+
+// Fails where nothing could start. Blocks; looks at the ranks ten times a second.
+Result<TorchRunEnd> runTorchJob(const TorchRun& run, const std::stop_token& stop);
+
+} // namespace stagewright

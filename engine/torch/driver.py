@@ -1,0 +1,683 @@
+#!/usr/bin/env python3
+"""Trains a Stagewright schedule under torch.distributed.pipelining and writes a profiler trace for each rank.
+
+`stagewright record --engine torch` puts this file, a job and a schedule CSV into a job folder and starts it there, one process a
+rank. By hand, in such a folder:
+
+    python3 driver.py                       starts the ranks itself, gloo or NCCL
+    torchrun --nproc-per-node=4 driver.py   or under torchrun
+    python3 driver.py --check               compares the first step's gradients with those of the undivided model
+    python3 driver.py --describe            prints what the schedule needs; works without PyTorch
+    stagewright import traces -o job.stagewright
+
+Needs PyTorch 2.6 or newer. Lines on standard output that begin with {"event": are for the program that started the ranks.
+"""
+
+import argparse
+import csv
+import functools
+import gzip
+import importlib.util
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+OLDEST = (2, 6)
+CELL = re.compile(r"(\d+)(F|BW|B|I|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
+PAIR = re.compile(r"\(([^;]+);([^;]+)\)OVERLAP_F_B")
+MESSAGES = ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
+BITS = (1 << 64) - 1
+
+
+class JobError(Exception):
+    """What a user can mend: printed as one line."""
+
+
+class Shape:
+    """What a schedule CSV needs: its ranks, stages and microbatches, and the placement of stages."""
+
+    def __init__(self, path):
+        self.ranks = 0
+        self.microbatches = 0
+        self.rank_of_stage = {}
+        self.lowered = False
+        self.split = False
+        self.overlapped = False
+        with open(path, newline="", encoding="ascii") as file:
+            for rank, row in enumerate(csv.reader(file)):
+                self.ranks = rank + 1
+                for cell in row:
+                    self._read(cell.strip(), rank, path)
+        if not self.rank_of_stage:
+            raise JobError(f"{path}: no ops; one line per rank, cells like 2F0")
+        self.stages = max(self.rank_of_stage) + 1
+        missing = [stage for stage in range(self.stages) if stage not in self.rank_of_stage]
+        if missing:
+            raise JobError(f"{path}: stage {missing[0]} is missing, but there is a stage {self.stages - 1}")
+
+    def _read(self, cell, rank, path):
+        if not cell:
+            return
+        pair = PAIR.fullmatch(cell)
+        if pair:
+            self.overlapped = True
+        for text in pair.groups() if pair else (cell,):
+            op = CELL.fullmatch(text.strip())
+            if not op:
+                raise JobError(f"{path}: line {rank + 1}: '{cell}' is not an op of PyTorch's pipelining")
+            stage, kind, microbatch = int(op[1]), op[2], op[3]
+            if self.rank_of_stage.setdefault(stage, rank) != rank:
+                raise JobError(f"{path}: stage {stage} is on ranks {self.rank_of_stage[stage]} and {rank}; PyTorch keeps it on one")
+            if microbatch:
+                self.microbatches = max(self.microbatches, int(microbatch) + 1)
+            self.lowered = self.lowered or kind in MESSAGES
+            self.split = self.split or kind in ("I", "W")
+
+    def stages_of(self, rank):
+        return [stage for stage in range(self.stages) if self.rank_of_stage[stage] == rank]
+
+    def form(self):
+        return "compute_comms" if self.lowered else "compute_only"
+
+
+class Telling:
+    """Progress of one rank: lines of JSON, and a sign of life every second."""
+
+    def __init__(self, rank):
+        self.rank = rank
+        self.step = 0
+        self.where = "starting"
+        self.ops = 0
+        self.stop = False
+        self.lock = threading.Lock()
+
+    def tell(self, event, **facts):
+        line = json.dumps({"event": event, "rank": self.rank, **facts}) + "\n"
+        with self.lock:
+            sys.stdout.flush()
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+    def live(self):
+        def beat():
+            while True:
+                self.tell("beat", step=self.step, ops=self.ops, where=self.where)
+                time.sleep(1)
+
+        threading.Thread(target=beat, daemon=True).start()
+
+    def obey(self):
+        """Standard input is the program that started this: the line "stop" ends after this step, its end ends at once."""
+
+        def listen():
+            for line in sys.stdin:
+                if line.strip() == "stop":
+                    self.stop = True
+            os._exit(143)
+
+        threading.Thread(target=listen, daemon=True).start()
+
+
+def import_torch():
+    try:
+        import torch
+    except ImportError:
+        raise JobError("PyTorch is not installed; this needs 2.6 or newer") from None
+    version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+    if version < OLDEST:
+        raise JobError(f"PyTorch is {torch.__version__}; this needs 2.6 or newer")
+    return torch
+
+
+# Weights and data, as the program's own engine has them.
+
+
+def mix_bits(value):
+    """SplitMix64's finaliser."""
+    value = (value + 0x9E3779B97F4A7C15) & BITS
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & BITS
+    return value ^ (value >> 31)
+
+
+def sample(data, seed, step, microbatch, rows, tokens):
+    """Tokens of a microbatch and, one byte further on, their targets: row after row."""
+    starts = len(data) - tokens if len(data) > tokens else len(data)
+    inputs, targets = bytearray(), bytearray()
+    for row in range(rows):
+        value = mix_bits(seed ^ 0x636F72707573)
+        for part in (step, microbatch, row):
+            value = mix_bits(value ^ part)
+        start = value % starts
+        text = data[start : start + tokens + 1]
+        while len(text) <= tokens:
+            text += data[: tokens + 1 - len(text)]
+        inputs += text[:tokens]
+        targets += text[1:]
+    return inputs, targets
+
+
+class SafeTensors:
+    """Reads a safetensors file: the length of a JSON header, the header, the numbers."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            self.header = json.loads(file.read(length))
+        self.begin = 8 + length
+
+    def read(self, torch, name):
+        if name not in self.header:
+            raise JobError(f"{self.path}: it has no tensor {name}")
+        entry = self.header[name]
+        if entry["dtype"] != "F32":
+            raise JobError(f"{self.path}: {name} is {entry['dtype']}, and F32 is needed")
+        first, last = entry["data_offsets"]
+        with open(self.path, "rb") as file:
+            file.seek(self.begin + first)
+            numbers = bytearray(file.read(last - first))
+        if len(numbers) != last - first:
+            raise JobError(f"{self.path}: it ends within {name}")
+        return torch.frombuffer(numbers, dtype=torch.float32).reshape(entry["shape"])
+
+
+def gpt_parts(torch, job, folder):
+    """The own engine's model: byte embedding, pre-norm blocks, an untied head. Same names, same weights."""
+    model, nn = job["model"], torch.nn
+    hidden, heads, vocabulary, tokens = model["hidden"], model["heads"], model["vocabulary"], model["sequence"]
+    weights = SafeTensors(os.path.join(folder, job["weights"]))
+
+    def norm(name):
+        layer = nn.LayerNorm(hidden, eps=1e-5)
+        with torch.no_grad():
+            layer.weight.copy_(weights.read(torch, name + ".gamma"))
+            layer.bias.copy_(weights.read(torch, name + ".beta"))
+        return layer
+
+    def linear(name, bias=True):
+        weight = weights.read(torch, name + ".weight")
+        layer = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0], bias=bias)
+        with torch.no_grad():
+            layer.weight.copy_(weight)
+            if bias:
+                layer.bias.copy_(weights.read(torch, name + ".bias"))
+        return layer
+
+    class Ends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = nn.Parameter(weights.read(torch, "embedding.token"))
+            self.position = nn.Parameter(weights.read(torch, "embedding.position"))
+
+        def forward(self, text):
+            return nn.functional.embedding(text, self.token) + self.position[: text.shape[1]]
+
+    class Block(nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.norm1 = norm(f"layer{layer}.norm1")
+            self.qkv = linear(f"layer{layer}.attention.qkv")
+            self.project = linear(f"layer{layer}.attention.project")
+            self.norm2 = norm(f"layer{layer}.norm2")
+            self.expand = linear(f"layer{layer}.mlp.expand")
+            self.contract = linear(f"layer{layer}.mlp.contract")
+
+        def forward(self, stream):
+            rows, length, _ = stream.shape
+            qkv = self.qkv(self.norm1(stream)).view(rows, length, 3, heads, hidden // heads).permute(2, 0, 3, 1, 4)
+            seen = nn.functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], is_causal=True)
+            stream = stream + self.project(seen.transpose(1, 2).reshape(rows, length, hidden))
+            return stream + self.contract(nn.functional.gelu(self.expand(self.norm2(stream)), approximate="tanh"))
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = norm("head.norm")
+            self.out = linear("head", bias=False)
+
+        def forward(self, stream):
+            return self.out(self.norm(stream))
+
+    def stage_of(stage, total):
+        part = job["slices"][stage]
+        layers = [Ends()] if stage == 0 else []
+        layers += [Block(layer) for layer in range(part["first_layer"], part["first_layer"] + part["layers"])]
+        return nn.Sequential(*layers, *([Head()] if stage + 1 == total else []))
+
+    with open(os.path.join(folder, job["data"]), "rb") as file:
+        data = file.read()
+
+    def example(step, microbatch):
+        rows = job["microbatch_size"]
+        inputs, targets = sample(data, job["seed"], step, microbatch, rows, tokens)
+        return tuple(torch.frombuffer(text, dtype=torch.uint8).long().reshape(rows, tokens) for text in (inputs, targets))
+
+    def loss(logits, targets):
+        return nn.functional.cross_entropy(logits.reshape(-1, vocabulary), targets.reshape(-1))
+
+    return stage_of, example, loss
+
+
+def users_parts(torch, job):
+    """The user's own model: FUNCTION(stages, total, microbatch_size) gives modules by stage, an example, and a loss."""
+    path, name = os.path.join(job["folder"], job["model_file"]["path"]), job["model_file"]["function"]
+    origin = os.path.dirname(job["model_file"].get("origin", ""))
+    if os.path.isdir(origin):
+        sys.path.append(origin)  # what it imports from beside it
+    spec = importlib.util.spec_from_file_location("users_model", path)
+    if spec is None or not os.path.isfile(path):
+        raise JobError(f"--model-file {path}: there is no such Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["users_model"] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise JobError(f"--model-file {path}: it has no function {name}")
+
+    def parts(stages, total):
+        torch.manual_seed(job["seed"])
+        made = function(stages, total, job["microbatch_size"])
+        if not isinstance(made, (tuple, list)) or len(made) != 3:
+            raise JobError(f"--model-file {path}: {name}() must give three things: modules by stage, an example, a loss")
+        return made
+
+    return parts
+
+
+def make_parts(torch, job, folder, stages, total):
+    """Modules of these stages; the example, as a function of step and microbatch; the loss."""
+    if "model_file" not in job:
+        stage_of, example, loss = gpt_parts(torch, job, folder)
+        return {stage: stage_of(stage, total) for stage in stages}, example, loss
+    modules, example, loss = users_parts(torch, job)(stages, total)
+    if isinstance(modules, (list, tuple)):
+        modules = dict(zip(stages, modules))
+    missing = [stage for stage in stages if not isinstance(modules.get(stage), torch.nn.Module)]
+    if missing:
+        raise JobError(f"--model-file {job['model_file']['path']}: no torch.nn.Module for stage {missing[0]}")
+    if callable(example):
+        return modules, example, loss
+    return modules, lambda step, microbatch: example, loss
+
+
+class Pipeline:
+    """The stages of one rank and PyTorch's schedule over them."""
+
+    def __init__(self, torch, job, folder, shape, rank, device, telling):
+        self.torch, self.job, self.shape, self.rank, self.device, self.telling = torch, job, shape, rank, device, telling
+        own = shape.stages_of(rank)
+        modules, self.example, self.loss = make_parts(torch, job, folder, own, shape.stages)
+        self.modules = {stage: modules[stage].to(device).train() for stage in own}
+        self.has_first = shape.rank_of_stage[0] == rank
+        self.has_last = shape.rank_of_stage[shape.stages - 1] == rank
+        self.parameters = {stage: [p for p in module.parameters() if p.requires_grad] for stage, module in self.modules.items()}
+        for parameters in self.parameters.values():
+            for parameter in parameters:
+                parameter.grad = torch.zeros_like(parameter)
+        self.optimizers = {stage: self._optimizer(parameters) for stage, parameters in self.parameters.items() if parameters}
+        self.targets = []
+        self.schedule, self.stages = self._schedule()
+
+    def _optimizer(self, parameters):
+        config, torch = self.job["optimizer"], self.torch
+        groups = [
+            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config["weight_decay"]},
+            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        if config["kind"] == "sgd":
+            return torch.optim.SGD(groups, lr=config["learning_rate"], momentum=config["momentum"], foreach=True)
+        return torch.optim.AdamW(groups, lr=config["learning_rate"], betas=(config["beta1"], config["beta2"]), eps=config["epsilon"], foreach=True)
+
+    def _boundaries(self):
+        """(shape, type) of the input of every stage and of the last one's output: each stage is run once on zeros."""
+        torch = self.torch
+        found = []
+        first = self.example(0, 0)[0] if self.has_first else None
+        facts = [(tuple(first.shape), first.dtype)] if first is not None else [None]
+        torch.distributed.broadcast_object_list(facts, src=self.shape.rank_of_stage[0])
+        for stage in range(self.shape.stages):
+            found.append(facts[0])
+            if stage in self.modules:
+                was = torch.random.get_rng_state()
+                with torch.no_grad():
+                    output = self.modules[stage](torch.zeros(facts[0][0], dtype=facts[0][1], device=self.device))
+                torch.random.set_rng_state(was)
+                if not isinstance(output, torch.Tensor):
+                    raise JobError(f"stage {stage}: its output is {type(output).__name__}, and one tensor is needed")
+                facts = [(tuple(output.shape), output.dtype)]
+            torch.distributed.broadcast_object_list(facts, src=self.shape.rank_of_stage[stage])
+        return found + facts
+
+    def _schedule(self):
+        from torch.distributed.pipelining import PipelineStage, schedules
+
+        torch, shape = self.torch, self.shape
+        if self.job["backend"] == "gloo" and not hasattr(schedules, "_wait_batch_p2p"):
+            schedules._batch_p2p = lambda ops, desc=None: AllOf(torch.distributed.batch_isend_irecv(ops)) if ops else None
+        boundaries = self._boundaries()
+        empty = [torch.empty(size, dtype=kind, device="meta") for size, kind in boundaries]
+        empty[shape.stages] = torch.empty(1, dtype=boundaries[shape.stages][1], device="meta")  # the loss
+        stages = []
+        for index, module in self.modules.items():
+            if index + 1 == shape.stages:
+                module = self._with_loss(module)
+            stage = PipelineStage(module, index, shape.stages, self.device, input_args=(empty[index],), output_args=(empty[index + 1],))
+            stage.stage_index_to_group_rank = dict(shape.rank_of_stage)
+            self._label(stage, not hasattr(schedules, "_get_profiler_function_name"))
+            stages.append(stage)
+        # The sum over microbatches: 1/m is applied below, where versions differ in applying it themselves.
+        keywords = {"scale_grads": False} if "scale_grads" in parameters_of(schedules._PipelineScheduleRuntime.__init__) else {}
+        schedule = schedules._PipelineScheduleRuntime(stages, shape.microbatches, loss_fn=lambda output, target: output.sum(), **keywords)
+        schedule.stage_index_to_group_rank = dict(shape.rank_of_stage)
+        schedule._load_csv(os.path.join(self.job["folder"], self.job["schedule"]), format=self.job.get("form") or shape.form())
+        return schedule, stages
+
+    def _with_loss(self, module):
+        """The last stage with the loss in its forward pass, so that an op's label covers it."""
+        pipeline, torch = self, self.torch
+
+        class WithLoss(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.module = module
+
+            def forward(self, stream):
+                loss = pipeline.loss(self.module(stream), pipeline.targets[pipeline.microbatch])
+                return loss * loss.new_ones(1)  # not a view: pipelining detaches it in place
+
+        return WithLoss()
+
+    def _label(self, stage, labels):
+        """Keeps the op that runs, for the loss and for what is said of a rank that hangs; labels it where the runtime does not."""
+        torch, telling = self.torch, self.telling
+
+        def named(function, letter):
+            @functools.wraps(function)
+            def call(microbatch, *arguments, **keywords):
+                kind = letter
+                if letter == "B" and not keywords.get("full_backward", True):
+                    kind = "I"
+                op = f"{stage.stage_index}{kind}{microbatch}"
+                self.microbatch = microbatch
+                telling.where = "in " + op
+                telling.ops += 1
+                try:
+                    if not labels:
+                        return function(microbatch, *arguments, **keywords)
+                    with torch.profiler.record_function("PP:" + op):
+                        return function(microbatch, *arguments, **keywords)
+                finally:
+                    telling.where = "after " + op
+
+            return call
+
+        for method, letter in (("forward_one_chunk", "F"), ("backward_one_chunk", "B"), ("backward_weight_one_chunk", "W")):
+            setattr(stage, method, named(getattr(stage, method), letter))
+
+    def run(self, step):
+        """One step. The mean loss on the rank of the last stage, else None."""
+        torch, shape = self.torch, self.shape
+        for parameters in self.parameters.values():
+            if parameters:
+                torch._foreach_zero_([parameter.grad for parameter in parameters])
+        inputs, self.targets = [], []
+        if self.has_first or self.has_last:
+            for microbatch in range(shape.microbatches):
+                one, target = self.example(step, microbatch)
+                inputs.append(one)
+                self.targets.append(target.to(self.device))
+        arguments = (torch.cat(inputs).to(self.device),) if self.has_first else ()
+        losses = []
+        keywords = {"target": torch.zeros(shape.microbatches), "losses": losses} if self.has_last else {}
+        self.schedule.step(*arguments, **keywords)
+        return sum(float(loss.detach()) for loss in losses) / len(losses) if losses else None
+
+    def update(self, step):
+        """Mean over microbatches, clipping by the norm over all ranks, the optimizer: the own engine's rules."""
+        torch, config = self.torch, self.job["optimizer"]
+        scale = 1.0 / self.shape.microbatches
+        squares = torch.zeros(1, dtype=torch.float64, device=self.device)
+        for stage, parameters in self.parameters.items():
+            if parameters:
+                with torch.profiler.record_function(f"PP:{stage}REDUCE_GRAD"):
+                    torch._foreach_mul_([p.grad for p in parameters], scale)
+                    norms = torch._foreach_norm([p.grad for p in parameters])
+                    squares += torch.stack(norms).double().square().sum()
+        torch.distributed.all_reduce(squares)
+        norm = float(squares.sqrt())
+        if norm != norm or norm == float("inf"):
+            return
+        clip = config["clip_norm"]
+        rate = config["learning_rate"] * (min(1.0, (step + 1) / config["warmup_steps"]) if config["warmup_steps"] > 0 else 1.0)
+        for stage, optimizer in self.optimizers.items():
+            with torch.profiler.record_function(f"PP:{stage}OPT"):
+                if 0 < clip < norm:
+                    torch._foreach_mul_([p.grad for p in self.parameters[stage]], clip / norm)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                optimizer.step()
+
+    def rest(self):
+        for stage in self.stages:
+            stage.clear_runtime_states()
+
+    def held(self):
+        """Bytes by category and stage that are there before a step."""
+        def size(tensors):
+            return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+        found = []
+        for stage, parameters in self.parameters.items():
+            found.append(("weights", stage, size(self.modules[stage].parameters())))
+            found.append(("gradients", stage, size(p.grad for p in parameters)))
+            state = [value for p in parameters for value in self.optimizers[stage].state.get(p, {}).values() if self.torch.is_tensor(value)]
+            found.append(("optimizer", stage, size(state)))
+        return [(category, stage, count) for category, stage, count in found if count > 0]
+
+    def check(self):
+        """The largest relative difference of the first step's gradients to those of the undivided model on the whole batch."""
+        torch, shape = self.torch, self.shape
+        self.run(0)
+        whole, example, loss = make_parts(torch, self.job, self.job["folder"], list(range(shape.stages)), shape.stages)
+        if "model_file" in self.job:  # its weights are random: every rank has its own stages'
+            everyone = [None] * shape.ranks
+            torch.distributed.all_gather_object(everyone, {stage: module.state_dict() for stage, module in self.modules.items()})
+            for states in everyone:
+                for stage, state in states.items():
+                    whole[stage].load_state_dict(state)
+        for module in whole.values():
+            module.to(self.device)
+        for microbatch in range(shape.microbatches):
+            value, target = (tensor.to(self.device) for tensor in example(0, microbatch))
+            for stage in range(shape.stages):
+                value = whole[stage](value)
+            loss(value, target).backward()
+        worst = 0.0
+        for stage, parameters in self.parameters.items():
+            for mine, theirs in zip(parameters, (p for p in whole[stage].parameters() if p.requires_grad)):
+                if theirs.grad is not None:
+                    worst = max(worst, float((mine.grad - theirs.grad).abs().max()) / (float(theirs.grad.abs().max()) or 1.0))
+        return worst
+
+
+class AllOf:
+    """Waits for every message of a batch. Older versions keep only the last one, which is enough for NCCL but not for gloo."""
+
+    def __init__(self, works):
+        self.works = works
+
+    def wait(self):
+        for work in self.works:
+            work.wait()
+
+
+def parameters_of(function):
+    return function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+
+
+def keep_trace(profiler, path, held, device_type):
+    """The profiler's trace, compressed, with the bytes that were held before its first event: the profiler sees changes only."""
+    plain = path[: -len(".gz")]
+    profiler.export_chrome_trace(plain)
+    with open(plain, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    os.remove(plain)
+    times = [float(time) for time in re.findall(r'"ts": ?([0-9.]+)', text)]
+    opening = re.search(r'"traceEvents": ?\[', text)
+    if times and opening:
+        categories = ("weights", "gradients", "optimizer", "activations", "communication", "workspace")
+        events, first = [], min(times)
+        for category, stage, count in held:
+            address = (categories.index(category) + 1) << 48 | stage << 32
+            arguments = {"Total Allocated": count if not events else 0, "Bytes": count, "Addr": address, "Device Id": 0, "Device Type": device_type, "category": category}
+            events.append(json.dumps({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 0, "tid": 0, "ts": first, "args": arguments}))
+        text = text[: opening.end()] + "".join(event + ",\n" for event in events) + text[opening.end() :]
+    with gzip.open(path + ".part", "wt", compresslevel=4, encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".part", path)
+
+
+def work(options, job, shape, rank, telling):
+    torch = import_torch()
+    from datetime import timedelta
+
+    local = int(os.environ.get("LOCAL_RANK", rank))
+    nccl = job["backend"] == "nccl"
+    if nccl:
+        if torch.cuda.device_count() <= local:
+            raise JobError(f"rank {rank} needs GPU {local}, and PyTorch finds {torch.cuda.device_count()}; use --backend cpu")
+        torch.cuda.set_device(local)
+    device = torch.device("cuda", local) if nccl else torch.device("cpu")
+    if not nccl:
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    telling.where = "joining the other ranks"
+    torch.distributed.init_process_group(job["backend"], rank=rank, world_size=shape.ranks, timeout=timedelta(seconds=2 * job["timeout"] + 60))
+    telling.where = "building its stages"
+    pipeline = Pipeline(torch, job, options.job, shape, rank, device, telling)
+    telling.tell("ready", torch=torch.__version__, python=".".join(map(str, sys.version_info[:3])), device=torch.cuda.get_device_name(local) if nccl else "cpu",
+                 stages=list(pipeline.modules), parameters=sum(p.numel() for module in pipeline.modules.values() for p in module.parameters()))
+    if options.check:
+        worst = pipeline.check()
+        telling.tell("check", worst=worst)
+        if worst > 1e-4:
+            raise JobError(f"gradients differ by {worst:.1e} from those of the undivided model")
+
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if nccl:
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    profiler = torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=job.get("memory", True)) if job.get("profile", True) else None
+    done, held = 0, []
+    for step in range(job["warmup"] + job["steps"]):
+        telling.step, telling.where = step, "between steps"
+        if step == job["warmup"] and profiler:
+            pipeline.rest()
+            held = pipeline.held()
+            profiler.start()
+        goes_on = torch.tensor([0 if telling.stop else 1], device=device)
+        torch.distributed.broadcast(goes_on, src=0)  # all start the step together, or none
+        if not int(goes_on):
+            break
+        begin = time.perf_counter_ns()
+        with torch.profiler.record_function(f"ProfilerStep#{step}"):
+            loss = pipeline.run(step)
+            pipeline.update(step)
+            if nccl:
+                torch.cuda.synchronize()
+        done = step + 1
+        if loss is not None:
+            telling.tell("step", step=step, loss=loss, step_time_ns=time.perf_counter_ns() - begin)
+    telling.where = "writing its trace"
+    trace = None
+    if profiler and done > job["warmup"]:
+        torch.distributed.barrier()
+        profiler.stop()
+        trace = os.path.join(options.job, "traces", f"rank{rank}.json.gz")
+        os.makedirs(os.path.dirname(trace), exist_ok=True)
+        keep_trace(profiler, trace, held, 1 if nccl else 0)
+    telling.where = "leaving"
+    torch.distributed.barrier()
+    telling.tell("done", steps=done, trace=trace)
+    torch.distributed.destroy_process_group()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_ranks(options, ranks):
+    """Where nobody else starts them: one process a rank. torchrun needs libuv, which some builds lack."""
+    shared = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "USE_LIBUV": "0", "GLOO_SOCKET_IFNAME": "lo"}
+    shared.setdefault("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
+    started = []
+    for rank in range(ranks):
+        environment = {**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        started.append(subprocess.Popen([sys.executable, os.path.abspath(__file__), options.job] + (["--check"] if options.check else []), env=environment))
+    worst = 0
+    while started:
+        time.sleep(0.1)
+        for process in list(started):
+            if process.poll() is None:
+                continue
+            started.remove(process)
+            worst = worst or process.returncode
+        if worst:
+            for process in started:
+                process.kill()
+    return worst
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("job", nargs="?", default=os.path.dirname(os.path.abspath(__file__)), help="the job folder [this file's]")
+    parser.add_argument("--check", action="store_true", help="compare the first step's gradients with those of the undivided model")
+    parser.add_argument("--describe", action="store_true", help="print what the schedule needs as JSON and exit")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    rank = int(os.environ.get("RANK", "0"))
+    telling = Telling(rank)
+    try:
+        with open(os.path.join(options.job, "job.json"), encoding="utf-8") as file:
+            job = json.load(file)
+        job["folder"] = options.job
+        shape = Shape(os.path.join(options.job, job["schedule"]))
+        if options.describe:
+            print(json.dumps({"ranks": shape.ranks, "stages": shape.stages, "microbatches": shape.microbatches, "form": shape.form(), "split_backward": shape.split,
+                              "overlapped": shape.overlapped, "stages_of_rank": [shape.stages_of(rank) for rank in range(shape.ranks)]}))
+            return
+        if "RANK" not in os.environ:
+            sys.exit(start_ranks(options, shape.ranks))
+        if int(os.environ["WORLD_SIZE"]) != shape.ranks:
+            raise JobError(f"{os.environ['WORLD_SIZE']} processes were started, and the schedule has {shape.ranks} ranks")
+        if os.environ.get("STAGEWRIGHT_CONTROL") == "stdin":
+            telling.obey()
+        telling.live()
+        work(options, job, shape, rank, telling)
+    except (JobError, OSError) as problem:
+        telling.tell("error", message=str(problem), where=telling.where)
+        sys.stderr.write(f"driver: {problem}\n")
+        sys.stderr.flush()
+        os._exit(1)
+    except Exception as problem:
+        traceback.print_exc()
+        first = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        telling.tell("error", message=f"{type(problem).__name__}: {first}", where=telling.where, peer="Connection" in str(problem) or "peer" in str(problem))
+        sys.stderr.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+# record --engine torch without PyTorch: a script stands in for the interpreter, says what the driver says, and writes traces that were
+# exported from a run of the own engine. Success, a dead rank, a hung one, Ctrl+C, refusals.
+# shellcheck shell=bash
+tiny=(--model 'layers=2,hidden=16,heads=2,seq=8' --microbatch-size 1 -p 2 -m 4)
+run stagewright record -s 1f1b "${tiny[@]}" --steps 2 --warmup 0 --clock virtual -o own.stagewright
+expect_code 0
+run stagewright export own.stagewright --format kineto -o canned
+expect_code 0
+run stagewright record -s gpipe "${tiny[@]}" --steps 2 --warmup 0 --clock virtual -o gpipe.stagewright
+run stagewright export gpipe.stagewright --format kineto -o gpipe
+expect_code 0
+home=$PWD
+
+# The fake interpreter. FAKE_MODE says what its ranks do, FAKE_TRACES which traces they leave, FAKE_TORCH its version.
+cat >python3 <<'FAKE'
+#!/usr/bin/env bash
+if [ "$1" = ask.py ]; then
+    [ "$FAKE_MODE" != mute ] || exit 3
+    [ "$FAKE_MODE" != bare ] || { echo '{"python": "3.11.2", "problem": "No module named torch"}'; exit; }
+    echo "{\"python\": \"3.13.5\", \"torch\": \"${FAKE_TORCH:-2.6.0}\", \"gloo\": true, \"nccl\": false, \"gpus\": 0}"
+    exit
+fi
+say() { printf '{"event": "%s", "rank": %s, %s}\n' "$1" "$RANK" "$2"; }
+[ "$*" = '-u driver.py .' ] && [ -s driver.py ] && [ -s job.json ] && [ -s schedule.csv ] && [ -n "$MASTER_PORT" ] && [ "$USE_LIBUV" = 0 ] || { echo "called as $*"; exit 9; }
+echo "$$" >"pid$RANK"
+say ready '"torch": "2.6.0+fake", "python": "3.13.5", "device": "cpu"'
+say beat '"step": 0, "ops": 0, "where": "between steps"'
+echo "rank $RANK is here"
+case $FAKE_MODE:$RANK in
+    die:1) sleep 0.3; echo 'out of luck'; kill -9 $$ ;;
+    fail:1) say error '"message": "ValueError: no such thing", "where": "in 1F2", "peer": false'; echo 'ValueError: no such thing'; exit 1 ;;
+    fail:0) sleep 0.2; say error '"message": "RuntimeError: Connection closed by peer", "where": "after 0F1", "peer": true'; exit 1 ;;
+    quit:0) exit 0 ;;
+    silent:1) say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 100 ;;
+    stuck:1) for _ in $(seq 400); do say beat '"step": 1, "ops": 3, "where": "in 1F0"'; sleep 0.2; done ;;
+esac
+if [ "$RANK" = 1 ]; then
+    for step in 0 1 2; do say step "\"step\": $step, \"loss\": $((5 - step)).5, \"step_time_ns\": 1000000"; done
+fi
+finish() {
+    mkdir -p traces
+    cp "$FAKE_TRACES/rank$RANK.pt.trace.json" traces/
+    say 'done' '"steps": 3, "trace": "traces/x"'
+    exit 0
+}
+case $FAKE_MODE in
+    die | fail | quit | silent | stuck) for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
+    wait)
+        if [ "$RANK" = 0 ]; then read -r word; [ "$word" = stop ] && echo yes >asked; finish; fi
+        for _ in $(seq 400); do [ ! -e asked ] || finish; sleep 0.1; done ;;
+    deaf) trap '' TERM; touch "deaf$RANK"; for _ in $(seq 400); do say beat '"step": 1, "ops": 2, "where": "after 0F1"'; sleep 0.2; done ;;
+    *) finish ;;
+esac
+FAKE
+chmod +x python3
+export FAKE_TRACES=$home/canned FAKE_MODE=ok
+torch=(record -s 1f1b "${tiny[@]}" --engine torch --python ./python3 --steps 2 --warmup 1)
+alive() { local pid; for pid in "$1"/pid*; do kill -0 "$(cat "$pid")" 2>/dev/null && return 0; done; return 1; }
+
+# success: imported at once, in the given file, with the order that was sent
+run stagewright "${torch[@]}" -o t.stagewright --json
+expect_code 0
+expect_json t.stagewright file
+expect_json 1f1b runs 0 schedule
+expect_json complete runs 0 state
+expect_json 2 runs 0 steps
+expect_json 2 runs 0 loss
+expect_same "$(json runs 0 loss 0)" 4.5
+expect_no_out warning
+expect_same "$(ls t.job | sort | tr '\n' ' ')" 'data.bin driver.py job.json logs pid0 pid1 schedule.csv traces weights.safetensors '
+expect_that 'the driver is the one of the sources' cmp -s t.job/driver.py "$ROOT/engine/torch/driver.py"
+expect_that 'a log of each rank' grep -q 'rank 1 is here' t.job/logs/rank1.log
+expect_that 'the order' stagewright diff t.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
+expect_that 'the job' grep -q '"backend": "gloo"' t.job/job.json
+run stagewright compare t.stagewright 1 --plan
+expect_code 0
+run stagewright report t.stagewright 1 --json
+expect_json imported provenance
+run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 1 AND key = 'engine'"
+expect_code 0
+expect_out 'PyTorch 2.6.0\+fake'
+expect_out 'configuration.*torch'
+# again: appended, in another folder
+run stagewright "${torch[@]}" -o t.stagewright
+expect_code 0
+expect_err 'PyTorch 2.6.0\+fake with .*/python3; the job is kept in .*/t.job2'
+expect_out '1f1b'
+run stagewright runs t.stagewright --json
+expect_json 2 runs
+# several schedules are run one after the other; progress as of every recording
+FAKE_TRACES=$home/gpipe run stagewright record -s gpipe "${tiny[@]}" --engine torch --python ./python3 --steps 2 --job several/g -o several.stagewright --progress jsonl
+expect_code 0
+expect_err '"event":"job","schedule":"gpipe","engine":"torch"'
+expect_err '"event":"progress","what":"step","done":3,"total":3'
+expect_err '"event":"done"'
+expect_file several/g/traces/rank0.pt.trace.json
+# another order than the one that was sent is said
+FAKE_TRACES=$home/gpipe run stagewright "${torch[@]}" -o other.stagewright
+expect_code 0
+expect_err 'PyTorch ran another order: rank 0, op [0-9]+: 0F[0-9] ran, and the schedule has 0B0'
+
+# a dead rank ends the run within seconds, named, with the last lines of its log
+ends() { # MODE SECONDS: in $rc, $err, and how long it took
+    local begin=$SECONDS
+    rm -rf "$1.job" "$1.stagewright"
+    FAKE_MODE=$1 run stagewright "${torch[@]}" "${more[@]}" --job "$1.job" -o "$1.stagewright"
+    took=$((SECONDS - begin))
+    expect_that "within $2 s (it took $took)" [ "$took" -le "$2" ]
+    expect_no_file "$1.stagewright"
+    expect_that 'no rank is left' eval "! alive $1.job"
+}
+more=()
+ends die 8
+expect_code 5
+expect_err 'rank 1 was ended by signal 9 \(Killed\)'
+expect_err 'logs/rank1.log, which ends:'
+expect_err '    out of luck'
+expect_err "the job is kept in $home/die.job"
+ends fail 8 # the rank that failed, not the one that lost its peer
+expect_code 5
+expect_err 'rank 1 failed in 1F2: ValueError: no such thing'
+ends quit 8
+expect_code 5
+expect_err 'rank 0 ended with code 0'
+more=(--timeout 2)
+ends silent 8
+expect_code 5
+expect_err 'rank 1 gave no sign of life for [23] s, in 1F0 of step 2'
+ends stuck 8
+expect_code 5
+expect_err 'rank 1 made no progress for [23] s, in 1F0 of step 2; rank 0 is after 0F1 of step 2'
+
+# Ctrl+C: between two steps the ranks end by themselves and what is complete is kept; where they don't, they are ended
+stop_after() { # MODE FILE-TO-WAIT-FOR
+    rm -rf "$1.job" progress.txt
+    FAKE_MODE=$1 "$STAGEWRIGHT" "${torch[@]}" --job "$1.job" -o "$1.stagewright" --progress jsonl </dev/null >out.txt 2>progress.txt &
+    local pid=$! i
+    for ((i = 0; i < 300; ++i)); do [ -e "$1.job/$2" ] && grep -q '"done":3' progress.txt && break; sleep 0.1; done
+    sleep 0.3
+    kill -INT $pid
+    rc=0
+    wait $pid || rc=$?
+    out=$(cat out.txt)
+    err=$(cat progress.txt)
+    last="record under PyTorch ($1), then Ctrl+C"
+}
+stop_after wait pid1
+expect_code 130
+expect_err '"event":"error","code":130'
+expect_err '2 complete steps of 1 run are kept'
+expect_err "the job is kept in $home/wait.job"
+expect_file wait.job/asked
+run stagewright runs wait.stagewright --json
+expect_json interrupted runs 0 state
+expect_json 2 runs 0 steps
+stop_after deaf deaf1
+expect_code 130
+expect_err 'no measured step was complete, nothing is kept'
+expect_err "the job is kept in $home/deaf.job"
+expect_that 'no rank is left' eval '! alive deaf.job'
+
+# what it can't honour is refused by name, before anything is made
+refused() { # CODE PATTERN OPTIONS…
+    local code=$1 pattern=$2
+    shift 2
+    run stagewright record "${tiny[@]}" --engine torch --python "${python:-./python3}" --job refused.job -o refused.stagewright "$@"
+    expect_code "$code"
+    expect_err "$pattern"
+    expect_no_file refused.stagewright
+}
+refused 2 '--clock virtual: .*wall clock' --clock virtual
+refused 2 'honour --perturb' --perturb slow:0:2
+refused 2 'honour --link' --link 1ms
+refused 2 'honour --sends' --sends rendezvous
+refused 2 'honour --channels' --channels 1
+refused 2 'honour --recompute' --recompute all
+refused 2 '--model and --model-file' --model-file x.py:build
+refused 1 'overlapped pairs need PyTorch 2.9, and this one is 2.6' -s dualpipev
+expect_err '--overlap serial'
+refused 1 'needs PyTorch 2.10, and this one is 2.6' -s 1f1b --lower pytorch:collectives
+refused 1 'stage 0 has copies on ranks' -s dualpipe
+expect_err 'the nearest it can run: '
+refused 1 'its weights are stashed' -s pipedream
+expect_no_file refused.job
+FAKE_TORCH=2.9.1 run stagewright record --microbatch-size 1 -p 2 -m 4 -s dualpipev --engine torch --python ./python3 --model layers=4,hidden=16,heads=2,seq=8 --job pairs.job -o pairs.stagewright
+expect_code 0
+expect_that 'a pair' grep -q OVERLAP_F_B pairs.job/schedule.csv
+python=./nothing refused 2 'python ./nothing: it is not a program'
+FAKE_MODE=bare refused 4 'PyTorch is not installed'
+FAKE_MODE=mute refused 4 'it ended with code 3'
+FAKE_TORCH=2.5.1 refused 4 'PyTorch is 2.5.1; 2.6 or newer is needed'
+refused 4 'has no NCCL' --backend cuda
+mkdir -p full && touch full/x
+run stagewright "${torch[@]}" --job full -o refused.stagewright
+expect_code 2
+expect_err '--job full: it is not an empty folder'
+run stagewright record "${tiny[@]}" --python ./python3 -o refused.stagewright
+expect_code 2
+expect_err '--python belongs to PyTorch, and the engine is own'
+run stagewright record -p 2 --engine torch --python ./python3 --model-file nothing.py:build -o refused.stagewright
+expect_code 2
+expect_err 'there is no such file'
+
+# which Python: the named one, that of $VIRTUAL_ENV, PATH's; never the current folder's
+mkdir -p venv/bin path
+cp python3 venv/bin/
+cp python3 path/
+PATH=.::$home/path:$PATH run stagewright devices --json
+expect_code 0
+expect_json "$home/path/python3" pythons 0 path
+expect_json PATH pythons 0 origin
+expect_json 2.6.0 pythons 0 torch
+VIRTUAL_ENV=$home/venv PATH=$home/path:$PATH run stagewright devices --json
+expect_json "$home/venv/bin/python3" pythons 0 path
+expect_json VIRTUAL_ENV pythons 0 origin
+FAKE_MODE=bare PATH=$home/path:$PATH run stagewright devices
+expect_out 'path/python3 +PATH +3.11.2 +no +PyTorch is not installed'
