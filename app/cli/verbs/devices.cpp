@@ -1,9 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/session.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "engine/device/backend.h"
 #include "schedules/model/analytic_costs.h"
@@ -18,7 +17,7 @@ Result<int> showPresets(Session& session)
     using Align = Table::Align;
     const bool colour = session.colourOut();
     Table models({{"model"}, {"layers", Align::Right}, {"hidden", Align::Right}, {"heads", Align::Right}, {"tokens", Align::Right}, {"microbatch", Align::Right}, {"parameters", Align::Right}});
-    nlohmann::ordered_json modelArray = nlohmann::ordered_json::array();
+    Json modelArray = Json::array();
     for (const ModelPreset& model : modelPresets()) {
         models.add({std::string(model.name), std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.heads),
                     std::to_string(model.sequence), std::to_string(model.microbatchSize), fmt::format("{:.1f} G", model.parameters() / 1e9)});
@@ -32,7 +31,7 @@ Result<int> showPresets(Session& session)
                               {"parameters", model.parameters()}});
     }
     Table devices({{"device"}, {""}, {"peak, 16 bit", Align::Right}, {"memory", Align::Right}, {"bandwidth", Align::Right}, {"link", Align::Right}});
-    nlohmann::ordered_json deviceArray = nlohmann::ordered_json::array();
+    Json deviceArray = Json::array();
     for (const DevicePreset& device : devicePresets()) {
         devices.add({std::string(device.name), std::string(device.title), fmt::format("{:.0f} TFLOP/s", device.flops / 1e12),
                      fmt::format("{:.0f} GB", device.memory / 1e9), fmt::format("{:.2f} TB/s", device.bytesPerSecond / 1e12),
@@ -53,10 +52,10 @@ Result<int> showPresets(Session& session)
 Result<int> run(Session& session)
 {
     Table table({{"backend"}, {"device"}, {"usable"}, {"why not"}});
-    nlohmann::ordered_json array = nlohmann::ordered_json::array();
+    Json array = Json::array();
     const auto add = [&](const DeviceInfo& device) {
         table.add({device.backend, device.name, device.usable ? "yes" : "no", device.reason}, device.usable ? Tint::None : Tint::Dim);
-        nlohmann::ordered_json details = nlohmann::ordered_json::object();
+        Json details = Json::object();
         for (const auto& [key, value] : device.details) {
             table.add({"", fmt::format("  {}: {}", key, value)}, Tint::Dim);
             details[key] = value;
@@ -64,7 +63,7 @@ Result<int> run(Session& session)
         array.push_back({{"backend", device.backend},
                          {"name", device.name},
                          {"usable", device.usable},
-                         {"reason", device.usable ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(device.reason)},
+                         {"reason", device.usable ? Json(nullptr) : Json(device.reason)},
                          {"details", std::move(details)}});
     };
     for (const std::string_view name : backendNames()) {
@@ -84,9 +83,9 @@ Result<int> run(Session& session)
 
 Command command_devices()
 {
-    return {"devices", "List the devices that can train here, and why the others can't", [](CLI::App& app) -> Runner {
+    return {"devices", "List the devices that can train here, and why the others can't", [](OptionSet& verb) -> Runner {
                 auto presets = std::make_shared<bool>(false);
-                app.add_flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
+                verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
                 return [presets](Session& session) { return *presets ? showPresets(session) : run(session); };
             }};
 }
