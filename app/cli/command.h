@@ -1,9 +1,9 @@
-// Command: one verb of the program. Each lives in cmd_<verb>.cpp as
+// Command: one verb of the program. Each lives in verbs/<verb>.cpp as
 //
 //     Command command_<verb>();
 //
 // and has one line in commands.def. setUp adds the verb's options and returns what runs after parsing. The runner returns
-// the exit code for success (0) or for a failed check (1), or an Error, which main() turns into a message,
+// the exit code for success (0) or for a failed check (1), or an Error, which main.cpp turns into a message,
 // or with --json into an object, and an exit code.
 #pragma once
 
@@ -11,11 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/cli/option_set.h"
 #include "schedules/base/result.h"
-
-namespace CLI {
-class App;
-}
 
 namespace stagewright {
 
@@ -37,7 +34,7 @@ using Runner = std::function<Result<int>(Session&)>;
 struct Command {
     std::string_view name;
     std::string_view summary; // one line
-    Runner (*setUp)(CLI::App& app);
+    Runner (*setUp)(OptionSet& verb);
     bool json = true;      // takes --json
     bool longWork = false; // takes --progress and --stdin-control
 };

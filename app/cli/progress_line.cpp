@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "app/cli/text/json.h"
 #include "app/cli/version.h"
 
 namespace stagewright {
@@ -51,10 +51,10 @@ void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t t
     m_drawn = true;
 }
 
-void ProgressLine::event(const nlohmann::ordered_json& object)
+void ProgressLine::event(const Json& object)
 {
     if (m_mode != Mode::JsonLines) return;
-    const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::string line = object.line() + "\n";
     const std::lock_guard lock(m_mutex);
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);

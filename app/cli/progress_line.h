@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace stagewright {
+
+class Json;
 
 class ProgressLine {
 public:
@@ -25,7 +25,7 @@ public:
     // The bar's line at most 20 times a second, and always the last; detail follows the bar.
     void tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail = {});
     // JsonLines only.
-    void event(const nlohmann::ordered_json& object);
+    void event(const Json& object);
     void clear(); // wipes the bar before other output
 
 private:

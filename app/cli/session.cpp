@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
+#include "app/cli/text/json.h"
 
 namespace stagewright {
 
@@ -60,11 +60,11 @@ void Session::out(std::string_view text)
     }
 }
 
-void Session::answer(const nlohmann::ordered_json& object)
+void Session::answer(const Json& object)
 {
     if (m_answered) return;
     m_answered = true;
-    const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::string text = object.page() + "\n";
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
         m_writeFailed = true;
         m_writeErrno = errno;
@@ -104,7 +104,7 @@ void Session::complain(const Error& error)
         answer({{"error",
                  {{"code", code},
                   {"message", error.message},
-                  {"remedy", error.remedy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(error.remedy)}}}});
+                  {"remedy", textOrNull(error.remedy)}}}});
     }
     if (progressMode == "jsonl") return; // stderr holds objects only
     const char* red = m_colourErr ? "\033[31m" : "";

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 
@@ -19,6 +17,7 @@ enum class LogLevel { Error,
                       Debug };
 
 class Interrupt;
+class Json;
 class ProgressLine;
 
 class Session {
@@ -36,8 +35,8 @@ public:
     bool colourOut() const { return m_colourOut; } // a terminal, and NO_COLOR unset
     int columns() const { return m_columns; }      // of the terminal; 100 where stdout is none
 
-    void out(std::string_view text);                   // stdout; nothing with --json
-    void answer(const nlohmann::ordered_json& object); // the one object of --json
+    void out(std::string_view text); // stdout; nothing with --json
+    void answer(const Json& object); // the one object of --json
     bool answered() const { return m_answered; }
     void note(std::string_view text);  // stderr, level info
     void warn(std::string_view text);  // stderr, level warning

@@ -1,46 +1,38 @@
 #include "app/cli/options/channel_options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/option_set.h"
 #include "app/cli/session.h"
-#include "app/cli/usage.h"
+#include "app/cli/text/json.h"
 #include "schedules/messages/messages.h"
 
 namespace stagewright {
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-} // namespace
-
-void addLowerOption(CLI::App& app, std::string& lower)
+void addLowerOption(OptionSet& verb, std::string& lower)
 {
-    app.add_option("--lower", lower,
-                   "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped")
-        ->type_name("RULE")
-        ->check(CLI::Validator(
-            [](std::string& text) {
-                const auto rule = parseLowering(text);
-                return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
-            },
-            ""));
+    verb.value("--lower", &lower,
+               "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped")
+        .form("RULE")
+        .check([](const std::string& text) {
+            const auto rule = parseLowering(text);
+            return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+        });
 }
 
-void addChannelOptions(CLI::App& app, ChannelOptions& options)
+void addChannelOptions(OptionSet& verb, ChannelOptions& options)
 {
-    app.add_option("--sends", options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
-        ->type_name("MODE")
-        ->check(oneOf({"buffered", "rendezvous"}));
-    app.add_option("--channels", options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]")
-        ->type_name("N")
-        ->check(wholeNumber(0, 1'000'000));
-    addLowerOption(app, options.lower);
-    app.add_option("--receives", options.receives,
-                   "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
-        ->type_name("MODE")
-        ->check(oneOf({"blocking", "posted"}));
+    verb.value("--sends", &options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
+        .form("MODE")
+        .check(oneOf({"buffered", "rendezvous"}));
+    verb.value("--channels", &options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]")
+        .form("N")
+        .check(wholeNumber(0, 1'000'000));
+    addLowerOption(verb, options.lower);
+    verb.value("--receives", &options.receives,
+               "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
+        .form("MODE")
+        .check(oneOf({"blocking", "posted"}));
 }
 
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
@@ -104,9 +96,9 @@ void addDeadlockJson(Json& object, const Deadlock& deadlock)
     object["victims"] = deadlock.victims;
     object["circle"] = std::move(circle);
     object["fix"] = std::move(fix);
-    object["fix_rule"] = deadlock.fixRule.empty() ? Json(nullptr) : Json(deadlock.fixRule);
+    object["fix_rule"] = textOrNull(deadlock.fixRule);
     object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);
-    object["grouping_works"] = deadlock.groupingWorks ? Json(*deadlock.groupingWorks) : Json(nullptr);
+    object["grouping_works"] = Json(deadlock.groupingWorks);
 }
 
 void addChannelsJson(Json& object, const LoweredChoice& choice)

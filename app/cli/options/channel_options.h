@@ -4,20 +4,16 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "schedules/base/result.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/messages/channels.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/schedule.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stagewright {
 
+class Json;
+class OptionSet;
 class Session;
 
 struct ChannelOptions {
@@ -26,8 +22,8 @@ struct ChannelOptions {
     std::string lower;    // "": none requested
     std::string receives; // "": as the rule says
 };
-void addChannelOptions(CLI::App& app, ChannelOptions& options);
-void addLowerOption(CLI::App& app, std::string& lower);
+void addChannelOptions(OptionSet& verb, ChannelOptions& options);
+void addLowerOption(OptionSet& verb, std::string& lower);
 
 // The schedule as it is run: lowered by the rule, or by the just-in-time rule where the channels matter and it is not lowered yet
 // (with a note). A schedule that can't be lowered (it is not valid) comes back as it is.
@@ -41,8 +37,8 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
 // Sentences, and the cycle drawn on the lists.
 std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
 // Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works; empty lists where nothing hangs.
-void addDeadlockJson(nlohmann::ordered_json& object, const Deadlock& deadlock);
+void addDeadlockJson(Json& object, const Deadlock& deadlock);
 // Keys sends, channels, receives, lowering.
-void addChannelsJson(nlohmann::ordered_json& object, const LoweredChoice& choice);
+void addChannelsJson(Json& object, const LoweredChoice& choice);
 
 } // namespace stagewright

@@ -8,9 +8,9 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/option_set.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/run_access.h"
-#include "app/cli/usage.h"
 #include "app/costs/split_sources.h"
 #include "engine/layers/configured_model.h"
 #include "schedules/model/analytic_costs.h"

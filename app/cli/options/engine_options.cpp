@@ -3,10 +3,9 @@
 #include <array>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "app/cli/usage.h"
+#include "app/cli/option_set.h"
 
 namespace stagewright {
 
@@ -42,29 +41,26 @@ constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data
 
 } // namespace
 
-void addEngineOptions(CLI::App& app, EngineOptions& options)
+void addEngineOptions(OptionSet& verb, EngineOptions& options)
 {
-    app.add_option("--engine", options.engine, "own, or torch: PyTorch's pipelining, one process a rank [own]")->type_name("NAME")->check(oneOf({"own", "torch"}));
-    app.add_option("--python", options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]")->type_name("FILE");
-    app.add_option("--job", options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]")->type_name("FOLDER");
-    app.add_option("--model-file", options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss")->type_name("FILE:FUNCTION");
+    verb.value("--engine", &options.engine, "own, or torch: PyTorch's pipelining, one process a rank [own]").form("NAME").check(oneOf({"own", "torch"}));
+    verb.value("--python", &options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]").form("FILE");
+    verb.value("--job", &options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]").form("FOLDER");
+    verb.value("--model-file", &options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss").form("FILE:FUNCTION");
+    verb.watch(options.given);
 }
 
-Result<void> engineHonours(const CLI::App& app, const EngineOptions& options)
+Result<void> engineHonours(const EngineOptions& options)
 {
-    const auto given = [&app](const char* name) -> const CLI::Option* {
-        const CLI::Option* option = app.get_option_no_throw(name);
-        return option != nullptr && option->count() > 0 ? option : nullptr;
-    };
+    const auto given = [&options](const char* name) { return options.given.contains(name); };
     if (!options.torch()) {
         for (const char* name : onlyUnderTorch)
             if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} belongs to PyTorch, and the engine is {}", name, options.engine), "add --engine torch");
         return {};
     }
     for (const NotHonoured& one : notUnderTorch) {
-        const CLI::Option* option = given(one.option);
-        if (!option) continue;
-        if (!one.value.empty() && option->results().back() != one.value) continue;
+        if (!given(one.option)) continue;
+        if (!one.value.empty() && options.given.at(one.option) != one.value) continue;
         const std::string name = one.value.empty() ? one.option : fmt::format("{} {}", one.option, one.value);
         return fail(ErrorCode::Usage, fmt::format("--engine torch can't honour {}: {}", name, one.why), fmt::format("leave out {}, or use --engine own", one.option));
     }

@@ -1,29 +1,29 @@
 // --engine and what belongs to it: which program trains, and which of record's options it can honour.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "schedules/base/result.h"
 #include "schedules/messages/lower.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stagewright {
+
+class OptionSet;
 
 struct EngineOptions {
     std::string engine = "own"; // "own", "torch"
     std::string python;         // an interpreter; "": $VIRTUAL_ENV's, else PATH's
     std::string job;            // the job folder; "": beside the run file
     std::string modelFile;      // FILE:FUNCTION
+    std::map<std::string, std::string> given; // the verb's options on the command line
     bool torch() const { return engine == "torch"; }
 };
-void addEngineOptions(CLI::App& app, EngineOptions& options);
+void addEngineOptions(OptionSet& verb, EngineOptions& options); // both outlive the call
 
 // Whether the engine can honour what was given to this verb: Usage, naming the option and the way around.
-Result<void> engineHonours(const CLI::App& app, const EngineOptions& options);
+Result<void> engineHonours(const EngineOptions& options);
 
 // The rule of --lower, where one was given.
 Result<std::optional<Lowering>> givenLowering(const std::string& text);

@@ -1,14 +1,14 @@
 #include "app/cli/options/options.h"
 
 #include <algorithm>
+#include <limits>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/option_set.h"
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
-#include "app/cli/usage.h"
 #include "schedules/check/validate.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -17,63 +17,67 @@
 
 namespace stagewright {
 
-void addShapeOptions(CLI::App& app, ShapeOptions& options)
+void addShapeOptions(OptionSet& verb, ShapeOptions& options)
 {
-    app.add_option("-p,--ranks", options.ranks, "Ranks (devices) of the pipeline [4]")
-        ->type_name("P")
-        ->check(wholeNumber(1, 4096))
-        ->each([&options](const std::string&) { options.ranksGiven = true; });
-    app.add_option("-m,--microbatches", options.microbatches, "Microbatches of a step [8]")
-        ->type_name("M")
-        ->check(wholeNumber(1, 1'000'000))
-        ->each([&options](const std::string&) { options.microbatchesGiven = true; });
-    app.add_option("--chunks", options.chunks, "Stages per rank; auto: schedule default [auto]")
-        ->type_name("V")
-        ->check(CLI::Validator(
-            [](std::string& text) {
-                if (text == "auto") return std::string();
-                std::string error = wholeNumber(1, 64)(text);
-                return error.empty() ? error : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
-            },
-            ""))
-        ->each([&options](const std::string&) { options.chunksGiven = true; });
-    app.add_option("--overlap", options.overlap,
-                   "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
-        ->type_name("atomic|serial")
-        ->check(oneOf({"atomic", "serial"}));
+    verb.value("-p,--ranks", &options.ranks, "Ranks (devices) of the pipeline [4]")
+        .form("P")
+        .check(wholeNumber(1, 4096))
+        .given(options.ranksGiven);
+    verb.value("-m,--microbatches", &options.microbatches, "Microbatches of a step [8]")
+        .form("M")
+        .check(wholeNumber(1, 1'000'000))
+        .given(options.microbatchesGiven);
+    verb.value("--chunks", &options.chunks, "Stages per rank; auto: schedule default [auto]")
+        .form("V")
+        .check([](const std::string& text) {
+            const bool good = text == "auto" || wholeNumber(1, 64)(text).empty();
+            return good ? std::string() : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
+        })
+        .given(options.chunksGiven);
+    verb.value("--overlap", &options.overlap,
+               "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
+        .form("atomic|serial")
+        .check(oneOf({"atomic", "serial"}));
 }
 
-CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help)
+void addScheduleOptions(OptionSet& verb, ScheduleOptions& options, const std::string& help)
 {
-    CLI::Option* option = app.add_option("-s,--schedule", options.schedules, help)
-                              ->type_name("NAME|FILE.csv")
-                              ->delimiter(',')
-                              ->allow_extra_args(false);
-    addShapeOptions(app, options.shape);
-    return option;
+    verb.value("-s,--schedule", &options.schedules, help)
+        .form("NAME|FILE.csv")
+        .commas()
+        .each();
+    addShapeOptions(verb, options.shape);
 }
 
-void addCommOptions(CLI::App& app, double& comm, std::string& link)
+void addCommOptions(OptionSet& verb, double& comm, std::string& link)
 {
-    auto* units = app.add_option("--comm", comm, "Latency between ranks, in forward times of one rank share")
-                      ->type_name("C")
-                      ->check(realNumber(0, 1e6));
-    app.add_option("--link", link, "Link between ranks, such as 50us,10GB/s")->type_name("LATENCY[,BANDWIDTH]")->excludes(units);
+    Option& units = verb.value("--comm", &comm, "Latency between ranks, in forward times of one rank share")
+                        .form("C")
+                        .check(realNumber(0, 1e6));
+    verb.value("--link", &link, "Link between ranks, such as 50us,10GB/s").form("LATENCY[,BANDWIDTH]").excludes(units);
 }
 
-void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb)
+void addPerturbOption(OptionSet& verb, std::vector<std::string>& perturb)
 {
-    app.add_option("--perturb", perturb,
-                   "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times), "
-                   "jitter=0.05 varies each op's time, transient=2@3:4 slows a rank in step 3")
-        ->type_name("WHAT=WHERE:X")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+    verb.value("--perturb", &perturb,
+               "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times), "
+               "jitter=0.05 varies each op's time, transient=2@3:4 slows a rank in step 3")
+        .form("WHAT=WHERE:X")
+        .commas()
+        .each();
 }
 
-void addSeedOption(CLI::App& app, std::int64_t& seed)
+void addSeedOption(OptionSet& verb, std::int64_t& seed)
 {
-    app.add_option("--seed", seed, "Seed of --perturb jitter=… [1]")->type_name("N")->check(CLI::NonNegativeNumber);
+    verb.value("--seed", &seed, "Seed of --perturb jitter=… [1]").form("N").check(wholeNumber(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions)
+{
+    verb.value("--what-if", &questions,
+               "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; repeat the option for several")
+        .form("CHANGE,…")
+        .each();
 }
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)
@@ -85,11 +89,11 @@ Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, i
     return read;
 }
 
-void addRecomputeOptions(CLI::App& app, RecomputeOptions& options)
+void addRecomputeOptions(OptionSet& verb, RecomputeOptions& options)
 {
-    app.add_option("--recompute", options.stages, "Stages that keep only their input and recompute before the backward [none]")
-        ->type_name("all|none|0-2");
-    app.add_flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient arrives");
+    verb.value("--recompute", &options.stages, "Stages that keep only their input and recompute before the backward [none]")
+        .form("all|none|0-2");
+    verb.flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient arrives");
 }
 
 Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session)
@@ -100,30 +104,29 @@ Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& op
     return withRecompute(schedule, *stages, options.hoisted);
 }
 
-void addCostOptions(CLI::App& app, CostOptions& options)
+void addCostOptions(OptionSet& verb, CostOptions& options)
 {
-    auto* costs = app.add_option("--costs", options.costs,
-                                 "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs; or from a "
-                                 "model and a device (analytic:gpt-6.2b@a100:b=1:efficiency=0.5; 'stagewright devices --presets' lists both)")
-                      ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
-                      ->expected(1);
-    app.add_option("--costs-from", options.costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
-    addCommOptions(app, options.comm, options.link);
-    app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest; below 0: I adds what W needs [0]")
-        ->type_name("A")
-        ->check(realNumber(-1, 1));
-    app.add_option("--keep", options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
-        ->type_name("A")
-        ->check(realNumber(0, 1));
-    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [from its layers, another run or the model's shape]")
-        ->type_name("A")
-        ->check(realNumber(0, 1));
-    app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
-        ->type_name("N,N…")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(wholeNumber(0, 65'536));
-    addPerturbOption(app, options.perturb);
+    Option& costs = verb.value("--costs", &options.costs,
+                               "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs; or from a "
+                               "model and a device (analytic:gpt-6.2b@a100:b=1:efficiency=0.5; 'stagewright devices --presets' lists both)")
+                        .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE");
+    verb.value("--costs-from", &options.costsFrom, "Costs fitted from a recorded run").form("FILE#RUN").excludes(costs);
+    addCommOptions(verb, options.comm, options.link);
+    verb.value("--free-at-input", &options.freedAtInput, "Share of an activation that I frees; W frees the rest; below 0: I adds what W needs [0]")
+        .form("A")
+        .check(realNumber(-1, 1));
+    verb.value("--keep", &options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
+        .form("A")
+        .check(realNumber(0, 1));
+    verb.value("--input-share", &options.inputShare, "Share of a measured full backward that is I, where only B was measured [from its layers, another run or the model's shape]")
+        .form("A")
+        .check(realNumber(0, 1));
+    verb.value("--stage-layers", &options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
+        .form("N,N…")
+        .commas()
+        .each()
+        .check(wholeNumber(0, 65'536));
+    addPerturbOption(verb, options.perturb);
 }
 
 bool namesFile(const std::string& nameOrFile)

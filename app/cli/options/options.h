@@ -11,13 +11,9 @@
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
 
-namespace CLI {
-class App;
-class Option;
-} // namespace CLI
-
 namespace stagewright {
 
+class OptionSet;
 class Session;
 
 struct ShapeOptions {
@@ -28,14 +24,14 @@ struct ShapeOptions {
     std::string overlap = "atomic";
     bool ranksGiven = false, microbatchesGiven = false, chunksGiven = false; // on the command line
 };
-void addShapeOptions(CLI::App& app, ShapeOptions& options);
+void addShapeOptions(OptionSet& verb, ShapeOptions& options);
 
 // --schedule NAME[,NAME…] or FILE.csv, also several times.
 struct ScheduleOptions {
     std::vector<std::string> schedules;
     ShapeOptions shape;
 };
-CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help);
+void addScheduleOptions(OptionSet& verb, ScheduleOptions& options, const std::string& help);
 
 struct CostOptions {
     std::string costs;     // "F=1,I=1,W=1" or FILE.json
@@ -49,10 +45,11 @@ struct CostOptions {
     std::vector<std::string> perturb; // parts of schedules/execute/perturb.h
     std::int64_t seed = 1;            // of jitter
 };
-void addCostOptions(CLI::App& app, CostOptions& options);
-void addCommOptions(CLI::App& app, double& comm, std::string& link);
-void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb);
-void addSeedOption(CLI::App& app, std::int64_t& seed); // of jitter, where nothing is trained
+void addCostOptions(OptionSet& verb, CostOptions& options);
+void addCommOptions(OptionSet& verb, double& comm, std::string& link);
+void addPerturbOption(OptionSet& verb, std::vector<std::string>& perturb);
+void addSeedOption(OptionSet& verb, std::int64_t& seed); // of jitter, where nothing is trained
+void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions);
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
 
 // --recompute all|none|0-2, --hoist
@@ -60,7 +57,7 @@ struct RecomputeOptions {
     std::string stages = "none";
     bool hoisted = false;
 };
-void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
+void addRecomputeOptions(OptionSet& verb, RecomputeOptions& options);
 Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // notes where --hoist has no effect
 
 // A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Notes where

@@ -8,7 +8,7 @@
 
 #include "app/cli/options/options.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/usage.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -50,7 +50,8 @@ Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
     static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
                                                  "comm_time", "hidden_time", "exposed_time", "gain", "gain_by_cause"};
-    const bool shares = figures.contains("time_unit") && figures["time_unit"] == "rank_share";
+    const Json* const unit = figures.find("time_unit");
+    const bool shares = unit && unit->text() && *unit->text() == "rank_share";
     for (const std::string& part : path) {
         if (part.ends_with("_ns")) return Counts::Nanoseconds;
         if (part.ends_with("bytes")) return Counts::Bytes;
@@ -112,21 +113,21 @@ bool comparedByMagnitude(const std::vector<std::string>& path)
 // Why the figure of a key, or the group it belongs to, is unknown; empty: not said.
 std::string reasonOf(std::string key, const Json& figures)
 {
-    const auto unknown = figures.find("unknown");
-    if (unknown == figures.end() || !unknown->is_object()) return {};
+    const Json* unknown = figures.find("unknown");
+    if (!unknown || !unknown->isObject()) return {};
     for (const char* suffix : {"_ns", "_bytes"})
         if (key.ends_with(suffix)) key.erase(key.size() - std::string_view(suffix).size());
-    for (const auto& [name, reason] : unknown->items())
-        if (name == key || key.starts_with(name + ".") || key.starts_with(name + "[") || name.starts_with(key + ".")) return reason.get<std::string>();
+    for (const auto& [name, reason] : unknown->members())
+        if (name == key || key.starts_with(name + ".") || key.starts_with(name + "[") || name.starts_with(key + ".")) return *reason.text();
     return {};
 }
 
 std::string keysOf(const Json& object)
 {
-    std::string keys;
-    for (const auto& [key, value] : object.items())
-        if (!value.is_string() && !value.is_boolean()) keys += (keys.empty() ? "" : ", ") + key;
-    return keys;
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : object.members())
+        if (!value.text() && !value.isTruth()) keys.push_back(key);
+    return joined(keys);
 }
 
 } // namespace
@@ -156,43 +157,43 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         const auto wrong = [&](const std::string& what, const std::string& remedy) {
             return fail(ErrorCode::Usage, fmt::format("requirement '{}': {}", requirement.text, what), remedy);
         };
-        if (at->is_null()) break; // says so below
+        if (at->isNull()) break; // says so below
         if (part.front() == '[') {
             int position = 0;
             std::from_chars(part.data() + 1, part.data() + part.size() - 1, position);
-            if (!at->is_array()) return wrong(fmt::format("{} is not a list", key), form);
+            if (!at->isArray()) return wrong(fmt::format("{} is not a list", key), form);
             const int size = static_cast<int>(at->size());
             const int index = position < 0 ? size + position : position;
             if (index < 0 || index >= size) return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
-            at = &(*at)[static_cast<std::size_t>(index)];
+            at = &at->at(static_cast<std::size_t>(index));
         } else {
-            if (!at->is_object()) return wrong(fmt::format("{} has no keys", key), form);
-            const auto found = at->find(part);
-            if (found == at->end()) {
+            if (!at->isObject()) return wrong(fmt::format("{} has no keys", key), form);
+            const Json* const found = at->find(part);
+            if (!found) {
                 std::vector<std::string> names;
-                for (const auto& item : at->items()) names.push_back(item.key());
+                for (const auto& [name, value] : at->members()) names.push_back(name);
                 const std::string near = nearestName(part, names);
                 return wrong(fmt::format("there is no key '{}'", part),
                              (near.empty() ? std::string() : fmt::format("did you mean {}? ", near)) + "keys are " + keysOf(*at));
             }
-            at = &*found;
+            at = found;
         }
         key += (key.empty() || part.front() == '[' ? "" : ".") + part;
     }
     if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     RequirementCheck out;
-    if (at->is_null()) {
+    if (at->isNull()) {
         const std::string reason = reasonOf(key, figures);
         out.sentence = fmt::format("{} is unknown for this run{}, required is {} {}", key, reason.empty() ? "" : " (" + reason + ")", requirement.comparison, numberText(requirement.bound));
         return out;
     }
-    if (!at->is_number()) {
+    if (!at->isNumber()) {
         return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is not a number", requirement.text, key),
-                    at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key)
-                                                                                     : form);
+                    at->isObject() ? "its keys are " + keysOf(*at) : at->isArray() ? fmt::format("name one of its values: {}[0]", key)
+                                                                                   : form);
     }
     const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is not smaller than one of 2 %
-    const double value = magnitude ? std::abs(at->get<double>()) : at->get<double>();
+    const double value = magnitude ? std::abs(*at->number()) : *at->number();
     const double bound = requirement.bound;
     if (magnitude) key = "|" + key + "|";
     const std::string& is = requirement.comparison;

@@ -2,10 +2,9 @@
 
 #include <charconv>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "app/cli/usage.h"
+#include "app/cli/option_set.h"
 
 namespace stagewright {
 
@@ -29,40 +28,40 @@ Result<std::pair<int, int>> parseLayers(const std::string& text)
     return std::pair(first, last);
 }
 
-void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
+void addDeviceOptions(OptionSet& verb, TrainingChoice& choice)
 {
-    app.add_option("--device", choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]")
-        ->type_name("N,…")
-        ->delimiter(',')
-        ->check(wholeNumber(0, 4096));
-    app.add_option("--precision", choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]")
-        ->type_name("NAME")
-        ->check(oneOf({"fp32", "tf32", "bf16"}));
-    app.add_option("--products", choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
-        ->type_name("NAME")
-        ->check(oneOf({"openblas", "onednn"}));
-    app.add_option("--sharing", choice.sharing,
-                   "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
-                   "the virtual clock [queues where each rank has its own GPU, else serialised]")
-        ->type_name("HOW")
-        ->check(oneOf({"queues", "partitions", "serialised"}));
-    app.add_option("--transport", choice.transport,
-                   "How messages travel between GPUs: copies of the driver, or nccl, where each rank has its own GPU [copies]")
-        ->type_name("HOW")
-        ->check(oneOf({"copies", "nccl"}));
+    verb.value("--device", &choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]")
+        .form("N,…")
+        .commas()
+        .check(wholeNumber(0, 4096));
+    verb.value("--precision", &choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]")
+        .form("NAME")
+        .check(oneOf({"fp32", "tf32", "bf16"}));
+    verb.value("--products", &choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
+        .form("NAME")
+        .check(oneOf({"openblas", "onednn"}));
+    verb.value("--sharing", &choice.sharing,
+               "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
+               "the virtual clock [queues where each rank has its own GPU, else serialised]")
+        .form("HOW")
+        .check(oneOf({"queues", "partitions", "serialised"}));
+    verb.value("--transport", &choice.transport,
+               "How messages travel between GPUs: copies of the driver, or nccl, where each rank has its own GPU [copies]")
+        .form("HOW")
+        .check(oneOf({"copies", "nccl"}));
 }
 
 } // namespace
 
-void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
+void addTrainingOptions(OptionSet& verb, TrainingChoice& choice)
 {
-    app.add_option("--recompute-layers", choice.recomputeLayers, "Layers to recompute; the others keep their activations [all]")->type_name("A-B");
-    app.add_option("--optimizer", choice.optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
-    app.add_option("--lr", choice.learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));
-    app.add_option("--momentum", choice.momentum, "Momentum of sgd [0]")->type_name("X")->check(realNumber(0, 0.9999));
-    app.add_option("--weight-decay", choice.weightDecay, "Weight decay of matrices [0.1]")->type_name("X")->check(realNumber(0, 1000));
-    app.add_option("--clip", choice.clipNorm, "Largest global gradient norm; 0: none [1]")->type_name("X")->check(realNumber(0, 1e9));
-    addDeviceOptions(app, choice);
+    verb.value("--recompute-layers", &choice.recomputeLayers, "Layers to recompute; the others keep their activations [all]").form("A-B");
+    verb.value("--optimizer", &choice.optimizer, "adamw or sgd [adamw]").form("NAME").check(oneOf({"adamw", "sgd"}));
+    verb.value("--lr", &choice.learningRate, "Learning rate [0.003]").form("X").check(realNumber(0, 1000));
+    verb.value("--momentum", &choice.momentum, "Momentum of sgd [0]").form("X").check(realNumber(0, 0.9999));
+    verb.value("--weight-decay", &choice.weightDecay, "Weight decay of matrices [0.1]").form("X").check(realNumber(0, 1000));
+    verb.value("--clip", &choice.clipNorm, "Largest global gradient norm; 0: none [1]").form("X").check(realNumber(0, 1e9));
+    addDeviceOptions(verb, choice);
 }
 
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)

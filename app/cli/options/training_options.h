@@ -8,11 +8,9 @@
 #include "schedules/base/result.h"
 #include "schedules/execute/perturb.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stagewright {
+
+class OptionSet;
 
 struct TrainingChoice {
     std::string optimizer = "adamw";
@@ -27,7 +25,7 @@ struct TrainingChoice {
     std::string transport;       // copies, nccl; "": copies
     std::string sharing;         // queues, partitions, serialised; "": as there are devices
 };
-void addTrainingOptions(CLI::App& app, TrainingChoice& choice);
+void addTrainingOptions(OptionSet& verb, TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
 
 // Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has (Usage).

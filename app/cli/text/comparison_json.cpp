@@ -9,8 +9,6 @@ namespace stagewright {
 
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 // Times of a pair of runs: in its time_unit, and in whole nanoseconds where that is the unit. Null where the units differ.
 class Times {
 public:
@@ -54,9 +52,9 @@ Json metricsJson(const Comparison& comparison, const Times& times)
         metrics.push_back({{"key", key},
                            {"title", metric.title},
                            {"unit", unit},
-                           {"a", number(metric.a / factor)},
-                           {"b", number(metric.b / factor)},
-                           {"delta", number(metric.delta() / factor)}});
+                           {"a", Json(metric.a / factor)},
+                           {"b", Json(metric.b / factor)},
+                           {"delta", Json(metric.delta() / factor)}});
     }
     return metrics;
 }
@@ -128,10 +126,10 @@ Json infoJson(const Run& run, int step)
     info["time_unit"] = run.timeline->timeUnit() != 1 ? "rank_share" : "ns";
     for (const char* key : {"model", "microbatch_size"}) {
         const std::string value = configured(run, key);
-        info[key] = value.empty() ? Json(nullptr) : Json(value);
+        info[key] = textOrNull(value);
     }
     const std::string latency = linkLatencyText(run);
-    info["link_latency"] = latency.empty() ? Json(nullptr) : Json(latency);
+    info["link_latency"] = textOrNull(latency);
     return info;
 }
 
@@ -149,9 +147,8 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
 {
     const Times times(a, comparison.sameUnits);
     Json differences = Json::array();
-    const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
     for (const RunDifference& one : comparison.differences)
-        differences.push_back({{"key", one.key}, {"title", one.title}, {"a", orNull(one.a)}, {"b", orNull(one.b)}});
+        differences.push_back({{"key", one.key}, {"title", one.title}, {"a", textOrNull(one.a)}, {"b", textOrNull(one.b)}});
     Json change = nullptr;
     const bool known = comparison.unknown.empty();
     if (comparison.sameUnits && known) {
@@ -173,7 +170,7 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
             {"change", std::move(change)},
             {"ledger", known ? ledgerJson(comparison, times) : Json(nullptr)},
             {"ladder", ladderJson(comparison, times)},
-            {"no_ladder", comparison.noLadder.empty() ? Json(nullptr) : Json(comparison.noLadder)},
+            {"no_ladder", textOrNull(comparison.noLadder)},
             {"why", comparison.why},
             {"ops", opsJson(comparison, times)},
             {"unknown", known ? Json(nullptr) : Json(comparison.unknown)},

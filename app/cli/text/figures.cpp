@@ -14,16 +14,6 @@ std::string plural(long long count, const std::string& noun)
     return counted(count, noun);
 }
 
-std::string listText(const std::vector<std::string>& items)
-{
-    std::string text;
-    for (std::size_t i = 0; i < items.size(); ++i)
-        text += (i == 0 ? "" : i + 1 == items.size() ? " and "
-                                                     : ", ") +
-                items[i];
-    return text;
-}
-
 double medianOf(std::vector<double> values)
 {
     if (values.empty()) return 0;

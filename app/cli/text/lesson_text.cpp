@@ -5,14 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "schedules/text/draw_text.h"
 
 namespace stagewright {
 
 using namespace lessons;
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 // Paragraphs folded at the width; tables, lists and code stay as they are.
@@ -225,7 +224,7 @@ std::string gradesText(const std::vector<GradedBlock>& graded, bool colour)
 
 Json valueJson(const Value& value)
 {
-    if (const double* number = value.number()) return std::isfinite(*number) ? Json(*number) : Json(nullptr);
+    if (const double* number = value.number()) return *number;
     if (const bool* truth = value.truth()) return *truth;
     if (const std::string* text = value.text()) return *text;
     if (const List* list = value.list()) {
@@ -249,7 +248,7 @@ Json gradesJson(const Lesson& lesson, const std::vector<GradedBlock>& graded)
         checks.push_back({{"id", one.id},
                           {"kind", one.kind},
                           {"verdict", std::string(lessons::toText(one.grade.verdict))},
-                          {"grade", one.grade.medal.empty() ? Json(nullptr) : Json(one.grade.medal)},
+                          {"grade", textOrNull(one.grade.medal)},
                           {"message", one.grade.message},
                           {"values", std::move(meters)}});
     }

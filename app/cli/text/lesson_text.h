@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "traces/lessons/check_lesson.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson.h"
 
 namespace stagewright {
+
+class Json;
 
 struct LessonTextOptions {
     int columns = 100;
@@ -28,11 +28,11 @@ struct GradedBlock {
     lessons::Grade grade;
 };
 std::string gradesText(const std::vector<GradedBlock>& graded, bool colour);
-nlohmann::ordered_json gradesJson(const lessons::Lesson& lesson, const std::vector<GradedBlock>& graded);
-nlohmann::ordered_json valueJson(const lessons::Value& value);
+Json gradesJson(const lessons::Lesson& lesson, const std::vector<GradedBlock>& graded);
+Json valueJson(const lessons::Value& value);
 
 // "06-latency.md:52: fault (wrong): …"
 std::string findingsText(const lessons::LessonReport& report, bool colour, bool notes);
-nlohmann::ordered_json reportJson(const lessons::LessonReport& report);
+Json reportJson(const lessons::LessonReport& report);
 
 } // namespace stagewright

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/text/table.h"
@@ -19,14 +18,6 @@ Bytes largest(const std::vector<Bytes>& peaks)
 }
 
 } // namespace
-
-void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions)
-{
-    app.add_option("--what-if", questions,
-                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; repeat the option for several")
-        ->type_name("CHANGE,…")
-        ->allow_extra_args(false);
-}
 
 Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
                                              const Channels& channels)
@@ -93,7 +84,7 @@ Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
                        {"peak_activation_after", known(memory(row.answer.peakAfter))},
                        {"microbatches_before", row.answer.microbatchesBefore},
                        {"microbatches_after", known(row.answer.microbatchesAfter)},
-                       {"error", row.fault.empty() ? Json(nullptr) : Json(row.fault)}});
+                       {"error", textOrNull(row.fault)}});
     }
     return out;
 }

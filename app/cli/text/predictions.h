@@ -7,10 +7,6 @@
 #include "app/cli/text/run_json.h"
 #include "schedules/plan/what_if.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stagewright {
 
 struct WhatIfRow {
@@ -18,7 +14,6 @@ struct WhatIfRow {
     WhatIfAnswer answer;  // where it fails: of the schedule as it is
     std::string fault;    // why it can't be answered, such as a deadlock; empty: it is
 };
-void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions);
 // Each question by itself, against the schedule as it is.
 Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
                                              const Channels& channels = {});

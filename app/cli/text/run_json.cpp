@@ -16,11 +16,6 @@ namespace {
 
 constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"}; // of report and simulate; else null
 
-Json number(double value)
-{
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 // Whole nanoseconds stay integers; rank shares are numbers.
 Json timeJson(Nanos nanos, const Units& units)
 {
@@ -38,7 +33,7 @@ Json metricJson(const Run& run, std::string_view name)
     if (!metric) return nullptr;
     Json values = Json::array();
     const bool whole = metric->unit == "ns";
-    for (const double value : metric->values) values.push_back(whole ? Json(std::llround(value)) : number(value));
+    for (const double value : metric->values) values.push_back(whole ? Json(std::llround(value)) : Json(value));
     return values;
 }
 
@@ -58,7 +53,7 @@ Json valueJson(ColumnKind kind, double value, const Units& units)
     case ColumnKind::Time: return timeJson(std::llround(value), units);
     case ColumnKind::Size: return memoryJson(std::llround(value), units);
     case ColumnKind::Count: return std::llround(value);
-    default: return number(value);
+    default: return value;
     }
 }
 
@@ -83,11 +78,10 @@ Json idleJson(const IdleByCause& byCause, const Units& units)
 
 Json madeUnderJson(const Run& run)
 {
-    const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
     const auto contention = contentionOf(run);
-    return {{"perturb", orNull(configured(run, "perturb"))},
-            {"emulated_links", orNull(emulatedLinksText(run))},
-            {"contention_median", contention ? number(*contention) : Json(nullptr)}};
+    return {{"perturb", textOrNull(configured(run, "perturb"))},
+            {"emulated_links", textOrNull(emulatedLinksText(run))},
+            {"contention_median", contention ? Json(*contention) : Json(nullptr)}};
 }
 
 Json runJson(const Run& run, const RunReport& figures)
@@ -126,7 +120,7 @@ Json runJson(const Run& run, const RunReport& figures)
     for (const CriticalLink& link : figures.criticalPath) path.push_back(toText(run.timeline->spans()[link.span].op));
 
     Json object;
-    object["schedule"] = run.info.scheduleName.empty() ? Json(nullptr) : Json(run.info.scheduleName);
+    object["schedule"] = textOrNull(run.info.scheduleName);
     object["provenance"] = std::string(toText(run.info.provenance));
     object["clock"] = run.info.clock;
     object["run"] = run.info.id > 0 ? Json(run.info.id) : Json(nullptr);
@@ -138,7 +132,7 @@ Json runJson(const Run& run, const RunReport& figures)
     object["microbatches"] = run.info.microbatches;
     for (const char* key : {"model", "microbatch_size"}) {
         const std::string value = configured(run, key);
-        object[key] = value.empty() ? Json(nullptr) : Json(value);
+        object[key] = textOrNull(value);
     }
     object["link_latency"] = run.costs && run.costs->links.overrides.empty() ? timeJson(run.costs->links.all.latency, units) : Json(nullptr);
     object["steps"] = run.info.steps;
@@ -168,10 +162,10 @@ Json runJson(const Run& run, const RunReport& figures)
     object["cycle"] = Json::array();
     object["victims"] = Json::array();
     const std::optional<int> straggler = stragglerRank(bubbles);
-    object["straggler_rank"] = straggler ? Json(*straggler) : Json(nullptr);
+    object["straggler_rank"] = Json(straggler);
     object["gradient_error"] = nullptr;
     const Metric* deviation = run.metric("deviation");
-    object["deviation"] = deviation && !deviation->values.empty() ? number(deviation->values.back()) : Json(nullptr);
+    object["deviation"] = deviation && !deviation->values.empty() ? Json(deviation->values.back()) : Json(nullptr);
     const std::vector<std::string> sentences = figures.sentences();
     object["straggler_sentence"] = sentences.empty() ? Json(nullptr) : Json(sentences.front());
     object.update(madeUnderJson(run));
@@ -275,7 +269,7 @@ Json runInfoJson(const RunInfo& info, bool read)
 {
     return {{"run", info.id},
             {"name", info.name},
-            {"schedule", info.scheduleName.empty() ? Json(nullptr) : Json(info.scheduleName)},
+            {"schedule", textOrNull(info.scheduleName)},
             {"note", info.note},
             {"created_unix_ms", info.createdUnixMs},
             {"state", std::string(toText(info.state))},

@@ -1,16 +1,13 @@
 // The JSON objects of simulate, report and record. A key that does not apply is null, never absent.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "app/cli/text/figures.h"
+#include "app/cli/text/json.h"
 #include "schedules/check/validate.h"
 #include "traces/report/run_report.h"
 #include "traces/run/notes.h"
 
 namespace stagewright {
-
-using Json = nlohmann::ordered_json;
 
 Json runJson(const Run& run, const RunReport& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.

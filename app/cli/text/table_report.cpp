@@ -47,11 +47,6 @@ Json rowsJson(const ReportTable& table, const std::vector<std::string_view>& key
     return out;
 }
 
-Json textOrNull(const std::string& text)
-{
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
 } // namespace
 
 std::string inLine(std::string title)

@@ -1,8 +1,6 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
@@ -11,8 +9,8 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "engine/check/backend_check.h"
 #include "engine/check/double_check.h"
 #include "engine/check/kernel_check.h"
@@ -27,8 +25,6 @@ namespace stagewright {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Options {
     ScheduleOptions schedule;
     RecomputeOptions recompute;
@@ -41,7 +37,7 @@ struct Options {
     std::string model = "layers=8,hidden=32,heads=2,seq=16";
     int steps = 2;
     int microbatchSize = 2;
-    long long seed = 1;
+    std::int64_t seed = 1;
 };
 
 std::string yesNo(bool value)
@@ -372,20 +368,20 @@ Result<int> run(const Options& options, Session& session)
 Command command_check()
 {
     return {"check", "Verify this machine: compare every schedule's gradients with a one-rank replay, on each backend",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                addScheduleOptions(app, options->schedule, "Schedules to check [all, with every variant]");
-                app.add_option("--backend", options->backend, "Only this backend [all]")->type_name("NAME");
-                app.add_option("--steps", options->steps, "Training steps [2]")->type_name("N")->check(wholeNumber(1, 10'000));
-                app.add_option("--model", options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")->type_name("KEY=N,…");
-                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
-                addRecomputeOptions(app, options->recompute);
-                addTrainingOptions(app, options->choice);
-                addCommOptions(app, options->comm, options->link);
-                addChannelOptions(app, options->channels);
-                addPerturbOption(app, options->perturb);
-                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
-                app.footer("Exit code 1 if a check fails.");
+                addScheduleOptions(verb, options->schedule, "Schedules to check [all, with every variant]");
+                verb.value("--backend", &options->backend, "Only this backend [all]").form("NAME");
+                verb.value("--steps", &options->steps, "Training steps [2]").form("N").check(wholeNumber(1, 10'000));
+                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]").form("KEY=N,…");
+                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]").form("B").check(wholeNumber(1, 4096));
+                addRecomputeOptions(verb, options->recompute);
+                addTrainingOptions(verb, options->choice);
+                addCommOptions(verb, options->comm, options->link);
+                addChannelOptions(verb, options->channels);
+                addPerturbOption(verb, options->perturb);
+                verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
+                verb.notes("Exit code 1 if a check fails.");
                 return [options](Session& session) { return run(*options, session); };
             },
             true, true};

@@ -1,13 +1,12 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/text/comparison_text.h"
-#include "app/cli/usage.h"
+#include "app/cli/text/json.h"
 #include "traces/compare/compare.h"
 #include "traces/compare/plan_of.h"
 
@@ -78,8 +77,8 @@ Result<int> runWithPlan(const Options& options, Session& session)
     comparisons.push_back(std::move(*comparison));
     if (session.json) {
         auto object = comparisonJson(runs, comparisons);
-        object["first_deviation"] = deviation ? nlohmann::ordered_json{{"op", toText(deviation->op.op)}, {"rank", deviation->op.rank}, {"start_delta_ns", deviation->op.startDelta}, {"duration_delta_ns", deviation->op.durationDelta}, {"sentence", deviation->sentence}}
-                                              : nlohmann::ordered_json(nullptr);
+        object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)}, {"rank", deviation->op.rank}, {"start_delta_ns", deviation->op.startDelta}, {"duration_delta_ns", deviation->op.durationDelta}, {"sentence", deviation->sentence}}
+                                              : Json(nullptr);
         session.answer(object);
     }
     session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
@@ -114,12 +113,12 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_compare()
 {
-    return {"compare", "Align two to four runs by op; show what changed and why", [](CLI::App& app) -> Runner {
+    return {"compare", "Align two to four runs by op; show what changed and why", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]")->required()->expected(1, 5);
-                app.add_option("--ops", options->ops, "Number of moved ops to list [8]")->type_name("N")->check(wholeNumber(0, 100'000));
-                app.add_flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
-                app.footer("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
+                verb.value("RUNS", &options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]").required().values(1, 5);
+                verb.value("--ops", &options->ops, "Number of moved ops to list [8]").form("N").check(wholeNumber(0, 100'000));
+                verb.flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
+                verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
                            "          stagewright compare job.stagewright 3 --plan");
                 return [options](Session& session) { return run(*options, session); };
             }};

@@ -1,9 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/session.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "app/launch/pythons.h"
 #include "engine/device/backend.h"
@@ -19,7 +18,7 @@ Result<int> showPresets(Session& session)
     using Align = Table::Align;
     const bool colour = session.colourOut();
     Table models({{"model"}, {"layers", Align::Right}, {"hidden", Align::Right}, {"heads", Align::Right}, {"tokens", Align::Right}, {"microbatch", Align::Right}, {"parameters", Align::Right}});
-    nlohmann::ordered_json modelArray = nlohmann::ordered_json::array();
+    Json modelArray = Json::array();
     for (const ModelPreset& model : modelPresets()) {
         models.add({std::string(model.name), std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.heads),
                     std::to_string(model.sequence), std::to_string(model.microbatchSize), fmt::format("{:.1f} G", model.parameters() / 1e9)});
@@ -33,7 +32,7 @@ Result<int> showPresets(Session& session)
                               {"parameters", model.parameters()}});
     }
     Table devices({{"device"}, {""}, {"peak, 16 bit", Align::Right}, {"memory", Align::Right}, {"bandwidth", Align::Right}, {"link", Align::Right}});
-    nlohmann::ordered_json deviceArray = nlohmann::ordered_json::array();
+    Json deviceArray = Json::array();
     for (const DevicePreset& device : devicePresets()) {
         devices.add({std::string(device.name), std::string(device.title), fmt::format("{:.0f} TFLOP/s", device.flops / 1e12),
                      fmt::format("{:.0f} GB", device.memory / 1e9), fmt::format("{:.2f} TB/s", device.bytesPerSecond / 1e12),
@@ -52,7 +51,7 @@ Result<int> showPresets(Session& session)
 }
 
 // Interpreters for --engine torch, in the order in which they are looked for.
-std::string pythonTable(nlohmann::ordered_json& array, Session& session)
+std::string pythonTable(Json& array, Session& session)
 {
     Table table({{"python"}, {"found by"}, {"version"}, {"PyTorch"}, {"usable"}, {"why not"}});
     const auto places = pythonPlaces();
@@ -61,12 +60,12 @@ std::string pythonTable(nlohmann::ordered_json& array, Session& session)
         table.add({found.path, found.origin, found.python, found.torch, found.usable() ? "yes" : "no", found.reason}, found.usable() ? Tint::None : Tint::Dim);
         array.push_back({{"path", found.path},
                          {"origin", found.origin},
-                         {"python", found.python.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.python)},
-                         {"torch", found.torch.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.torch)},
+                         {"python", found.python.empty() ? Json(nullptr) : Json(found.python)},
+                         {"torch", found.torch.empty() ? Json(nullptr) : Json(found.torch)},
                          {"nccl", found.nccl},
                          {"gpus", found.gpus},
                          {"usable", found.usable()},
-                         {"reason", found.usable() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.reason)}});
+                         {"reason", found.usable() ? Json(nullptr) : Json(found.reason)}});
     }
     return array.empty() ? std::string("\nno python3 was found for --engine torch\n") : "\n" + table.text(session.colourOut());
 }
@@ -74,10 +73,10 @@ std::string pythonTable(nlohmann::ordered_json& array, Session& session)
 Result<int> run(Session& session)
 {
     Table table({{"backend"}, {"device"}, {"usable"}, {"why not"}});
-    nlohmann::ordered_json array = nlohmann::ordered_json::array();
+    Json array = Json::array();
     const auto add = [&](const DeviceInfo& device) {
         table.add({device.backend, device.name, device.usable ? "yes" : "no", device.reason}, device.usable ? Tint::None : Tint::Dim);
-        nlohmann::ordered_json details = nlohmann::ordered_json::object();
+        Json details = Json::object();
         for (const auto& [key, value] : device.details) {
             table.add({"", fmt::format("  {}: {}", key, value)}, Tint::Dim);
             details[key] = value;
@@ -85,7 +84,7 @@ Result<int> run(Session& session)
         array.push_back({{"backend", device.backend},
                          {"name", device.name},
                          {"usable", device.usable},
-                         {"reason", device.usable ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(device.reason)},
+                         {"reason", device.usable ? Json(nullptr) : Json(device.reason)},
                          {"details", std::move(details)}});
     };
     for (const std::string_view name : backendNames()) {
@@ -96,7 +95,7 @@ Result<int> run(Session& session)
         }
         for (const DeviceInfo& device : (*backend)->devices()) add(device);
     }
-    auto pythons = nlohmann::ordered_json::array();
+    auto pythons = Json::array();
     const std::string text = pythonTable(pythons, session);
     if (session.json) session.answer({{"devices", std::move(array)}, {"pythons", std::move(pythons)}});
     session.out(table.text(session.colourOut()) + text);
@@ -107,9 +106,9 @@ Result<int> run(Session& session)
 
 Command command_devices()
 {
-    return {"devices", "List the devices that can train here, and why the others can't", [](CLI::App& app) -> Runner {
+    return {"devices", "List the devices that can train here, and why the others can't", [](OptionSet& verb) -> Runner {
                 auto presets = std::make_shared<bool>(false);
-                app.add_flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
+                verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
                 return [presets](Session& session) { return *presets ? showPresets(session) : run(session); };
             }};
 }

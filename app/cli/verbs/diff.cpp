@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -6,20 +5,17 @@
 #include "app/cli/options/options.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/usage.h"
+#include "app/cli/text/json.h"
 #include "schedules/text/diff.h"
 
 namespace stagewright {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Options {
     std::string a;
     std::string b;
     ShapeOptions shape;
-    bool shapeGiven = false;
     std::string lower;
     int most = 20;
 };
@@ -31,7 +27,8 @@ Result<std::pair<Schedule, Schedule>> readBoth(const Options& options, Session& 
     const bool fileFirst = namesFile(options.a) || !namesFile(options.b);
     auto first = readSchedule(fileFirst ? options.a : options.b, shape, session);
     if (!first) return tl::unexpected(std::move(first.error()));
-    if (!options.shapeGiven && namesFile(options.a) != namesFile(options.b)) {
+    const bool shapeGiven = shape.ranksGiven || shape.microbatchesGiven || shape.chunksGiven;
+    if (!shapeGiven && namesFile(options.a) != namesFile(options.b)) {
         shape.ranks = first->ranks;
         shape.microbatches = first->microbatches;
         if (first->stages % first->ranks == 0 && first->stages > first->ranks) shape.chunks = std::to_string(first->stages / first->ranks);
@@ -121,23 +118,20 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_diff()
 {
-    return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops", [](CLI::App& app) -> Runner {
+    return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("A", options->a, "A schedule, by name or from a CSV")->required();
-                app.add_option("B", options->b, "The other schedule")->required();
-                addShapeOptions(app, options->shape);
-                addLowerOption(app, options->lower);
-                app.add_option("--most", options->most, "Number of moved, added and removed ops to list [20]")
-                    ->type_name("N")
-                    ->check(wholeNumber(0, 1'000'000));
-                app.footer("A name given with a CSV takes the CSV's shape. Messages are compared if both are lowered.\n"
+                verb.value("A", &options->a, "A schedule, by name or from a CSV").required();
+                verb.value("B", &options->b, "The other schedule").required();
+                addShapeOptions(verb, options->shape);
+                addLowerOption(verb, options->lower);
+                verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]")
+                    .form("N")
+                    .check(wholeNumber(0, 1'000'000));
+                verb.notes("A name given with a CSV takes the CSV's shape. Messages are compared if both are lowered.\n"
                            "Exit code 0: the same order; 1: they differ.\n"
                            "Examples: stagewright diff 1f1b zb-h1 -p 4 -m 8\n"
                            "          stagewright diff mine.csv 1f1b");
-                return [options, &app](Session& session) {
-                    options->shapeGiven = app.count("--ranks") + app.count("--microbatches") + app.count("--chunks") > 0;
-                    return run(*options, session);
-                };
+                return [options](Session& session) { return run(*options, session); };
             }};
 }
 

@@ -7,24 +7,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/usage.h"
+#include "app/cli/text/json.h"
 #include "app/cli/version.h"
+#include "schedules/base/text.h"
 #include "traces/format/format_registry.h"
 
 namespace stagewright {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string file;
@@ -62,7 +59,7 @@ std::string owners(std::string_view option)
             if (!format->drawn || !drawn) names.emplace_back(format->drawn ? "pictures" : format->name);
             drawn = drawn || format->drawn;
         }
-    return listText(names);
+    return listed(names);
 }
 
 // The requested format and that of the file's suffix must agree. A suffix that belongs to no format says nothing.
@@ -175,7 +172,7 @@ Result<int> run(const Options& options, Session& session)
             if (auto right = option->check(value); !right) return tl::unexpected(std::move(right.error()).with("--" + name));
     }
     if (!options.against.empty() && !format.compares)
-        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name), "use " + listText(formatNames([](const FormatInfo& one) { return one.compares; })));
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name), "use " + listed(formatNames([](const FormatInfo& one) { return one.compares; })));
     if (format.drawn && options.against.find('#') != std::string::npos)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
@@ -192,7 +189,7 @@ Result<int> run(const Options& options, Session& session)
 }
 
 // Each once, in the order of the formats; an option of several formats names all of them.
-void addFormatOptions(CLI::App& app, const std::shared_ptr<Options>& options)
+void addFormatOptions(OptionSet& verb, const std::shared_ptr<Options>& options)
 {
     std::vector<std::string_view> known;
     for (const FormatInfo* format : allFormats())
@@ -204,10 +201,9 @@ void addFormatOptions(CLI::App& app, const std::shared_ptr<Options>& options)
             const std::string word = "--" + std::string(option.name);
             const auto keep = [options, name = std::string(option.name)](const std::string& value) { options->ofFormats.emplace_back(name, value); };
             if (option.value.empty())
-                app.add_flag_callback(
-                    word, [keep] { keep({}); }, help);
+                verb.flag(word, keep, help);
             else
-                app.add_option_function<std::string>(word, keep, help)->type_name(std::string(option.value));
+                verb.value(word, keep, help).form(std::string(option.value));
         }
 }
 
@@ -224,17 +220,17 @@ std::string formatsHelp()
 Command command_export()
 {
     return {"export", "Write a run for other tools",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
-                app.add_option("RUN", options->run, "A run, by number or name [the newest]");
-                app.add_option("--format", options->format, formatsHelp())->type_name("FORMAT")->check(oneOf(formatNames()));
-                app.add_option("--against", options->against, "html, pictures: compare with another run (A)")->type_name("RUN");
-                app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
-                addFormatOptions(app, options);
-                app.add_option("-o,--output", options->output, "The file to write, or the folder")->type_name("OUT")->required();
-                app.add_flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
-                app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
+                verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
+                verb.value("RUN", &options->run, "A run, by number or name [the newest]");
+                verb.value("--format", &options->format, formatsHelp()).form("FORMAT").check(oneOf(formatNames()));
+                verb.value("--against", &options->against, "html, pictures: compare with another run (A)").form("RUN");
+                verb.value("--step", &options->step, "html, pictures: a step, from 1 [the one with the median time]").form("N").check(wholeNumber(1, 1'000'000'000));
+                addFormatOptions(verb, options);
+                verb.value("-o,--output", &options->output, "The file to write, or the folder").form("OUT").required();
+                verb.flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
+                verb.notes("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
                 return [options](Session& session) { return run(*options, session); };
             },
             true, true};

@@ -2,7 +2,6 @@
 #include <map>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -10,7 +9,6 @@
 #include "app/cli/session.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/import.h"
 #include "traces/store/add_runs.h"
@@ -28,11 +26,6 @@ struct Options {
     bool oneJob = false;
     int threads = 0;
 };
-
-Json textOrNull(const std::string& text)
-{
-    return text.empty() ? Json(nullptr) : Json(text);
-}
 
 Json jsonOf(const ImportedRun& imported, bool stored)
 {
@@ -168,16 +161,16 @@ Result<int> run(const Options& options, Session& session)
 Command command_import()
 {
     return {"import", "Import traces of other tools as runs",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILES", options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run")->required();
-                app.add_option("-o,--output,--into", options->output, "Run file to add them to [none: only describe them]")->type_name("FILE");
-                app.add_option("--rules", options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)")->type_name("FILE");
-                app.add_option("--name", options->name, "Name of the runs [the files' name without the rank]")->type_name("NAME");
-                app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
-                app.add_flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
-                app.add_option("--threads", options->threads, "Files to read at once [one per core]")->type_name("N")->check(wholeNumber(1, 1024));
-                app.footer("Reads " + readableFormats() + ".\n"
+                verb.value("FILES", &options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run").required();
+                verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
+                verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
+                verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
+                verb.flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+                verb.flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
+                verb.value("--threads", &options->threads, "Files to read at once [one per core]").form("N").check(wholeNumber(1, 1024));
+                verb.notes("Reads " + readableFormats() + ".\n"
                                                           "Unreadable files are reported and skipped.\n"
                                                           "Examples: stagewright import traces/ -o job.stagewright\n"
                                                           "          stagewright import 'rank*.json.gz' --rules names.txt --json");

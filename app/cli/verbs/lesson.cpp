@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/lesson_text.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "app/cli/verbs/lesson_runs.h"
 #include "schedules/base/csv_line.h"
+#include "schedules/base/text.h"
 #include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
@@ -25,8 +25,6 @@
 namespace stagewright {
 
 using namespace lessons;
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 struct Options {
@@ -83,7 +81,7 @@ Result<int> listAll(Session& session)
             all.push_back({{"number", lesson.number > 0 ? Json(lesson.number) : Json(nullptr)},
                            {"lesson", lesson.id},
                            {"title", lesson.title},
-                           {"shelf", lesson.shelf.empty() ? Json(nullptr) : Json(lesson.shelf)},
+                           {"shelf", textOrNull(lesson.shelf)},
                            {"minutes", lesson.minutes > 0 ? Json(lesson.minutes) : Json(nullptr)},
                            {"after", lesson.after},
                            {"needs", missing},
@@ -128,7 +126,7 @@ Result<int> printGlossary(const Options& options, Session& session)
         for (const Term& term : glossary()) shown.push_back(&term);
     Json terms = Json::array();
     for (const Term* term : shown) {
-        terms.push_back({{"id", term->id}, {"name", term->name}, {"aliases", term->aliases}, {"definition", term->definition}, {"related", term->related}, {"lesson", term->lesson.empty() ? Json(nullptr) : Json(term->lesson)}});
+        terms.push_back({{"id", term->id}, {"name", term->name}, {"aliases", term->aliases}, {"definition", term->definition}, {"related", term->related}, {"lesson", textOrNull(term->lesson)}});
         std::string also;
         for (const std::string& alias : term->aliases) also += (also.empty() ? "also " : "; ") + alias;
         session.out(tinted(term->name, Tint::Bold, session.colourOut()) + "\n");
@@ -509,27 +507,27 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_lesson()
 {
-    return {"lesson", "Learn: list, print and grade lessons; check your own", [](CLI::App& app) -> Runner {
+    return {"lesson", "Learn: list, print and grade lessons; check your own", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("NAME", options->names, "A lesson by name, number or file (.md); none: all are listed");
-                app.add_flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
-                app.add_flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
-                app.add_flag("--notes", options->notes, "With --check: also report minor findings");
-                app.add_option("--answer", options->answers, "A schedule CSV as the answer; without an ID, to every check it fits")->type_name("[ID=]FILE.csv")->allow_extra_args(false);
-                app.add_option("--say", options->said, "An answer to a question")->type_name("ID=VALUE")->allow_extra_args(false);
-                app.add_option("--set", options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1")->type_name("KEY=VALUE")->allow_extra_args(false);
-                app.add_option("--runs", options->runs, "A run file with the lesson's recorded runs")->type_name("FILE");
-                app.add_option("--answer-dir", options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) in a folder")->type_name("FOLDER");
-                app.add_flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
-                app.add_option("--new", options->makeNew, "Write a commented template of a lesson")->type_name("NAME");
-                app.add_option("--start", options->start, "Write the order that a step starts with")->type_name("FILE.csv");
-                app.add_option("--step", options->step, "Which step --start means [the first]")->type_name("ID");
-                app.add_option("--figures", options->figures, "Draw the lesson's figures into a folder")->type_name("FOLDER");
-                app.add_option("--hints", options->hints, "Number of hints to print for each goal [0]")->type_name("N")->check(wholeNumber(0, 3));
-                app.add_flag("--show", options->show, "Print the solutions as well");
-                app.add_flag("--start-over", options->startOver, "Forget the progress of a lesson");
-                app.add_flag("--glossary", options->glossary, "Print the glossary, or the terms named");
-                app.footer("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file can't be read, with line and column.\n"
+                verb.value("NAME", &options->names, "A lesson by name, number or file (.md); none: all are listed");
+                verb.flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
+                verb.flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
+                verb.flag("--notes", options->notes, "With --check: also report minor findings");
+                verb.value("--answer", &options->answers, "A schedule CSV as the answer; without an ID, to every check it fits").form("[ID=]FILE.csv").each();
+                verb.value("--say", &options->said, "An answer to a question").form("ID=VALUE").each();
+                verb.value("--set", &options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1").form("KEY=VALUE").each();
+                verb.value("--runs", &options->runs, "A run file with the lesson's recorded runs").form("FILE");
+                verb.value("--answer-dir", &options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) in a folder").form("FOLDER");
+                verb.flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
+                verb.value("--new", &options->makeNew, "Write a commented template of a lesson").form("NAME");
+                verb.value("--start", &options->start, "Write the order that a step starts with").form("FILE.csv");
+                verb.value("--step", &options->step, "Which step --start means [the first]").form("ID");
+                verb.value("--figures", &options->figures, "Draw the lesson's figures into a folder").form("FOLDER");
+                verb.value("--hints", &options->hints, "Number of hints to print for each goal [0]").form("N").check(wholeNumber(0, 3));
+                verb.flag("--show", options->show, "Print the solutions as well");
+                verb.flag("--start-over", options->startOver, "Forget the progress of a lesson");
+                verb.flag("--glossary", options->glossary, "Print the glossary, or the terms named");
+                verb.notes("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file can't be read, with line and column.\n"
                            "Examples: stagewright lesson 6\n"
                            "          stagewright lesson latency --answer mine.csv\n"
                            "          stagewright lesson --check my-lesson.md --record");

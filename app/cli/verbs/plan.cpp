@@ -1,8 +1,6 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/memory_limit.h"
@@ -13,7 +11,6 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/plan/plan.h"
@@ -234,26 +231,26 @@ Result<int> run(const Options& options, Session& session)
 Command command_plan()
 {
     return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("-p,--ranks", options->ranks, "Ranks (devices) of the pipeline [4]")->type_name("P")->check(wholeNumber(1, 1024));
-                app.add_option("-m,--microbatches", options->microbatches, "Microbatches of a step [8]")->type_name("M")->check(wholeNumber(1, 100'000));
-                app.add_option("--chunks", options->chunks, "Stages per rank: 1, or 2 in V placement [1]")->type_name("1|2")->check(wholeNumber(1, 2));
-                addCostOptions(app, options->costs);
-                app.add_option("--memory-limit", options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
-                    ->type_name("X|SIZE[,…]")
-                    ->delimiter(',')
-                    ->allow_extra_args(false);
-                app.add_option("--objective", options->objective, "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
-                    ->type_name("WHAT")
-                    ->check(oneOf({"makespan", "span"}));
-                app.add_option("--budget", options->budget, "Longest search in seconds; 0: first guesses only [5]")->type_name("S")->check(realNumber(0, 86'400));
-                app.add_option("--seed", options->seed, "Seed of the local search [1]")->type_name("N")->check(wholeNumber(0, 1'000'000'000));
-                app.add_option("--pareto", options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
-                    ->type_name("N")
-                    ->check(wholeNumber(2, 200));
-                app.add_option("-o,--output", options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file")->type_name("FILE");
-                app.footer("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
+                verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]").form("P").check(wholeNumber(1, 1024));
+                verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]").form("M").check(wholeNumber(1, 100'000));
+                verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]").form("1|2").check(wholeNumber(1, 2));
+                addCostOptions(verb, options->costs);
+                verb.value("--memory-limit", &options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
+                    .form("X|SIZE[,…]")
+                    .commas()
+                    .each();
+                verb.value("--objective", &options->objective, "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
+                    .form("WHAT")
+                    .check(oneOf({"makespan", "span"}));
+                verb.value("--budget", &options->budget, "Longest search in seconds; 0: first guesses only [5]").form("S").check(realNumber(0, 86'400));
+                verb.value("--seed", &options->seed, "Seed of the local search [1]").form("N").check(wholeNumber(0, 1'000'000'000));
+                verb.value("--pareto", &options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
+                    .form("N")
+                    .check(wholeNumber(2, 200));
+                verb.value("-o,--output", &options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file").form("FILE");
+                verb.notes("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
                            "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
                 return [options](Session& session) { return run(*options, session); };
             },

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -15,7 +14,6 @@
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "app/cli/verbs/recording.h"
 #include "app/cli/verbs/torch_recording.h"
 #include "engine/layers/stage_memory.h"
@@ -36,7 +34,7 @@ struct Options {
     std::string link;
     std::string data;
     TrainingChoice choice;
-    long long seed = 1;
+    std::int64_t seed = 1;
     double timeout = 120;
     std::string backend = "cpu";
     std::vector<int> stageLayers;
@@ -294,44 +292,44 @@ Result<int> run(const Options& options, Session& session)
 Command command_record()
 {
     return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
-                app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]")->type_name("N")->check(wholeNumber(1, 100'000'000));
-                app.add_option("--warmup", options->warmup, "Steps before the measured ones, excluded from the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
-                app.add_flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
-                app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
-                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
-                app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
-                    ->type_name("N,N…")
-                    ->delimiter(',')
-                    ->allow_extra_args(false)
-                    ->check(wholeNumber(0, 65'536));
-                app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
-                    ->type_name("CLOCK")
-                    ->check(oneOf({"auto", "wall", "virtual"}));
-                addCommOptions(app, options->comm, options->link);
-                addChannelOptions(app, options->channels);
-                addPerturbOption(app, options->perturb);
-                app.add_option("--memory-limit", options->memoryLimit,
-                               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
-                    ->type_name("X|SIZE|P%");
-                addRecomputeOptions(app, options->recompute);
-                addTrainingOptions(app, options->choice);
-                app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [built-in text]")->type_name("FILE");
-                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
-                app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
-                addEngineOptions(app, options->engine);
-                app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
-                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")->type_name("FILE");
-                app.add_option("--timeout", options->timeout, "Give up after this long without progress, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
-                app.add_option("-o,--output", options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]")->type_name("FILE");
-                app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
+                addScheduleOptions(verb, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
+                verb.value("--steps", &options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]").form("N").check(wholeNumber(1, 100'000'000));
+                verb.value("--warmup", &options->warmup, "Steps before the measured ones, excluded from the figures [1]").form("N").check(wholeNumber(0, 1'000'000));
+                verb.flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
+                verb.value("--model", &options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]").form("KEY=N,…");
+                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [4]").form("B").check(wholeNumber(1, 65'536));
+                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
+                    .form("N,N…")
+                    .commas()
+                    .each()
+                    .check(wholeNumber(0, 65'536));
+                verb.value("--clock", &options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
+                    .form("CLOCK")
+                    .check(oneOf({"auto", "wall", "virtual"}));
+                addCommOptions(verb, options->comm, options->link);
+                addChannelOptions(verb, options->channels);
+                addPerturbOption(verb, options->perturb);
+                verb.value("--memory-limit", &options->memoryLimit,
+                           "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
+                    .form("X|SIZE|P%");
+                addRecomputeOptions(verb, options->recompute);
+                addTrainingOptions(verb, options->choice);
+                verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]").form("FILE");
+                verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
+                verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
+                addEngineOptions(verb, options->engine);
+                verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
+                verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE");
+                verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]").form("S").check(realNumber(0.1, 1e6));
+                verb.value("-o,--output", &options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]").form("FILE");
+                verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
                            "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
                            "          stagewright record -s mine.csv --steps 20\n"
                            "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3");
-                return [options, &app](Session& session) -> Result<int> {
-                    if (auto honoured = engineHonours(app, options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
+                return [options](Session& session) -> Result<int> {
+                    if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
                     return run(*options, session);
                 };
             },

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/options/files.h"
 #include "app/cli/options/run_access.h"

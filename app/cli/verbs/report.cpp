@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -14,7 +13,6 @@
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
 #include "app/cli/text/table_report.h"
-#include "app/cli/usage.h"
 #include "schedules/text/draw_text.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/run/note_text.h"
@@ -204,30 +202,30 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_report()
 {
-    return {"report", "Explain a run: bubbles by cause, memory, overlap, critical path", [](CLI::App& app) -> Runner {
+    return {"report", "Explain a run: bubbles by cause, memory, overlap, critical path", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
-                app.add_option("RUN", options->run, "A run, by number or name [the newest]");
-                app.add_option("--step", options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
-                    ->type_name("N")
-                    ->check(wholeNumber(0, 1'000'000'000));
-                app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
-                    ->type_name("N")
-                    ->check(wholeNumber(0, 10'000));
+                verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
+                verb.value("RUN", &options->run, "A run, by number or name [the newest]");
+                verb.value("--step", &options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
+                    .form("N")
+                    .check(wholeNumber(0, 1'000'000'000));
+                verb.value("--gaps", &options->gaps, "How many of the largest gaps are explained [5]")
+                    .form("N")
+                    .check(wholeNumber(0, 10'000));
                 auto names = tableNames();
                 names.emplace_back(allTables);
-                app.add_option("--table", options->tables, "A table of the report, or all of them; several times")
-                    ->type_name("NAME")
-                    ->allow_extra_args(false)
-                    ->check(oneOf(names));
-                app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
-                app.add_flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
-                app.add_flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
-                addWhatIfOption(app, options->whatIf);
-                app.add_option("--require", options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
-                    ->type_name("KEY<=X")
-                    ->allow_extra_args(false);
-                app.footer("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
+                verb.value("--table", &options->tables, "A table of the report, or all of them; several times")
+                    .form("NAME")
+                    .each()
+                    .check(oneOf(names));
+                verb.flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
+                verb.flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
+                verb.flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
+                addWhatIfOption(verb, options->whatIf);
+                verb.value("--require", &options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
+                    .form("KEY<=X")
+                    .each();
+                verb.notes("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
                            "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require 'loss[-1]<3.6'");
                 return [options](Session& session) { return run(*options, session); };
             }};

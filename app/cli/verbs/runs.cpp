@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <ctime>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -164,10 +163,9 @@ Result<int> run(const Options& options, Session& session)
         const Made made = madeWith(**file, info);
         array.push_back(runInfoJson(info, read));
         array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
-        const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
-        array.back()["model"] = orNull(made.model);
-        array.back()["microbatch_size"] = orNull(made.microbatchSize);
-        array.back()["link_latency"] = orNull(made.linkLatency);
+        array.back()["model"] = textOrNull(made.model);
+        array.back()["microbatch_size"] = textOrNull(made.microbatchSize);
+        array.back()["link_latency"] = textOrNull(made.linkLatency);
         array.back().update(made.json);
         auto notes = (*file)->notes(info.id);
         if (!notes) return tl::unexpected(std::move(notes.error()));
@@ -193,16 +191,16 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_runs()
 {
-    return {"runs", "List the runs of a file; rename, note, delete, merge, compact", [](CLI::App& app) -> Runner {
+    return {"runs", "List the runs of a file; rename, note, delete, merge, compact", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->file, "A run file")->required();
-                app.add_option("--rename", options->rename, "Give a run another name")->type_name("RUN NAME")->expected(2);
-                app.add_option("--note", options->note, "Set the note of a run; an empty one removes it")->type_name("RUN TEXT")->expected(2);
-                app.add_option("--delete", options->remove, "Delete a run")->type_name("RUN")->allow_extra_args(false);
-                app.add_option("--merge", options->merge, "Append the runs of another file")->type_name("OTHER")->allow_extra_args(false);
-                app.add_flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
-                app.add_flag("--compact", options->compact, "Give freed space back to the disk");
-                app.footer("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
+                verb.value("FILE", &options->file, "A run file").required();
+                verb.value("--rename", &options->rename, "Give a run another name").form("RUN NAME").values(2, 2);
+                verb.value("--note", &options->note, "Set the note of a run; an empty one removes it").form("RUN TEXT").values(2, 2);
+                verb.value("--delete", &options->remove, "Delete a run").form("RUN").each();
+                verb.value("--merge", &options->merge, "Append the runs of another file").form("OTHER").each();
+                verb.flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
+                verb.flag("--compact", options->compact, "Give freed space back to the disk");
+                verb.notes("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
                 return [options](Session& session) { return run(*options, session); };
             }};
 }

@@ -1,12 +1,11 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/schedule_pages.h"
 #include "app/cli/text/table.h"
 #include "schedules/execute/buffering.h"
@@ -19,8 +18,6 @@
 namespace stagewright {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string name;
@@ -179,14 +176,14 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
 
 Command command_schedules()
 {
-    return {"schedules", "List the schedules, or show the page of one", [](CLI::App& app) -> Runner {
+    return {"schedules", "List the schedules, or show the page of one", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("NAME", options->name, "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
-                addShapeOptions(app, options->shape);
-                app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
-                app.add_flag("--block", options->block, "Print its building block; edited, it is a schedule too: -s mine.block");
-                app.add_flag("--markdown", options->markdown, "Print the pages of all schedules, as in docs/schedules.md");
-                app.footer("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
+                verb.value("NAME", &options->name, "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
+                addShapeOptions(verb, options->shape);
+                verb.flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
+                verb.flag("--block", options->block, "Print its building block; edited, it is a schedule too: -s mine.block");
+                verb.flag("--markdown", options->markdown, "Print the pages of all schedules, as in docs/schedules.md");
+                verb.notes("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
                 return [options](Session& session) -> Result<int> {
                     if (options->markdown) {
                         if (!options->name.empty()) return fail(ErrorCode::Usage, "--markdown is for all schedules", "omit the name");

@@ -1,6 +1,5 @@
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -129,19 +128,19 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_simulate()
 {
-    return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](CLI::App& app) -> Runner {
+    return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
-                addCostOptions(app, options->costs);
-                addSeedOption(app, options->costs.seed);
-                addRecomputeOptions(app, options->recompute);
-                addChannelOptions(app, options->channels);
-                app.add_option("--memory-limit", options->memoryLimit,
-                               "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
-                    ->type_name("X|SIZE");
-                addWhatIfOption(app, options->whatIf);
-                app.add_option("-o,--output", options->output, "Store it as a run in this file")->type_name("FILE");
-                app.footer("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
+                addScheduleOptions(verb, options->schedule, "A schedule, by name or from a CSV [1f1b]");
+                addCostOptions(verb, options->costs);
+                addSeedOption(verb, options->costs.seed);
+                addRecomputeOptions(verb, options->recompute);
+                addChannelOptions(verb, options->channels);
+                verb.value("--memory-limit", &options->memoryLimit,
+                           "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
+                    .form("X|SIZE");
+                addWhatIfOption(verb, options->whatIf);
+                verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
+                verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                            "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
                 return [options](Session& session) { return run(*options, session); };
             }};

@@ -1,15 +1,13 @@
 #include <cctype>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
-#include "app/cli/usage.h"
 #include "schedules/base/csv_line.h"
 
 namespace stagewright {
@@ -20,7 +18,7 @@ struct Options {
     std::string file;
     std::string query;
     bool csv = false;
-    long long maxRows = 100'000;
+    std::int64_t maxRows = 100'000;
 };
 
 bool looksNumeric(const std::string& text)
@@ -29,7 +27,7 @@ bool looksNumeric(const std::string& text)
 }
 
 // Cells are texts; with each the type that SQLite gives it.
-Result<nlohmann::ordered_json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
+Result<Json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
 {
     while (!query.empty() && (query.back() == ';' || std::isspace(static_cast<unsigned char>(query.back())))) query.pop_back();
     std::string names, values;
@@ -39,9 +37,9 @@ Result<nlohmann::ordered_json> typedRows(const RunFile& file, std::string query,
     }
     auto table = file.query(fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), maxRows);
     if (!table) return tl::unexpected(std::move(table.error()));
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    Json rows = Json::array();
     for (const auto& cells : table->rows) {
-        nlohmann::ordered_json row = nlohmann::ordered_json::array();
+        Json row = Json::array();
         for (std::size_t i = 0; i + 1 < cells.size(); i += 2) {
             const std::string& type = cells[i + 1];
             if (type == "null")
@@ -92,13 +90,13 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_sql()
 {
-    return {"sql", "Query a run file", [](CLI::App& app) -> Runner {
+    return {"sql", "Query a run file", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->file, "A run file")->required();
-                app.add_option("QUERY", options->query, "A SELECT")->required();
-                app.add_flag("--csv", options->csv, "Print CSV");
-                app.add_option("--max-rows", options->maxRows, "Stop after this many rows [100000]")->type_name("N")->check(wholeNumber(1, 100'000'000));
-                app.footer("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
+                verb.value("FILE", &options->file, "A run file").required();
+                verb.value("QUERY", &options->query, "A SELECT").required();
+                verb.flag("--csv", options->csv, "Print CSV");
+                verb.value("--max-rows", &options->maxRows, "Stop after this many rows [100000]").form("N").check(wholeNumber(1, 100'000'000));
+                verb.notes("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
                            "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                            "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
                 return [options](Session& session) { return run(*options, session); };

@@ -2,7 +2,6 @@
 #include <charconv>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -254,7 +253,7 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
                        {"microbatches", shape.microbatches},
                        {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
                        {"stages", known(row.stages)},
-                       {"costs", row.point.costs.empty() ? Json(nullptr) : Json(row.point.costs)},
+                       {"costs", textOrNull(row.point.costs)},
                        {"comm", row.point.comm},
                        {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
                        {"makespan", known(row.timeValue(row.makespan))},
@@ -300,25 +299,25 @@ Result<int> run(const Options& options, Session& session)
 Command command_sweep()
 {
     return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("-s,--schedule", options->schedules, "Schedules, by name, or files [all]")
-                    ->type_name("NAME|FILE.csv|FILE.block,…")
-                    ->delimiter(',')
-                    ->allow_extra_args(false);
-                app.add_option("-p,--ranks", options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]")->type_name("LIST");
-                app.add_option("-m,--microbatches", options->microbatches, "Microbatches, in the same form [8]")->type_name("LIST");
-                app.add_option("--chunks", options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]")->type_name("LIST");
-                auto* costs = app.add_option("--costs", options->costs, "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
-                                  ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
-                                  ->allow_extra_args(false);
-                app.add_option("--costs-from", options->costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
-                app.add_option("--comm", options->comm, "Latencies between ranks, in forward times [0]")->type_name("LIST");
-                app.add_option("--recompute", options->recompute, "Stages that recompute before the backward [none]")->type_name("all|none|0-2");
-                addPerturbOption(app, options->perturb);
-                addSeedOption(app, options->seed);
-                app.add_option("-o,--output", options->output, "Write the CSV to this file")->type_name("FILE");
-                app.footer("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
+                verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]")
+                    .form("NAME|FILE.csv|FILE.block,…")
+                    .commas()
+                    .each();
+                verb.value("-p,--ranks", &options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]").form("LIST");
+                verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
+                verb.value("--chunks", &options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]").form("LIST");
+                Option& costs = verb.value("--costs", &options->costs, "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
+                                    .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
+                                    .each();
+                verb.value("--costs-from", &options->costsFrom, "Costs fitted from a recorded run").form("FILE#RUN").excludes(costs);
+                verb.value("--comm", &options->comm, "Latencies between ranks, in forward times [0]").form("LIST");
+                verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]").form("all|none|0-2");
+                addPerturbOption(verb, options->perturb);
+                addSeedOption(verb, options->seed);
+                verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE");
+                verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
                            "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
                            "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
                 return [options](Session& session) { return run(*options, session); };

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "app/cli/text/json.h"
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"

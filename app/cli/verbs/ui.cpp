@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -38,9 +37,9 @@ Result<int> run(const Options& options)
 Command command_ui()
 {
     return {"ui", "Open the window",
-            [](CLI::App& app) -> Runner {
+            [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->files, "Run files to open");
+                verb.value("FILE", &options->files, "Run files to open");
                 return [options](Session&) { return run(*options); };
             },
             false};

@@ -1,7 +1,6 @@
 #include <iostream>
 #include <iterator>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -12,7 +11,6 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
-#include "app/cli/usage.h"
 #include "schedules/check/validate.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/csv.h"
@@ -85,7 +83,7 @@ Result<int> run(const Options& options, Session& session)
         Json object = scheduleFaultsJson(*schedule, validation);
         addDeadlockJson(object, deadlock);
         addChannelsJson(object, *chosen);
-        object["recognised_as"] = known.empty() ? Json(nullptr) : Json(known);
+        object["recognised_as"] = textOrNull(known);
         object["nearest"] = nearest ? Json{{"name", nearest->name},
                                            {"distance", nearest->diff.distance()},
                                            {"first_difference", nearest->diff.first.empty() ? Json(nullptr) : Json(describeFirst(nearest->diff.first.front()))}}
@@ -121,17 +119,17 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_validate()
 {
-    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](CLI::App& app) -> Runner {
+    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("FILE", options->file, "A schedule CSV, - for stdin, or a library schedule")->required();
-                addShapeOptions(app, options->shape);
-                app.add_flag("--all", options->all, "Show every fault, not only the first");
-                app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
-                    ->type_name("D")
-                    ->check(oneOf({"auto", "new", "old"}));
-                app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
-                addChannelOptions(app, options->channels);
-                app.footer("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
+                verb.value("FILE", &options->file, "A schedule CSV, - for stdin, or a library schedule").required();
+                addShapeOptions(verb, options->shape);
+                verb.flag("--all", options->all, "Show every fault, not only the first");
+                verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
+                    .form("D")
+                    .check(oneOf({"auto", "new", "old"}));
+                verb.flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
+                addChannelOptions(verb, options->channels);
+                verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
                            "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
                 return [options](Session& session) { return run(*options, session); };
             }};

@@ -1,0 +1,208 @@
+#include "app/cli/call.h"
+
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/option_set.h"
+#include "app/cli/session.h"
+#include "app/cli/version.h"
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+namespace {
+
+// How --help looks: usage, what the verb does, options with what they accept, examples.
+class HelpFormatter : public CLI::Formatter {
+public:
+    HelpFormatter()
+    {
+        column_width(34);
+        label("Positionals", "Arguments");
+    }
+
+    std::string make_usage(const CLI::App* app, std::string name) const override
+    {
+        std::string text = "Usage: " + name;
+        for (const CLI::Option* option : app->get_options([](const CLI::Option* o) { return o->get_positional(); }))
+            text += " " + make_option_usage(option);
+        if (app->get_require_subcommand_min() > 0) text += " VERB";
+        return text + " [options]\n";
+    }
+
+    std::string make_option_opts(const CLI::Option* option) const override
+    {
+        return option->get_type_size() == 0 || option->get_positional() ? "" : " " + option->get_type_name();
+    }
+
+    std::string make_option_usage(const CLI::Option* option) const override
+    {
+        const std::string text = option->get_name(true) + (option->get_items_expected_max() > 1 ? "…" : "");
+        return option->get_required() ? text : "[" + text + "]";
+    }
+
+    std::string make_description(const CLI::App* app) const override { return app->get_description() + "\n"; }
+};
+
+const CLI::App& chosen(const CLI::App& app)
+{
+    const auto subcommands = app.get_subcommands();
+    return subcommands.empty() ? app : *subcommands.front();
+}
+
+std::string helpHint(const CLI::App& app)
+{
+    const CLI::App& sub = chosen(app);
+    return &sub == &app ? "see 'stagewright --help'" : fmt::format("see 'stagewright {} --help'", sub.get_name());
+}
+
+Error unexpectedArgument(const CLI::App& app)
+{
+    const CLI::App& sub = chosen(app);
+    std::vector<std::string> extras = sub.remaining();
+    if (extras.empty()) extras = app.remaining();
+    const std::string extra = extras.empty() ? std::string() : extras.front();
+    Error error{ErrorCode::Usage, {}, helpHint(app)};
+    if (&sub == &app && !extra.starts_with("-")) {
+        std::vector<std::string> verbs;
+        for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
+        const std::string near = nearestName(extra, verbs);
+        error.message = fmt::format("there is no verb '{}'", extra);
+        error.remedy = near.empty() ? fmt::format("verbs are {}", listed(verbs)) : fmt::format("did you mean '{}'?", near);
+        return error;
+    }
+    if (extra.starts_with("-")) {
+        const std::string name(keyValueOf(extra).key);
+        std::vector<std::string> known;
+        for (const CLI::Option* option : sub.get_options())
+            for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+        const std::string near = nearestName(name, known);
+        error.message = fmt::format("'{}' has no option {}", sub.get_name(), name);
+        if (!near.empty()) error.remedy = fmt::format("did you mean {}? {}", near, helpHint(app));
+        return error;
+    }
+    error.message = fmt::format("'{}' does not take the argument '{}'", sub.get_name(), extra);
+    return error;
+}
+
+std::string lowerFirst(std::string text)
+{
+    if (text.size() > 1 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+    while (!text.empty() && (text.back() == '.' || text.back() == '\n')) text.pop_back();
+    return text;
+}
+
+Error usageError(const CLI::App& app, const CLI::ParseError& error)
+{
+    const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) || (app.get_subcommands().empty() && !app.remaining().empty()))
+        return unexpectedArgument(app);
+    if (app.get_subcommands().empty() && required) return {ErrorCode::Usage, "a verb is needed", "see 'stagewright --help'"};
+    const std::string message = lowerFirst(error.what());
+    return {ErrorCode::Usage, required ? fmt::format("'{}': {}", chosen(app).get_name(), message) : message, helpHint(app)};
+}
+
+// Whether the words contain --json, for errors before they are parsed.
+bool asksFor(int count, char** words, std::string_view option)
+{
+    for (int i = 1; i < count; ++i)
+        if (words[i] == option) return true;
+    return false;
+}
+
+} // namespace
+
+// Hands the options of a verb to the parser.
+class CallReader {
+public:
+    static void add(CLI::App& app, const OptionSet& set)
+    {
+        std::map<const Option*, CLI::Option*> made;
+        for (const Option& option : set.m_options) made[&option] = add(app, option);
+        for (const auto& [option, one] : made) {
+            if (option->m_excluded) one->excludes(made.at(option->m_excluded));
+            if (set.m_watch && !one->get_lnames().empty())
+                one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) { (*given)[name] = value; });
+        }
+        if (!set.m_notes.empty()) app.footer(set.m_notes); // else the one of the program
+    }
+
+private:
+    static CLI::Option* add(CLI::App& app, const Option& option)
+    {
+        CLI::Option* one = std::visit([&](const auto& place) { return make(app, option, place); }, option.m_place);
+        if (!option.m_form.empty()) one->type_name(option.m_form);
+        if (option.m_check) one->check(CLI::Validator([check = option.m_check](std::string& text) { return check(text); }, ""));
+        if (option.m_required) one->required();
+        if (option.m_commas) one->delimiter(',');
+        if (option.m_each) one->allow_extra_args(false);
+        if (option.m_most > 0) one->expected(option.m_least, option.m_most);
+        if (option.m_given) one->each([given = option.m_given](const std::string&) { *given = true; });
+        return one;
+    }
+    static CLI::Option* make(CLI::App& app, const Option& option, bool* flag) { return app.add_flag(option.m_names, *flag, option.m_help); }
+    static CLI::Option* make(CLI::App& app, const Option& option, const Option::Receiver& receiver)
+    {
+        if (option.m_flag) return app.add_flag_callback(
+            option.m_names, [receiver] { receiver({}); }, option.m_help);
+        return app.add_option_function<std::string>(option.m_names, receiver, option.m_help);
+    }
+    template <typename Value>
+    static CLI::Option* make(CLI::App& app, const Option& option, Value* value)
+    {
+        return app.add_option(option.m_names, *value, option.m_help);
+    }
+};
+
+Result<Call> readCall(int count, char** words, Session& session)
+{
+    constexpr const char* help = "Print this help and exit";
+    CLI::App app("A workbench for pipeline-parallel training: make a schedule, train for real with it, see where time and\n"
+                 "memory went, change it, compare.");
+    app.name("stagewright");
+    app.formatter(std::make_shared<HelpFormatter>());
+    app.set_version_flag("--version", fmt::format("stagewright {}", programVersion), "Print the version and exit");
+    app.get_help_ptr()->description(help);
+    app.require_subcommand(1);
+    app.footer("'stagewright VERB --help' explains a verb. Exit codes: 0 done, 1 a check or requirement failed,\n"
+               "2 wrong usage, 3 input unreadable, 4 device or program not available, 5 the run failed, 130 interrupted.");
+
+    std::string level = "info";
+    std::map<const CLI::App*, Runner> runners;
+    for (const Command& command : allCommands()) {
+        CLI::App* verb = app.add_subcommand(std::string(command.name), std::string(command.summary));
+        verb->group("Verbs");
+        verb->get_help_ptr()->description(help);
+        OptionSet options;
+        runners[verb] = command.setUp(options);
+        if (command.json) options.flag("--json", session.json, "Print one JSON object instead of text");
+        options.value("--log-level", &level, "error, warning, info or debug [info]").form("LEVEL").check(oneOf({"error", "warning", "info", "debug"}));
+        if (command.longWork) {
+            options.value("--progress", &session.progressMode, "auto (a bar on a terminal), jsonl or none [auto]")
+                .form("MODE")
+                .check(oneOf({"auto", "jsonl", "none"}));
+            options.flag("--stdin-control", session.stdinControl, "Cancel when standard input ends");
+        }
+        CallReader::add(*verb, options);
+    }
+    try {
+        app.parse(count, words);
+    } catch (const CLI::Success& success) { // help or version
+        app.exit(success);
+        return Call{};
+    } catch (const CLI::ParseError& error) {
+        session.json = asksFor(count, words, "--json");
+        return tl::unexpected(usageError(app, error));
+    }
+    const CLI::App* verb = app.get_subcommands().front();
+    session.logLevel = level == "error"     ? LogLevel::Error
+                       : level == "warning" ? LogLevel::Warning
+                       : level == "debug"   ? LogLevel::Debug
+                                            : LogLevel::Info;
+    return Call{verb->get_name(), runners.at(verb)};
+}
+
+} // namespace stagewright

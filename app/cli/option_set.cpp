@@ -1,0 +1,107 @@
+#include "app/cli/option_set.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+OptionCheck wholeNumber(std::int64_t least, std::int64_t most)
+{
+    return [least, most](const std::string& text) {
+        const auto value = wholeOf<std::int64_t>(text);
+        if (value && *value >= least && *value <= most) return std::string();
+        return fmt::format("takes a whole number from {} to {}, not '{}'", least, most, text);
+    };
+}
+
+OptionCheck realNumber(double least, double most)
+{
+    return [least, most](const std::string& text) {
+        const auto value = numberOf(text);
+        if (value && *value >= least && *value <= most) return std::string();
+        return fmt::format("takes a number from {} to {}, not '{}'", least, most, text);
+    };
+}
+
+OptionCheck oneOf(std::vector<std::string> names)
+{
+    return [names = std::move(names)](const std::string& text) {
+        if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+        const std::string near = nearestName(text, names);
+        return fmt::format("takes one of {}, not '{}'{}", listed(names), text, near.empty() ? "" : "; did you mean " + near + "?");
+    };
+}
+
+Option::Option(std::string names, Place place, std::string help, bool flag)
+    : m_names(std::move(names)), m_place(std::move(place)), m_help(std::move(help)), m_flag(flag)
+{
+}
+
+Option& Option::form(std::string text)
+{
+    m_form = std::move(text);
+    return *this;
+}
+
+Option& Option::check(OptionCheck check)
+{
+    m_check = std::move(check);
+    return *this;
+}
+
+Option& Option::required()
+{
+    m_required = true;
+    return *this;
+}
+
+Option& Option::each()
+{
+    m_each = true;
+    return *this;
+}
+
+Option& Option::commas()
+{
+    m_commas = true;
+    return *this;
+}
+
+Option& Option::values(int least, int most)
+{
+    m_least = least;
+    m_most = most;
+    return *this;
+}
+
+Option& Option::given(bool& given)
+{
+    m_given = &given;
+    return *this;
+}
+
+Option& Option::excludes(const Option& other)
+{
+    m_excluded = &other;
+    return *this;
+}
+
+Option& OptionSet::flag(std::string names, bool& place, std::string help)
+{
+    return m_options.emplace_back(std::move(names), &place, std::move(help), true);
+}
+
+Option& OptionSet::flag(std::string names, Option::Receiver receiver, std::string help)
+{
+    return m_options.emplace_back(std::move(names), std::move(receiver), std::move(help), true);
+}
+
+Option& OptionSet::value(std::string names, Option::Place place, std::string help)
+{
+    return m_options.emplace_back(std::move(names), std::move(place), std::move(help), false);
+}
+
+} // namespace stagewright

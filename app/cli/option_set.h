@@ -1,0 +1,70 @@
+// OptionSet: the options and arguments of a verb as data: a verb lists them, each with the place its value goes to, which must outlive
+// the set. Only call.cpp knows the parser that reads them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stagewright {
+
+// What is wrong with a value as it was typed, as the end of a sentence ("takes a whole number from 1 to 8, not '9'"); "": nothing.
+using OptionCheck = std::function<std::string(const std::string& text)>;
+OptionCheck wholeNumber(std::int64_t least, std::int64_t most);
+OptionCheck realNumber(double least, double most);
+OptionCheck oneOf(std::vector<std::string> names);
+
+class Option {
+public:
+    using Receiver = std::function<void(const std::string& text)>; // of a flag: of ""
+    using Place = std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::vector<int>*, std::vector<std::string>*, Receiver>;
+
+    Option(std::string names, Place place, std::string help, bool flag);
+
+    Option& form(std::string text);   // how --help shows the value: "FILE"
+    Option& check(OptionCheck check); // of each value
+    Option& required();
+    Option& each();                        // a list takes one value each time it is given, else all that follow
+    Option& commas();                      // a list's values may be separated by commas
+    Option& values(int least, int most);   // how many values a list takes each time
+    Option& given(bool& given);            // set where it is on the command line
+    Option& excludes(const Option& other); // not both
+
+private:
+    friend class CallReader;
+    std::string m_names; // "-p,--ranks"; of an argument "FILE"
+    Place m_place;
+    std::string m_help;
+    std::string m_form;
+    OptionCheck m_check;
+    bool* m_given = nullptr;
+    const Option* m_excluded = nullptr;
+    int m_least = 0, m_most = 0; // 0: as the place's type takes
+    bool m_flag;
+    bool m_required = false;
+    bool m_each = false;
+    bool m_commas = false;
+};
+
+class OptionSet {
+public:
+    Option& flag(std::string names, bool& place, std::string help);
+    Option& flag(std::string names, Option::Receiver receiver, std::string help);
+    Option& value(std::string names, Option::Place place, std::string help); // an option, or an argument where the name has no dash
+    // What is on the command line is written there, by the option's long name: its last value as typed; of a flag "true".
+    void watch(std::map<std::string, std::string>& given) { m_watch = &given; }
+    void notes(std::string text) { m_notes = std::move(text); }              // examples and exit codes, after the options
+
+private:
+    friend class CallReader;
+    std::deque<Option> m_options; // in the order of --help
+    std::string m_notes;
+    std::map<std::string, std::string>* m_watch = nullptr;
+};
+
+} // namespace stagewright
