@@ -58,7 +58,7 @@ public:
     Option& value(std::string names, Option::Place place, std::string help); // an option, or an argument where the name has no dash
     // What is on the command line is written there, by the option's long name: its last value as typed; of a flag "true".
     void watch(std::map<std::string, std::string>& given) { m_watch = &given; }
-    void notes(std::string text) { m_notes = std::move(text); }              // examples and exit codes, after the options
+    void notes(std::string text) { m_notes = std::move(text); } // examples and exit codes, after the options
 
 private:
     friend class CallReader;

@@ -13,10 +13,10 @@ namespace stagewright {
 class OptionSet;
 
 struct EngineOptions {
-    std::string engine = "own"; // "own", "torch"
-    std::string python;         // an interpreter; "": $VIRTUAL_ENV's, else PATH's
-    std::string job;            // the job folder; "": beside the run file
-    std::string modelFile;      // FILE:FUNCTION
+    std::string engine = "own";               // "own", "torch"
+    std::string python;                       // an interpreter; "": $VIRTUAL_ENV's, else PATH's
+    std::string job;                          // the job folder; "": beside the run file
+    std::string modelFile;                    // FILE:FUNCTION
     std::map<std::string, std::string> given; // the verb's options on the command line
     bool torch() const { return engine == "torch"; }
 };
