@@ -18,6 +18,8 @@ namespace stagewright {
 namespace {
 
 using layers::AttentionShape;
+using layers::ConstElements;
+using layers::Elements;
 using layers::LayerMath;
 using Values = std::vector<float>;
 
@@ -53,7 +55,7 @@ public:
     LayerMath& math;
 
     // Inputs, the same on both sides: random, rounded to the precision where they are elements.
-    float* elements(std::size_t count, float from = -1, float to = 1) { return put(random(count, from, to, m_narrow), true); }
+    Elements elements(std::size_t count, float from = -1, float to = 1) { return {put(random(count, from, to, m_narrow), true)}; }
     float* floats(std::size_t count, float from = -1, float to = 1) { return put(random(count, from, to, false), false); }
     const std::uint8_t* bytes(std::size_t count, int below)
     {
@@ -64,10 +66,10 @@ public:
         m_allocator.memory().upload(to, values.data(), count);
         return reinterpret_cast<const std::uint8_t*>(to);
     }
-    float* emptyElements(std::size_t count) { return take(math.words(count)); }
+    Elements emptyElements(std::size_t count) { return {take(math.words(count))}; }
     float* empty(std::size_t count) { return take(count); }
 
-    void keepElements(const float* from, std::size_t count)
+    void keepElements(ConstElements from, std::size_t count)
     {
         Values values(count);
         if (math.elementBytes() == 4) {
@@ -134,32 +136,32 @@ struct Case {
 void norms(std::vector<Case>& cases)
 {
     cases.push_back({"layer norm", [](Side& s) {
-                         float* x = s.elements(area(rows, width));
-                         float* normal = s.emptyElements(area(rows, width));
+                         const Elements x = s.elements(area(rows, width));
+                         const Elements normal = s.emptyElements(area(rows, width));
                          float* deviation = s.empty(rows);
-                         float* out = s.emptyElements(area(rows, width));
-                         const float* bias = s.elements(width);
-                         const float* gamma = s.elements(width);
+                         const Elements out = s.emptyElements(area(rows, width));
+                         const ConstElements bias = s.elements(width);
+                         const ConstElements gamma = s.elements(width);
                          s.math.layerNorm(rows, width, x, bias, gamma, s.elements(width), normal, deviation, out);
-                         for (const float* result : {x, normal, out})
+                         for (const Elements result : {x, normal, out})
                              s.keepElements(result, area(rows, width));
                          s.keep(deviation, rows);
                      }});
     cases.push_back({"scale and shift", [](Side& s) {
-                         const float* normal = s.elements(area(rows, width));
-                         const float* gamma = s.elements(width);
-                         const float* beta = s.elements(width);
-                         float* out = s.emptyElements(area(rows, width));
+                         const ConstElements normal = s.elements(area(rows, width));
+                         const ConstElements gamma = s.elements(width);
+                         const ConstElements beta = s.elements(width);
+                         const Elements out = s.emptyElements(area(rows, width));
                          s.math.scaleShift(rows, width, normal, gamma, beta, out);
                          s.keepElements(out, area(rows, width));
                      }});
     cases.push_back({"layer norm, backward", [](Side& s) {
-                         const float* outGrad = s.elements(area(rows, width));
-                         const float* normal = s.elements(area(rows, width));
+                         const ConstElements outGrad = s.elements(area(rows, width));
+                         const ConstElements normal = s.elements(area(rows, width));
                          const float* deviation = s.floats(rows, 0.5F, 2);
-                         const float* gamma = s.elements(width);
-                         const float* residual = s.elements(area(rows, width));
-                         float* inputGrad = s.emptyElements(area(rows, width));
+                         const ConstElements gamma = s.elements(width);
+                         const ConstElements residual = s.elements(area(rows, width));
+                         const Elements inputGrad = s.emptyElements(area(rows, width));
                          const layers::ColumnSums sums{s.empty(width), s.empty(width), s.empty(width), s.empty(width)};
                          s.math.layerNormBackward(rows, width, outGrad, normal, deviation, gamma, residual, inputGrad, sums);
                          s.keepElements(inputGrad, area(rows, width));
@@ -171,44 +173,44 @@ void norms(std::vector<Case>& cases)
 void products(std::vector<Case>& cases)
 {
     cases.push_back({"linear", [](Side& s) {
-                         const float* x = s.elements(area(rows, width));
-                         const float* weight = s.elements(area(wide, width));
-                         const float* bias = s.elements(wide);
-                         float* y = s.emptyElements(area(rows, wide));
+                         const ConstElements x = s.elements(area(rows, width));
+                         const ConstElements weight = s.elements(area(wide, width));
+                         const ConstElements bias = s.elements(wide);
+                         const Elements y = s.emptyElements(area(rows, wide));
                          s.math.linear(rows, wide, width, x, weight, bias, y);
                          s.keepElements(y, area(rows, wide));
                          s.math.linearBare(rows, wide, width, x, weight, y);
                          s.keepElements(y, area(rows, wide));
-                         float* sum = s.elements(area(rows, wide));
+                         const Elements sum = s.elements(area(rows, wide));
                          s.math.linearAdd(rows, wide, width, x, weight, sum);
                          s.keepElements(sum, area(rows, wide));
                      }});
     cases.push_back({"linear, input gradient", [](Side& s) {
-                         const float* dy = s.elements(area(rows, wide));
-                         const float* weight = s.elements(area(wide, width));
-                         float* dx = s.emptyElements(area(rows, width));
+                         const ConstElements dy = s.elements(area(rows, wide));
+                         const ConstElements weight = s.elements(area(wide, width));
+                         const Elements dx = s.emptyElements(area(rows, width));
                          s.math.linearInputGrad(rows, wide, width, 0.25F, dy, weight, dx);
                          s.keepElements(dx, area(rows, width));
                      }});
     cases.push_back({"linear, weight gradient", [](Side& s) {
-                         const float* dy = s.elements(area(rows, wide));
-                         const float* x = s.elements(area(rows, width));
+                         const ConstElements dy = s.elements(area(rows, wide));
+                         const ConstElements x = s.elements(area(rows, width));
                          float* gradient = s.floats(area(wide, width));
                          s.math.linearWeightGrad(rows, wide, width, 0.25F, dy, x, gradient);
                          s.keep(gradient, area(wide, width));
                      }});
     cases.push_back({"GELU layer, forward and backward", [](Side& s) {
-                         const float* x = s.elements(area(rows, width));
-                         const float* weight = s.elements(area(wide, width), -0.5F, 0.5F);
-                         const float* bias = s.elements(wide);
-                         float* hidden = s.emptyElements(area(rows, wide));
-                         float* activation = s.emptyElements(area(rows, wide));
+                         const ConstElements x = s.elements(area(rows, width));
+                         const ConstElements weight = s.elements(area(wide, width), -0.5F, 0.5F);
+                         const ConstElements bias = s.elements(wide);
+                         const Elements hidden = s.emptyElements(area(rows, wide));
+                         const Elements activation = s.emptyElements(area(rows, wide));
                          s.math.expand(rows, wide, width, x, weight, bias, hidden, activation);
                          s.math.activate(rows, wide, hidden, bias, activation);
                          s.keepElements(activation, area(rows, wide));
-                         const float* outputGrad = s.elements(area(rows, width));
-                         const float* contract = s.elements(area(width, wide), -0.5F, 0.5F);
-                         float* hiddenGrad = s.emptyElements(area(rows, wide));
+                         const ConstElements outputGrad = s.elements(area(rows, width));
+                         const ConstElements contract = s.elements(area(width, wide), -0.5F, 0.5F);
+                         const Elements hiddenGrad = s.emptyElements(area(rows, wide));
                          float* sums = s.empty(wide);
                          s.math.geluInputGrad(rows, wide, width, outputGrad, contract, bias, hidden, hiddenGrad, sums);
                          s.keepElements(hiddenGrad, area(rows, wide));
@@ -222,26 +224,26 @@ void attend(Side& s, const AttentionShape& shape)
 {
     const std::size_t own = area(shape.rows(), shape.hidden);
     const int stride = 3 * shape.hidden;
-    const float* input = s.elements(3 * own);
+    const ConstElements input = s.elements(3 * own);
     const std::size_t past = area(shape.batch * shape.past, stride);
     std::vector<layers::KeySegment> segments;
     std::vector<layers::KeyGradSegment> gradients;
     const auto hidden = static_cast<std::size_t>(shape.hidden);
-    float* earlierGrad = nullptr;
+    Elements earlierGrad;
     if (past > 0) {
-        const float* earlier = s.elements(past);
+        const ConstElements earlier = s.elements(past);
         earlierGrad = s.elements(past);
         segments.push_back({s.math.at(earlier, hidden), s.math.at(earlier, 2 * hidden), stride, shape.past});
         gradients.push_back({s.math.at(earlierGrad, hidden), s.math.at(earlierGrad, 2 * hidden), stride, false});
     }
-    float* inputGrad = s.elements(3 * own);
+    const Elements inputGrad = s.elements(3 * own);
     segments.push_back({s.math.at(input, hidden), s.math.at(input, 2 * hidden), stride, shape.tokens});
     gradients.push_back({s.math.at(inputGrad, hidden), s.math.at(inputGrad, 2 * hidden), stride, true});
     float* kept = s.empty(s.math.keptByAttention(shape));
-    float* out = s.emptyElements(own);
+    const Elements out = s.emptyElements(own);
     s.math.attentionForward(shape, input, stride, segments, kept, out);
     s.keepElements(out, own);
-    const float* outGrad = s.elements(own);
+    const ConstElements outGrad = s.elements(own);
     float* workspace = s.empty(s.math.attentionWorkspace(shape));
     s.math.attentionBackward(shape, input, stride, segments, kept, out, outGrad, inputGrad, gradients, workspace);
     s.keepElements(inputGrad, 3 * own);
@@ -266,12 +268,12 @@ void ends(std::vector<Case>& cases)
 {
     cases.push_back({"embedding, forward and backward", [](Side& s) {
                          const std::uint8_t* bytes = s.bytes(rows, vocabulary);
-                         const float* tokenTable = s.elements(area(vocabulary, width));
-                         const float* positions = s.elements(area(tokens, width));
-                         float* out = s.emptyElements(area(rows, width));
+                         const ConstElements tokenTable = s.elements(area(vocabulary, width));
+                         const ConstElements positions = s.elements(area(tokens, width));
+                         const Elements out = s.emptyElements(area(rows, width));
                          s.math.embed(batch, tokens, 0, width, bytes, tokenTable, positions, out);
                          s.keepElements(out, area(rows, width));
-                         const float* outGrad = s.elements(area(rows, width));
+                         const ConstElements outGrad = s.elements(area(rows, width));
                          float* tokenGrad = s.floats(area(vocabulary, width));
                          float* positionGrad = s.floats(area(tokens, width));
                          s.math.embedWeightGrad(batch, tokens, 0, width, vocabulary, bytes, outGrad, tokenGrad, positionGrad);
@@ -279,7 +281,7 @@ void ends(std::vector<Case>& cases)
                          s.keep(positionGrad, area(tokens, width));
                      }});
     cases.push_back({"cross entropy", [](Side& s) {
-                         float* logits = s.elements(area(rows, vocabulary), -4, 4);
+                         const Elements logits = s.elements(area(rows, vocabulary), -4, 4);
                          const std::uint8_t* targets = s.bytes(rows, vocabulary);
                          layers::LossCell cell;
                          s.math.crossEntropy(rows, vocabulary, logits, targets, cell);
@@ -287,7 +289,7 @@ void ends(std::vector<Case>& cases)
                          s.keep(s.math.loss(cell));
                      }});
     cases.push_back({"sums", [](Side& s) {
-                         const float* x = s.elements(area(rows, width));
+                         const ConstElements x = s.elements(area(rows, width));
                          float* columns = s.empty(width);
                          s.math.columnSums(rows, width, x, columns);
                          s.keep(columns, width);
@@ -305,7 +307,7 @@ void optimizers(std::vector<Case>& cases)
 {
     constexpr std::size_t count = 1021;
     const auto state = [](Side& s, bool second) {
-        layers::TensorStep step{count, s.floats(count), s.floats(count), s.floats(count), nullptr, nullptr};
+        layers::TensorStep step{count, s.floats(count), s.floats(count), s.floats(count), nullptr, {}};
         if (second) step.moment2 = s.floats(count, 0.1F, 1);
         if (s.math.elementBytes() != 4) step.used = s.emptyElements(count); // else the layers use the values themselves
         return step;
@@ -314,14 +316,14 @@ void optimizers(std::vector<Case>& cases)
         s.keep(step.value, count);
         s.keep(step.moment1, count);
         if (step.moment2 != nullptr) s.keep(step.moment2, count);
-        step.used != nullptr ? s.keepElements(step.used, count) : s.keep(step.value, count);
+        step.used.data != nullptr ? s.keepElements(step.used, count) : s.keep(step.value, count);
     };
     cases.push_back({"AdamW, step and undo", [=](Side& s) {
                          const layers::TensorStep tensor = state(s, true);
                          const layers::AdamWStep step{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F};
                          s.math.adamW(tensor, step);
                          keep(s, tensor);
-                         float* predicted = s.emptyElements(count);
+                         const Elements predicted = s.emptyElements(count);
                          s.math.predict(count, tensor.value, tensor.moment1, tensor.moment2, 6e-3F, step, predicted);
                          s.keepElements(predicted, count);
                          s.math.undoAdamW(tensor, step);
@@ -341,7 +343,7 @@ void optimizers(std::vector<Case>& cases)
                              s.keep(value, count);
                              return;
                          }
-                         float* out = s.emptyElements(count);
+                         const Elements out = s.emptyElements(count);
                          s.math.toElements(count, value, out);
                          s.keepElements(out, count);
                      }});

@@ -7,6 +7,15 @@ namespace stagewright::cpu {
 
 namespace {
 
+const float* floats(ConstElements elements)
+{
+    return static_cast<const float*>(elements.data);
+}
+float* floats(Elements elements)
+{
+    return static_cast<float*>(elements.data);
+}
+
 // A sample's rows of a segment, by head.
 struct Place {
     std::size_t column; // of the head
@@ -49,14 +58,14 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     products.timesTransposed(block.rows, keys, width, scale, blockQueries,
-                                             {segment.key + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                                             {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
                                              p + firstKey, block.keys);
                 });
                 kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, p);
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     products.times(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
-                                   {segment.value + place(segment.tokens, segment.stride), segment.stride},
+                                   {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride},
                                    s == 0 ? 0.0F : 1.0F, result + first * static_cast<std::size_t>(shape.hidden),
                                    shape.hidden);
                 });
@@ -91,9 +100,9 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                     const KeyGradSegment& to = gradients[s];
                     products.transposedTimes(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
                                              firstVisit && to.empty ? 0.0F : 1.0F,
-                                             to.value + place(segment.tokens, to.stride), to.stride);
+                                             floats(to.value) + place(segment.tokens, to.stride), to.stride);
                     products.timesTransposed(block.rows, keys, width, 1.0F, blockGrad,
-                                             {segment.value + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                                             {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
                                              workspace + firstKey, block.keys);
                 });
                 kernels.causalSoftmaxBackward(shape.past + block.first, block.rows, block.keys, p, workspace);
@@ -101,11 +110,11 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                     const KeySegment& segment = segments[s];
                     const KeyGradSegment& to = gradients[s];
                     products.times(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
-                                   {segment.key + place(segment.tokens, segment.stride), segment.stride},
+                                   {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride},
                                    s == 0 ? 0.0F : 1.0F, queryGrad + rowPlace, queryStride);
                     products.transposedTimes(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
                                              {query + rowPlace, queryStride}, firstVisit && to.empty ? 0.0F : 1.0F,
-                                             to.key + place(segment.tokens, to.stride), to.stride);
+                                             floats(to.key) + place(segment.tokens, to.stride), to.stride);
                 });
             }
             probabilities += probabilitiesPerHead(shape);

@@ -14,6 +14,8 @@
 
 namespace stagewright::cpu {
 
+using layers::ConstElements;
+using layers::Elements;
 using layers::KeyGradSegment;
 using layers::KeySegment;
 
@@ -27,10 +29,10 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                        float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace);
 
 // The same of bf16 elements (engine/layers/attention_sizes.h has the sizes of what is kept and of the workspaces).
-void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, const float* query,
-                            int queryStride, std::span<const KeySegment> segments, float* probabilities, float* out, float* workspace);
-void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, const float* query,
-                             int queryStride, std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
-                             float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace);
+void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
+                            int queryStride, std::span<const KeySegment> segments, float* probabilities, Elements out, float* workspace);
+void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
+                             int queryStride, std::span<const KeySegment> segments, const float* probabilities, ConstElements outGrad,
+                             Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace);
 
 } // namespace stagewright::cpu

@@ -9,110 +9,119 @@ namespace {
 
 using namespace layers;
 
+const float* floats(ConstElements elements)
+{
+    return static_cast<const float*>(elements.data);
+}
+float* floats(Elements elements)
+{
+    return static_cast<float*>(elements.data);
+}
+
 class CpuMath final : public LayerMath {
 public:
     explicit CpuMath(const Products& products) : m_products(products) {}
 
     int elementBytes() const override { return sizeof(float); }
 
-    void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
-                   float* deviation, float* out) override
+    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta, Elements normal,
+                   float* deviation, Elements out) override
     {
-        k.layerNorm(rows, width, x, bias, gamma, beta, normal, deviation, out);
+        k.layerNorm(rows, width, floats(x), floats(bias), floats(gamma), floats(beta), floats(normal), deviation, floats(out));
     }
-    void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) override
+    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) override
     {
-        k.scaleShift(rows, width, normal, gamma, beta, out);
+        k.scaleShift(rows, width, floats(normal), floats(gamma), floats(beta), floats(out));
     }
-    void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
-                           const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) override
+    void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
+                           ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) override
     {
-        k.layerNormBackward(rows, width, outGrad, normal, deviation, gamma, residual, inputGrad, sums);
+        k.layerNormBackward(rows, width, floats(outGrad), floats(normal), deviation, floats(gamma), floats(residual), floats(inputGrad), sums);
     }
 
-    void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) override
+    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) override
     {
-        k.fillRows(rows, out, bias, y);
+        k.fillRows(rows, out, floats(bias), floats(y));
         linearAdd(rows, out, in, x, weight, y);
     }
-    void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        m_products.timesTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 1.0F, y, out);
+        m_products.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 1.0F, floats(y), out);
     }
-    void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        m_products.timesTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 0.0F, y, out);
+        m_products.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 0.0F, floats(y), out);
     }
-    void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
+    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) override
     {
-        m_products.times(rows, in, out, alpha, {dy, out}, {weight, in}, 0.0F, dx, in);
+        m_products.times(rows, in, out, alpha, {floats(dy), out}, {floats(weight), in}, 0.0F, floats(dx), in);
     }
-    void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
+    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) override
     {
-        m_products.transposedTimes(out, in, rows, alpha, {dy, out}, {x, in}, 1.0F, gradient, in);
+        m_products.transposedTimes(out, in, rows, alpha, {floats(dy), out}, {floats(x), in}, 1.0F, gradient, in);
     }
 
-    void expand(int rows, int out, int in, const float* x, const float* weight, const float*, float* hidden, float*) override
+    void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements, Elements hidden, Elements) override
     {
         linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
     }
-    void activate(int rows, int width, const float* hidden, const float* bias, float* activation) override
+    void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
     {
-        k.gelu(rows, width, hidden, bias, activation);
+        k.gelu(rows, width, floats(hidden), floats(bias), floats(activation));
     }
-    void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract, const float* bias,
-                       float* hidden, float* hiddenGrad, float* biasSums) override
+    void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract, ConstElements bias,
+                       Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
         linearInputGrad(rows, width, wide, 1.0F, outputGrad, contract, hiddenGrad);
-        k.geluBackward(rows, wide, hidden, bias, hiddenGrad, biasSums);
+        k.geluBackward(rows, wide, floats(hidden), floats(bias), floats(hiddenGrad), biasSums);
     }
 
     std::size_t keptByAttention(const AttentionShape& shape) const override { return probabilityCount(shape); }
     std::size_t attentionWorkspace(const AttentionShape& shape) const override { return cpu::attentionWorkspace(shape); }
-    void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
-                          std::span<const KeySegment> segments, float* kept, float* out) override
+    void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
+                          std::span<const KeySegment> segments, float* kept, Elements out) override
     {
-        cpu::attentionForward(shape, k, m_products, query, queryStride, segments, kept, out);
+        cpu::attentionForward(shape, k, m_products, floats(query), queryStride, segments, kept, floats(out));
     }
-    void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
-                           std::span<const KeySegment> segments, const float* kept, const float*, const float* outGrad,
-                           float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+    void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
+                           std::span<const KeySegment> segments, const float* kept, ConstElements, ConstElements outGrad,
+                           Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
     {
-        cpu::attentionBackward(shape, k, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
+        cpu::attentionBackward(shape, k, m_products, floats(query), queryStride, segments, kept, floats(outGrad), floats(queryGrad), gradients, workspace);
     }
 
-    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
-               const float* positionTable, float* out) override
+    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
+               ConstElements positionTable, Elements out) override
     {
         const auto hidden = static_cast<std::size_t>(width);
         eachRow(batch, tokens, past, [&](std::size_t row, std::size_t position) {
-            const float* token = tokenTable + bytes[row] * hidden;
-            const float* place = positionTable + position * hidden;
-            float* to = out + row * hidden;
+            const float* token = floats(tokenTable) + bytes[row] * hidden;
+            const float* place = floats(positionTable) + position * hidden;
+            float* to = floats(out) + row * hidden;
             for (std::size_t i = 0; i < hidden; ++i)
                 to[i] = token[i] + place[i];
         });
     }
-    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, const float* outGrad,
+    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, ConstElements outGrad,
                          float* tokenGrad, float* positionGrad) override
     {
         const auto hidden = static_cast<std::size_t>(width);
         eachRow(batch, tokens, past, [&](std::size_t row, std::size_t position) {
-            k.add(hidden, outGrad + row * hidden, tokenGrad + bytes[row] * hidden);
-            k.add(hidden, outGrad + row * hidden, positionGrad + position * hidden);
+            k.add(hidden, floats(outGrad) + row * hidden, tokenGrad + bytes[row] * hidden);
+            k.add(hidden, floats(outGrad) + row * hidden, positionGrad + position * hidden);
         });
     }
-    void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) override
+    void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
-        cell.value = k.crossEntropy(rows, vocabulary, logits, targets) / rows;
+        cell.value = k.crossEntropy(rows, vocabulary, floats(logits), targets) / rows;
     }
     double loss(const LossCell& cell) override { return cell.value; }
 
-    void columnSums(int rows, int width, const float* x, float* sums) override
+    void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
         for (int i = 0; i < width; ++i)
             sums[i] = 0;
-        k.addColumnSums(rows, width, x, sums);
+        k.addColumnSums(rows, width, floats(x), sums);
     }
     void add(std::size_t count, const float* x, float* sum) override { k.add(count, x, sum); }
     double squareSum(std::span<const std::span<const float>> tensors) override
@@ -140,11 +149,11 @@ public:
         k.undoSgd(t.count, t.value, t.gradient, t.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
     }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
-                 const AdamWStep& step, float* out) override
+                 const AdamWStep& step, Elements out) override
     {
-        k.predict(count, value, moment1, moment2, reach, step, out);
+        k.predict(count, value, moment1, moment2, reach, step, floats(out));
     }
-    void toElements(std::size_t, const float*, float*) override {} // the layers use the values themselves
+    void toElements(std::size_t, const float*, Elements) override {} // the layers use the values themselves
 
 private:
     template <typename Visit>

@@ -8,13 +8,13 @@ namespace stagewright::cpu {
 
 namespace {
 
-const BFloat16* elementsOf(const float* storage)
+const BFloat16* elementsOf(layers::ConstElements elements)
 {
-    return reinterpret_cast<const BFloat16*>(storage);
+    return static_cast<const BFloat16*>(elements.data);
 }
-BFloat16* elementsOf(float* storage)
+BFloat16* elementsOf(layers::Elements elements)
 {
-    return reinterpret_cast<BFloat16*>(storage);
+    return static_cast<BFloat16*>(elements.data);
 }
 
 using Rows = NarrowProducts::Matrix;
@@ -54,8 +54,8 @@ void forHeads(const AttentionShape& shape, Visit&& visit)
 
 } // namespace
 
-void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, const float* query,
-                            int queryStride, std::span<const KeySegment> segments, float* probabilities, float* out, float* workspace)
+void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
+                            int queryStride, std::span<const KeySegment> segments, float* probabilities, Elements out, float* workspace)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
@@ -65,7 +65,7 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
         for (int index = 0; index < blockCount(shape); ++index) {
             const QueryBlock block = queryBlock(shape, index);
             const Rows queries{elementsOf(query) + place(shape.tokens, queryStride, block.first), queryStride};
-            BFloat16* p = elementsOf(probabilities) + kept + block.offset;
+            BFloat16* p = reinterpret_cast<BFloat16*>(probabilities) + kept + block.offset;
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
                 products.multiply(false, true, block.rows, keys, width, scale, queries,
@@ -82,9 +82,9 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
     });
 }
 
-void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, const float* query,
-                             int queryStride, std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
-                             float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
+void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products, ConstElements query,
+                             int queryStride, std::span<const KeySegment> segments, const float* probabilities, ConstElements outGrad,
+                             Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
 {
     const int width = shape.headWidth();
     const auto wide = static_cast<std::size_t>(width);
@@ -95,7 +95,7 @@ void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& k
     float* valueGrad = keyGrad + allKeys * wide;
     float* rowsGrad = valueGrad + allKeys * wide;
     float* innerGrad = rowsGrad + blockOf * wide; // of probabilities
-    BFloat16* scoreGrad = elementsOf(innerGrad + blockOf * allKeys);
+    auto* scoreGrad = reinterpret_cast<BFloat16*>(innerGrad + blockOf * allKeys);
     forHeads(shape, [&](const Place& place, std::size_t kept) {
         // The last block sees every key, so it may overwrite; the earlier ones add to the front.
         for (int index = blockCount(shape) - 1; index >= 0; --index) {
@@ -103,7 +103,7 @@ void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& k
             const float before = index == blockCount(shape) - 1 ? 0.0F : 1.0F;
             const Rows queries{elementsOf(query) + place(shape.tokens, queryStride, block.first), queryStride};
             const Rows grad{elementsOf(outGrad) + place(shape.tokens, shape.hidden, block.first), shape.hidden};
-            const BFloat16* p = elementsOf(probabilities) + kept + block.offset;
+            const BFloat16* p = reinterpret_cast<const BFloat16*>(probabilities) + kept + block.offset;
             products.multiply(true, false, block.keys, width, block.rows, 1.0F, {p, block.keys}, grad, before, valueGrad, width);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];

@@ -13,13 +13,13 @@ using namespace layers;
 
 constexpr std::size_t stepElements = 4096; // of a tensor, which stay in the cache between its step and its rounding
 
-const BFloat16* elementsOf(const float* storage)
+const BFloat16* elementsOf(ConstElements elements)
 {
-    return reinterpret_cast<const BFloat16*>(storage);
+    return static_cast<const BFloat16*>(elements.data);
 }
-BFloat16* elementsOf(float* storage)
+BFloat16* elementsOf(Elements elements)
 {
-    return reinterpret_cast<BFloat16*>(storage);
+    return static_cast<BFloat16*>(elements.data);
 }
 
 class NarrowMath final : public LayerMath {
@@ -31,58 +31,58 @@ public:
 
     int elementBytes() const override { return sizeof(BFloat16); }
 
-    void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
-                   float* deviation, float* out) override
+    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta, Elements normal,
+                   float* deviation, Elements out) override
     {
         n.layerNorm(rows, width, elementsOf(x), elementsOf(bias), elementsOf(gamma), elementsOf(beta), elementsOf(normal), deviation, elementsOf(out));
     }
-    void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) override
+    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) override
     {
         n.scaleShift(rows, width, elementsOf(normal), elementsOf(gamma), elementsOf(beta), elementsOf(out));
     }
-    void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
-                           const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) override
+    void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
+                           ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) override
     {
         n.layerNormBackward(rows, width, elementsOf(outGrad), elementsOf(normal), deviation, elementsOf(gamma), elementsOf(residual),
                             elementsOf(inputGrad), sums);
     }
 
-    void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) override
+    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) override
     {
         forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
             n.storeRows(rows, columns, product, elementsOf(bias) + first, elementsOf(y) + first, out);
         });
     }
-    void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
         forward(rows, out, in, x, weight,
                 [&](int first, int columns, const float* product) { n.addRows(rows, columns, product, elementsOf(y) + first, out); });
     }
-    void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
         forward(rows, out, in, x, weight,
                 [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(y) + first, out); });
     }
-    void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
+    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) override
     {
         backward(rows, out, in, alpha, dy, weight,
                  [&](int first, int columns, const float* product) { n.storeRows(rows, columns, product, nullptr, elementsOf(dx) + first, in); });
     }
-    void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
+    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) override
     {
         m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F, gradient, in);
     }
 
-    void expand(int rows, int out, int in, const float* x, const float* weight, const float*, float* hidden, float*) override
+    void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements, Elements hidden, Elements) override
     {
         linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
     }
-    void activate(int rows, int width, const float* hidden, const float* bias, float* activation) override
+    void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
     {
         n.gelu(rows, width, elementsOf(hidden), elementsOf(bias), elementsOf(activation));
     }
-    void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract, const float* bias,
-                       float* hidden, float* hiddenGrad, float* biasSums) override
+    void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract, ConstElements bias,
+                       Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
         backward(rows, width, wide, 1.0F, outputGrad, contract, [&](int first, int columns, const float* product) {
             n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, product, elementsOf(hiddenGrad) + first,
@@ -92,28 +92,28 @@ public:
 
     std::size_t keptByAttention(const AttentionShape& shape) const override { return narrow::probabilityFloats(shape); }
     std::size_t attentionWorkspace(const AttentionShape& shape) const override { return narrow::backwardWorkspace(shape); }
-    void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
-                          std::span<const KeySegment> segments, float* kept, float* out) override
+    void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
+                          std::span<const KeySegment> segments, float* kept, Elements out) override
     {
         const Buffer workspace = borrow(narrow::forwardWorkspace(shape));
         narrowAttentionForward(shape, n, m_products, query, queryStride, segments, kept, out, workspace.data());
     }
-    void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
-                           std::span<const KeySegment> segments, const float* kept, const float*, const float* outGrad,
-                           float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+    void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
+                           std::span<const KeySegment> segments, const float* kept, ConstElements, ConstElements outGrad,
+                           Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
     {
         narrowAttentionBackward(shape, n, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
     }
 
-    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
-               const float* positionTable, float* out) override
+    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
+               ConstElements positionTable, Elements out) override
     {
         eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
             n.embedRow(width, elementsOf(tokenTable) + bytes[row / static_cast<std::size_t>(width)] * static_cast<std::size_t>(width),
                        elementsOf(positionTable) + position, elementsOf(out) + row);
         });
     }
-    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, const float* outGrad,
+    void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, ConstElements outGrad,
                          float* tokenGrad, float* positionGrad) override
     {
         const auto hidden = static_cast<std::size_t>(width);
@@ -122,13 +122,13 @@ public:
             n.add(hidden, elementsOf(outGrad) + row, positionGrad + position);
         });
     }
-    void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) override
+    void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
         cell.value = n.crossEntropy(rows, vocabulary, elementsOf(logits), targets) / rows;
     }
     double loss(const LossCell& cell) override { return cell.value; }
 
-    void columnSums(int rows, int width, const float* x, float* sums) override
+    void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
         std::fill_n(sums, width, 0.0F);
         n.addColumnSums(rows, width, elementsOf(x), sums);
@@ -163,7 +163,7 @@ public:
         });
     }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
-                 const AdamWStep& step, float* out) override
+                 const AdamWStep& step, Elements out) override
     {
         float predicted[stepElements];
         for (std::size_t first = 0; first < count; first += stepElements) {
@@ -172,7 +172,7 @@ public:
             n.storeRows(1, static_cast<int>(part), predicted, nullptr, elementsOf(out) + first, 0);
         }
     }
-    void toElements(std::size_t count, const float* value, float* elements) override
+    void toElements(std::size_t count, const float* value, Elements elements) override
     {
         for (std::size_t first = 0; first < count; first += stepElements)
             n.storeRows(1, static_cast<int>(std::min(stepElements, count - first)), value + first, nullptr, elementsOf(elements) + first, 0);
@@ -183,7 +183,7 @@ private:
 
     // x · Wᵀ, some columns at a time: finish(first column, columns, product) is what becomes of them.
     template <typename Finish>
-    void forward(int rows, int out, int in, const float* x, const float* weight, Finish&& finish) const
+    void forward(int rows, int out, int in, ConstElements x, ConstElements weight, Finish&& finish) const
     {
         const Buffer product = borrow(narrow::productWorkspace(rows, out));
         for (int first = 0; first < out; first += narrow::productColumns) {
@@ -195,7 +195,7 @@ private:
     }
     // alpha · dy · W, likewise.
     template <typename Finish>
-    void backward(int rows, int out, int in, float alpha, const float* dy, const float* weight, Finish&& finish) const
+    void backward(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Finish&& finish) const
     {
         const Buffer product = borrow(narrow::productWorkspace(rows, in));
         for (int first = 0; first < in; first += narrow::productColumns) {
@@ -220,7 +220,7 @@ private:
         const auto from = [](float* tensor, std::size_t first) { return tensor ? tensor + first : nullptr; };
         for (std::size_t first = 0; first < whole.count; first += stepElements) {
             const std::size_t count = std::min(stepElements, whole.count - first);
-            step(TensorStep{count, whole.value + first, whole.gradient + first, from(whole.moment1, first), from(whole.moment2, first), nullptr});
+            step(TensorStep{count, whole.value + first, whole.gradient + first, from(whole.moment1, first), from(whole.moment2, first), {}});
             if (whole.used) n.storeRows(1, static_cast<int>(count), whole.value + first, nullptr, elementsOf(whole.used) + first, 0);
         }
     }

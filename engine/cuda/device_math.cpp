@@ -33,8 +33,8 @@ public:
 
     int elementBytes() const override { return m_memory.wish().narrow != 0 ? 2 : 4; }
 
-    void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
-                   float* deviation, float* out) override
+    void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta, Elements normal,
+                   float* deviation, Elements out) override
     {
         StagewrightNorm n{};
         n.rows = rows;
@@ -48,25 +48,25 @@ public:
         n.out = out;
         done(m_table.norm(m_queue, &n));
     }
-    void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) override
+    void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) override
     {
         StagewrightNorm n{};
         n.rows = rows;
         n.width = width;
-        n.normal = const_cast<float*>(normal); // read only here
+        n.normal = const_cast<void*>(normal.data); // read only here
         n.gamma = gamma;
         n.beta = beta;
         n.out = out;
         done(m_table.scaleShift(m_queue, &n));
     }
-    void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
-                           const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) override
+    void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
+                           ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) override
     {
         StagewrightNorm n{};
         n.rows = rows;
         n.width = width;
         n.outGrad = outGrad;
-        n.normal = const_cast<float*>(normal); // read only here, as the deviation
+        n.normal = const_cast<void*>(normal.data); // read only here, as the deviation
         n.deviation = const_cast<float*>(deviation);
         n.gamma = gamma;
         n.residual = residual;
@@ -78,7 +78,7 @@ public:
         done(m_table.normBackward(m_queue, &n));
     }
 
-    void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) override
+    void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) override
     {
         StagewrightProduct p{};
         forwardProduct(p, rows, out, in, x, weight, y);
@@ -86,20 +86,20 @@ public:
         p.bias = bias;
         done(m_table.multiply(m_queue, &p));
     }
-    void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
         StagewrightProduct p{};
         forwardProduct(p, rows, out, in, x, weight, y);
         p.beta = 1.0F;
         done(m_table.multiply(m_queue, &p));
     }
-    void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
         StagewrightProduct p{};
         forwardProduct(p, rows, out, in, x, weight, y);
         done(m_table.multiply(m_queue, &p));
     }
-    void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
+    void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) override
     {
         StagewrightProduct p{};
         product(STAGEWRIGHT_A_B, rows, in, out, p);
@@ -107,7 +107,7 @@ public:
         p.alpha = alpha;
         done(m_table.multiply(m_queue, &p));
     }
-    void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
+    void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) override
     {
         StagewrightProduct p{};
         product(STAGEWRIGHT_AT_B, out, in, rows, p);
@@ -119,19 +119,19 @@ public:
     }
 
     bool expandsInOne() const override { return true; }
-    void expand(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* hidden,
-                float* activation) override
+    void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements hidden,
+                Elements activation) override
     {
         StagewrightProduct p{};
         forwardProduct(p, rows, out, in, x, weight, activation ? activation : hidden);
         p.finish = activation ? STAGEWRIGHT_GELU : STAGEWRIGHT_BIAS;
         p.bias = bias;
-        p.aux = activation ? hidden : nullptr;
+        p.aux = activation ? hidden.data : nullptr;
         done(m_table.multiply(m_queue, &p));
     }
-    void activate(int, int, const float*, const float*, float*) override {}
-    void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract, const float*,
-                       float* hidden, float* hiddenGrad, float* biasSums) override
+    void activate(int, int, ConstElements, ConstElements, Elements) override {}
+    void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract, ConstElements,
+                       Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
         StagewrightProduct p{};
         product(STAGEWRIGHT_A_B, rows, wide, width, p);
@@ -154,8 +154,8 @@ public:
         return isFlash(shape) ? rowsOf(shape) : sampleFloats(shape);
     }
 
-    void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
-                          std::span<const KeySegment> segments, float* kept, float* out) override
+    void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
+                          std::span<const KeySegment> segments, float* kept, Elements out) override
     {
         if (isFlash(shape)) {
             StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), kept, out);
@@ -164,13 +164,13 @@ public:
         }
         const float scale = 1.0F / std::sqrt(static_cast<float>(shape.headWidth()));
         for (int sample = 0; sample < shape.batch; ++sample) {
-            float* p = kept + static_cast<std::size_t>(sample) * sampleFloats(shape);
-            const float* q = ofSample(query, sample, shape.tokens, queryStride);
-            float* o = ofSample(out, sample, shape.tokens, shape.hidden);
+            const Elements p{kept + static_cast<std::size_t>(sample) * sampleFloats(shape)};
+            const ConstElements q = ofSample(query, sample, shape.tokens, queryStride);
+            const Elements o = ofSample(out, sample, shape.tokens, shape.hidden);
             eachSegment(segments, [&](const KeySegment& s, int first, bool) {
                 scores(shape, q, queryStride, s, sample, scale, at(p, static_cast<std::size_t>(first)));
             });
-            softmax(shape, p, nullptr);
+            softmax(shape, p, {});
             eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
                 StagewrightProduct m{};
                 product(STAGEWRIGHT_A_B, shape.tokens, shape.headWidth(), s.tokens, m);
@@ -183,12 +183,12 @@ public:
         }
     }
 
-    void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
-                           std::span<const KeySegment> segments, const float* kept, const float* out, const float* outGrad,
-                           float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+    void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
+                           std::span<const KeySegment> segments, const float* kept, ConstElements out, ConstElements outGrad,
+                           Elements queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
     {
         if (isFlash(shape)) {
-            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), const_cast<float*>(kept), const_cast<float*>(out));
+            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), const_cast<float*>(kept), Elements{const_cast<void*>(out.data)});
             f.outGrad = outGrad;
             f.queryGrad = queryGrad;
             f.keyGrad = gradients.front().key;
@@ -200,11 +200,12 @@ public:
         }
         const int width = shape.headWidth();
         const float scale = 1.0F / std::sqrt(static_cast<float>(width));
+        const Elements inner{workspace};
         for (int sample = 0; sample < shape.batch; ++sample) {
-            const float* p = kept + static_cast<std::size_t>(sample) * sampleFloats(shape);
-            const float* q = ofSample(query, sample, shape.tokens, queryStride);
-            float* dq = ofSample(queryGrad, sample, shape.tokens, queryStride);
-            const float* grad = ofSample(outGrad, sample, shape.tokens, shape.hidden);
+            const ConstElements p{kept + static_cast<std::size_t>(sample) * sampleFloats(shape)};
+            const ConstElements q = ofSample(query, sample, shape.tokens, queryStride);
+            const Elements dq = ofSample(queryGrad, sample, shape.tokens, queryStride);
+            const ConstElements grad = ofSample(outGrad, sample, shape.tokens, shape.hidden);
             std::size_t segment = 0;
             eachSegment(segments, [&](const KeySegment& s, int first, bool) {
                 const KeyGradSegment& to = gradients[segment++];
@@ -217,22 +218,22 @@ public:
                 done(m_table.multiply(m_queue, &m));
                 KeySegment values = s;
                 values.key = s.value;
-                scores(shape, grad, shape.hidden, values, sample, 1.0F, at(workspace, static_cast<std::size_t>(first)));
+                scores(shape, grad, shape.hidden, values, sample, 1.0F, at(inner, static_cast<std::size_t>(first)));
             });
-            softmax(shape, const_cast<float*>(p), workspace);
+            softmax(shape, Elements{const_cast<void*>(p.data)}, inner);
             segment = 0;
             eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
                 const KeyGradSegment& to = gradients[segment++];
-                const float* inner = at(workspace, static_cast<std::size_t>(first));
+                const ConstElements part = at(inner, static_cast<std::size_t>(first));
                 StagewrightProduct m{};
                 product(STAGEWRIGHT_A_B, shape.tokens, width, s.tokens, m);
-                place(m, inner, keysOf(shape), ofSample(s.key, sample, s.tokens, s.stride), s.stride, dq, queryStride);
+                place(m, part, keysOf(shape), ofSample(s.key, sample, s.tokens, s.stride), s.stride, dq, queryStride);
                 heads(shape, m, blockOf(shape), width, width);
                 m.alpha = scale;
                 m.beta = begins ? 0.0F : 1.0F;
                 done(m_table.multiply(m_queue, &m));
                 product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
-                place(m, inner, keysOf(shape), q, queryStride, ofSample(to.key, sample, s.tokens, to.stride), to.stride);
+                place(m, part, keysOf(shape), q, queryStride, ofSample(to.key, sample, s.tokens, to.stride), to.stride);
                 heads(shape, m, blockOf(shape), width, width);
                 m.alpha = scale;
                 m.beta = to.empty ? 0.0F : 1.0F;
@@ -241,8 +242,8 @@ public:
         }
     }
 
-    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
-               const float* positionTable, float* out) override
+    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
+               ConstElements positionTable, Elements out) override
     {
         StagewrightEmbedding e{};
         e.batch = batch;
@@ -256,7 +257,7 @@ public:
         done(m_table.embed(m_queue, &e));
     }
     void embedWeightGrad(int batch, int tokens, int past, int width, int vocabulary, const std::uint8_t* bytes,
-                         const float* outGrad, float* tokenGrad, float* positionGrad) override
+                         ConstElements outGrad, float* tokenGrad, float* positionGrad) override
     {
         StagewrightEmbedding e{};
         e.batch = batch;
@@ -270,7 +271,7 @@ public:
         e.positionGrad = positionGrad;
         done(m_table.embedGrad(m_queue, &e));
     }
-    void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) override
+    void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
         if (!cell.slot) cell.slot = newSlot();
         const Buffer rowLoss = m_allocator.take(static_cast<std::size_t>(rows), m_tag);
@@ -278,7 +279,7 @@ public:
     }
     double loss(const LossCell& cell) override { return fetch(static_cast<const double*>(cell.slot)); }
 
-    void columnSums(int rows, int width, const float* x, float* sums) override
+    void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
         done(m_table.columnSums(m_queue, rows, width, x, sums));
     }
@@ -299,7 +300,7 @@ public:
     void sgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_SGD, tensor, step)); }
     void undoSgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_UNDO_SGD, tensor, step)); }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
-                 const AdamWStep& step, float* out) override
+                 const AdamWStep& step, Elements out) override
     {
         StagewrightStep s{};
         s.count = count;
@@ -313,7 +314,7 @@ public:
         s.reach = reach;
         done(m_table.step(m_queue, STAGEWRIGHT_PREDICT, &s));
     }
-    void toElements(std::size_t count, const float* value, float* elements) override
+    void toElements(std::size_t count, const float* value, Elements elements) override
     {
         done(m_table.narrow(m_queue, count, value, elements));
     }
@@ -330,7 +331,7 @@ private:
         p.c = c;
         p.cStride = cStride;
     }
-    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, const float* x, const float* weight, float* y)
+    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, ConstElements x, ConstElements weight, Elements y)
     {
         product(STAGEWRIGHT_A_BT, rows, out, in, p);
         place(p, x, in, weight, in, y, out);
@@ -344,8 +345,8 @@ private:
     {
         return static_cast<std::size_t>(shape.rows()) * static_cast<std::size_t>(shape.heads);
     }
-    static StagewrightFlash flashOf(const AttentionShape& shape, const float* query, int stride, const KeySegment& keys,
-                                    float* sums, float* out)
+    static StagewrightFlash flashOf(const AttentionShape& shape, ConstElements query, int stride, const KeySegment& keys,
+                                    float* sums, Elements out)
     {
         StagewrightFlash f{};
         f.batch = shape.batch;
@@ -369,8 +370,8 @@ private:
         constexpr std::size_t line = 16;
         return (words(static_cast<std::size_t>(blockOf(shape)) * static_cast<std::size_t>(shape.heads)) + line - 1) / line * line;
     }
-    template <typename Float>
-    Float* ofSample(Float* base, int sample, int tokens, int stride) const
+    template <typename View>
+    View ofSample(View base, int sample, int tokens, int stride) const
     {
         return at(base, static_cast<std::size_t>(sample) * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride));
     }
@@ -392,7 +393,7 @@ private:
         p.cBatch = c;
     }
     // (tokens, segment's keys) of every head = scale · x · keyᵀ
-    void scores(const AttentionShape& shape, const float* x, int stride, const KeySegment& s, int sample, float scale, float* to) const
+    void scores(const AttentionShape& shape, ConstElements x, int stride, const KeySegment& s, int sample, float scale, Elements to) const
     {
         StagewrightProduct m{};
         product(STAGEWRIGHT_A_BT, shape.tokens, s.tokens, shape.headWidth(), m);
@@ -401,7 +402,7 @@ private:
         m.alpha = scale;
         done(m_table.multiply(m_queue, &m));
     }
-    void softmax(const AttentionShape& shape, float* scores, float* gradient) const
+    void softmax(const AttentionShape& shape, Elements scores, Elements gradient) const
     {
         StagewrightSoftmax s{};
         s.blocks = shape.heads;

@@ -41,9 +41,9 @@ std::string layerName(int layer, const char* part)
 KeySegment segmentOf(const LayerMath& math, const Block::Saved& saved, const PartShape& part, int hidden)
 {
     const auto width = static_cast<std::size_t>(hidden);
-    const float* qkv = saved.qkv.data();
-    if (qkv) return {math.at(qkv, width), math.at(qkv, 2 * width), 3 * hidden, part.tokens};
-    const float* both = saved.keyValue.data();
+    const ConstElements qkv = elementsIn(saved.qkv);
+    if (qkv.data) return {math.at(qkv, width), math.at(qkv, 2 * width), 3 * hidden, part.tokens};
+    const ConstElements both = elementsIn(saved.keyValue);
     return {both, math.at(both, width), 2 * hidden, part.tokens};
 }
 
@@ -92,7 +92,7 @@ Block::Block(const StageContext& context, int layer, ParameterSet& parameters)
 {
 }
 
-void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, float* stream, Forward how) const
+void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, Elements stream, Forward how) const
 {
     LayerMath& math = m_context.math;
     const int rows = part.rows();
@@ -110,47 +110,47 @@ void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, float*
     saved.normal1 = keep(size);
     saved.deviation1 = keepFloats(static_cast<std::size_t>(rows));
     // The projection's bias joins the stream while the row is at hand.
-    math.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used, saved.normal1.data(),
-                   saved.deviation1.data(), norm.data());
+    math.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used, elementsIn(saved.normal1),
+                   saved.deviation1.data(), elementsIn(norm));
     if (drop) saved.normal1.reset();
 
     saved.qkv = keep(3 * size);
-    math.linear(rows, 3 * hidden, hidden, norm.data(), m_qkv.weight.used, m_qkv.bias.used, saved.qkv.data());
+    math.linear(rows, 3 * hidden, hidden, elementsIn(norm), m_qkv.weight.used, m_qkv.bias.used, elementsIn(saved.qkv));
     saved.keyValue.reset(); // qkv holds the same
     const AttentionShape attention{part.batch, part.tokens, hidden, m_context.model.heads, part.past};
     saved.probabilities = keepFloats(math.keptByAttention(attention));
     saved.attention = keep(size);
-    math.attentionForward(attention, saved.qkv.data(), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
-                          saved.probabilities.data(), saved.attention.data());
+    math.attentionForward(attention, elementsIn(saved.qkv), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
+                          saved.probabilities.data(), elementsIn(saved.attention));
     if (drop) {
         saved.probabilities.reset();
         if (part.followed) {
             saved.keyValue = m_context.keep(2 * size, part.microbatch);
             const std::size_t row = static_cast<std::size_t>(hidden) * static_cast<std::size_t>(math.elementBytes());
-            m_context.allocator.memory().copyRows(saved.keyValue.data(), 2 * row, math.at(saved.qkv.data(), static_cast<std::size_t>(hidden)),
+            m_context.allocator.memory().copyRows(saved.keyValue.data(), 2 * row, math.at(elementsIn(saved.qkv), static_cast<std::size_t>(hidden)),
                                                   3 * row, 2 * row, static_cast<std::size_t>(rows));
         }
         saved.qkv.reset();
     }
-    math.linearAdd(rows, hidden, hidden, saved.attention.data(), m_project.weight.used, stream);
+    math.linearAdd(rows, hidden, hidden, elementsIn(saved.attention), m_project.weight.used, stream);
 
     saved.normal2 = keep(size);
     saved.deviation2 = keepFloats(static_cast<std::size_t>(rows));
-    math.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used, saved.normal2.data(),
-                   saved.deviation2.data(), norm.data());
+    math.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used, elementsIn(saved.normal2),
+                   saved.deviation2.data(), elementsIn(norm));
     saved.hidden = keep(4 * size);
     const bool whole = how != Forward::KeepWithoutOutput;
     Buffer activation;
     if (whole && math.expandsInOne()) activation = m_context.borrow(4 * size, part.microbatch);
-    math.expand(rows, 4 * hidden, hidden, norm.data(), m_expand.weight.used, m_expand.bias.used, saved.hidden.data(),
-                activation.data());
+    math.expand(rows, 4 * hidden, hidden, elementsIn(norm), m_expand.weight.used, m_expand.bias.used, elementsIn(saved.hidden),
+                elementsIn(activation));
     norm.reset();
     if (!whole) return;
     if (!activation) {
         activation = m_context.borrow(4 * size, part.microbatch);
-        math.activate(rows, 4 * hidden, saved.hidden.data(), m_expand.bias.used, activation.data());
+        math.activate(rows, 4 * hidden, elementsIn(saved.hidden), m_expand.bias.used, elementsIn(activation));
     }
-    math.linearAdd(rows, hidden, 4 * hidden, activation.data(), m_contract.weight.used, stream);
+    math.linearAdd(rows, hidden, 4 * hidden, elementsIn(activation), m_contract.weight.used, stream);
     if (!drop) return;
     Buffer keyValue = std::move(saved.keyValue);
     saved = Saved();
@@ -171,26 +171,26 @@ Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Bu
 
     // MLP. `hidden` turns from pre-activation into activation, which W needs.
     saved.hiddenGrad = keep(4 * size);
-    math.geluInputGrad(rows, 4 * hidden, hidden, saved.outputGrad.data(), m_contract.weight.used, m_expand.bias.used,
-                       saved.hidden.data(), saved.hiddenGrad.data(), sums.expand);
+    math.geluInputGrad(rows, 4 * hidden, hidden, elementsIn(saved.outputGrad), m_contract.weight.used, m_expand.bias.used,
+                       elementsIn(saved.hidden), elementsIn(saved.hiddenGrad), sums.expand);
     Buffer normGrad = m_context.borrow(size, part.microbatch);
-    math.linearInputGrad(rows, 4 * hidden, hidden, 1.0F, saved.hiddenGrad.data(), m_expand.weight.used, normGrad.data());
+    math.linearInputGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(saved.hiddenGrad), m_expand.weight.used, elementsIn(normGrad));
     saved.middleGrad = keep(size);
-    math.layerNormBackward(rows, hidden, normGrad.data(), saved.normal2.data(), saved.deviation2.data(), m_norm2.gamma.used,
-                           saved.outputGrad.data(), saved.middleGrad.data(),
+    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal2), saved.deviation2.data(), m_norm2.gamma.used,
+                           elementsIn(saved.outputGrad), elementsIn(saved.middleGrad),
                            {sums.gamma2, sums.beta2, sums.contract, sums.project});
     saved.deviation2.reset();
 
     // Attention.
     Buffer attentionGrad = m_context.borrow(size, part.microbatch);
-    math.linearInputGrad(rows, hidden, hidden, 1.0F, saved.middleGrad.data(), m_project.weight.used, attentionGrad.data());
+    math.linearInputGrad(rows, hidden, hidden, 1.0F, elementsIn(saved.middleGrad), m_project.weight.used, elementsIn(attentionGrad));
     std::vector<KeyGradSegment> gradients;
     gradients.reserve(earlier.size() + 1);
     const auto addGradients = [&](Saved& slice, const PartShape& shape) {
         const bool empty = !slice.qkvGrad;
         if (empty) slice.qkvGrad = keep(3 * m_context.stream(shape));
         const auto width = static_cast<std::size_t>(hidden);
-        gradients.push_back({math.at(slice.qkvGrad.data(), width), math.at(slice.qkvGrad.data(), 2 * width), 3 * hidden, empty});
+        gradients.push_back({math.at(elementsIn(slice.qkvGrad), width), math.at(elementsIn(slice.qkvGrad), 2 * width), 3 * hidden, empty});
     };
     for (const Pending<Saved>& slice : earlier)
         addGradients(*slice.saved, slice.shape);
@@ -198,19 +198,19 @@ Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Bu
     const AttentionShape attention{part.batch, part.tokens, hidden, m_context.model.heads, part.past};
     {
         Buffer workspace = m_context.borrowFloats(math.attentionWorkspace(attention), part.microbatch);
-        math.attentionBackward(attention, saved.qkv.data(), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
-                               saved.probabilities.data(), saved.attention.data(), attentionGrad.data(),
-                               saved.qkvGrad.data(), gradients, workspace.data());
+        math.attentionBackward(attention, elementsIn(saved.qkv), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
+                               saved.probabilities.data(), elementsIn(saved.attention), elementsIn(attentionGrad),
+                               elementsIn(saved.qkvGrad), gradients, workspace.data());
     }
     saved.qkv.reset();
     saved.probabilities.reset();
     attentionGrad.reset();
-    math.linearInputGrad(rows, 3 * hidden, hidden, 1.0F, saved.qkvGrad.data(), m_qkv.weight.used, normGrad.data());
+    math.linearInputGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(saved.qkvGrad), m_qkv.weight.used, elementsIn(normGrad));
     Buffer inputGrad = keep(size);
-    math.layerNormBackward(rows, hidden, normGrad.data(), saved.normal1.data(), saved.deviation1.data(), m_norm1.gamma.used,
-                           saved.middleGrad.data(), inputGrad.data(), {sums.gamma1, sums.beta1, nullptr, nullptr});
+    math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal1), saved.deviation1.data(), m_norm1.gamma.used,
+                           elementsIn(saved.middleGrad), elementsIn(inputGrad), {sums.gamma1, sums.beta1, nullptr, nullptr});
     saved.deviation1.reset();
-    math.columnSums(rows, 3 * hidden, saved.qkvGrad.data(), sums.qkv);
+    math.columnSums(rows, 3 * hidden, elementsIn(saved.qkvGrad), sums.qkv);
     return inputGrad;
 }
 
@@ -225,23 +225,23 @@ void Block::weightGrad(std::span<const Pending<Saved>> parts) const
     {
         const Buffer outputGrad = stacker.take(&Saved::outputGrad, hidden);
         const Buffer activation = stacker.take(&Saved::hidden, 4 * hidden);
-        math.linearWeightGrad(rows, hidden, 4 * hidden, 1.0F, outputGrad.data(), activation.data(),
+        math.linearWeightGrad(rows, hidden, 4 * hidden, 1.0F, elementsIn(outputGrad), elementsIn(activation),
                               m_contract.weight.gradient.data());
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
         const Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
-        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, hiddenGrad.data(), norm.data(), m_expand.weight.gradient.data());
+        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(hiddenGrad), elementsIn(norm), m_expand.weight.gradient.data());
     }
     {
         const Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
         const Buffer attention = stacker.take(&Saved::attention, hidden);
-        math.linearWeightGrad(rows, hidden, hidden, 1.0F, middleGrad.data(), attention.data(), m_project.weight.gradient.data());
+        math.linearWeightGrad(rows, hidden, hidden, 1.0F, elementsIn(middleGrad), elementsIn(attention), m_project.weight.gradient.data());
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
         const Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
-        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, qkvGrad.data(), norm.data(), m_qkv.weight.gradient.data());
+        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(qkvGrad), elementsIn(norm), m_qkv.weight.gradient.data());
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards

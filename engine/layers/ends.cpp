@@ -52,7 +52,7 @@ void Embedding::keepTokens(Saved& saved, const PartShape& part, std::span<const 
     saved.tokens = m_context.bytes(tokens, MemoryCategory::Activations, part.microbatch);
 }
 
-void Embedding::forward(const Saved& saved, const PartShape& part, float* stream) const
+void Embedding::forward(const Saved& saved, const PartShape& part, Elements stream) const
 {
     m_context.math.embed(part.batch, part.tokens, part.past, m_context.model.hidden, bytesOf(saved.tokens), m_token.used,
                          m_position.used, stream);
@@ -61,7 +61,7 @@ void Embedding::forward(const Saved& saved, const PartShape& part, float* stream
 void Embedding::weightGrad(Saved& saved, const PartShape& part) const
 {
     m_context.math.embedWeightGrad(part.batch, part.tokens, part.past, m_context.model.hidden, m_context.model.vocabulary,
-                                   bytesOf(saved.tokens), saved.outputGrad.data(), m_token.gradient.data(),
+                                   bytesOf(saved.tokens), elementsIn(saved.outputGrad), m_token.gradient.data(),
                                    m_position.gradient.data());
     saved = Saved();
 }
@@ -73,7 +73,7 @@ Head::Head(const StageContext& context, ParameterSet& parameters)
 {
 }
 
-void Head::forward(Saved& saved, const PartShape& part, float* stream, const std::uint8_t* targets, Forward how,
+void Head::forward(Saved& saved, const PartShape& part, Elements stream, const std::uint8_t* targets, Forward how,
                    LossCell& loss) const
 {
     LayerMath& math = m_context.math;
@@ -88,11 +88,11 @@ void Head::forward(Saved& saved, const PartShape& part, float* stream, const std
     Buffer normal = keep(m_context.stream(part));
     const auto deviations = static_cast<std::size_t>(rows);
     Buffer deviation = drop ? m_context.borrowFloats(deviations, part.microbatch) : m_context.keepFloats(deviations, part.microbatch);
-    math.layerNorm(rows, hidden, stream, nullptr, m_norm.gamma.used, m_norm.beta.used, normal.data(), deviation.data(),
-                   norm.data());
+    math.layerNorm(rows, hidden, stream, {}, m_norm.gamma.used, m_norm.beta.used, elementsIn(normal), deviation.data(),
+                   elementsIn(norm));
     Buffer logits = keep(static_cast<std::size_t>(rows) * static_cast<std::size_t>(vocabulary));
-    math.linearBare(rows, vocabulary, hidden, norm.data(), m_weight.used, logits.data());
-    math.crossEntropy(rows, vocabulary, logits.data(), targets, loss);
+    math.linearBare(rows, vocabulary, hidden, elementsIn(norm), m_weight.used, elementsIn(logits));
+    math.crossEntropy(rows, vocabulary, elementsIn(logits), targets, loss);
     if (drop) return;
     saved.normal = std::move(normal);
     saved.deviation = std::move(deviation);
@@ -107,10 +107,10 @@ Buffer Head::inputGrad(Saved& saved, const PartShape& part, float scale) const
     saved.sums = m_context.keepFloats(2 * static_cast<std::size_t>(hidden), part.microbatch);
     Buffer normGrad = m_context.borrow(m_context.stream(part), part.microbatch);
     m_context.math.linearInputGrad(rows, vocabulary, hidden, scale / static_cast<float>(m_context.microbatchRows()),
-                                   saved.logitsGrad.data(), m_weight.used, normGrad.data());
+                                   elementsIn(saved.logitsGrad), m_weight.used, elementsIn(normGrad));
     Buffer inputGrad = m_context.keep(m_context.stream(part), part.microbatch);
-    m_context.math.layerNormBackward(rows, hidden, normGrad.data(), saved.normal.data(), saved.deviation.data(),
-                                     m_norm.gamma.used, nullptr, inputGrad.data(),
+    m_context.math.layerNormBackward(rows, hidden, elementsIn(normGrad), elementsIn(saved.normal), saved.deviation.data(),
+                                     m_norm.gamma.used, {}, elementsIn(inputGrad),
                                      {saved.sums.data(), saved.sums.data() + hidden, nullptr, nullptr});
     saved.deviation.reset();
     return inputGrad;
@@ -127,7 +127,7 @@ void Head::weightGrad(std::span<const Pending<Saved>> parts, float scale) const
         const Buffer norm = stacker.norm(&Saved::normal, m_norm);
         const Buffer logitsGrad = stacker.take(&Saved::logitsGrad, vocabulary);
         math.linearWeightGrad(stacker.rows(), vocabulary, hidden, scale / static_cast<float>(m_context.microbatchRows()),
-                              logitsGrad.data(), norm.data(), m_weight.gradient.data());
+                              elementsIn(logitsGrad), elementsIn(norm), m_weight.gradient.data());
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards

@@ -102,7 +102,7 @@ public:
     // Throws, before anything is changed, where there are too few or one is not in the vocabulary.
     static void check(std::span<const std::uint8_t> tokens, const PartShape& part, int vocabulary, const char* what);
     void keepTokens(Saved& saved, const PartShape& part, std::span<const std::uint8_t> tokens) const;
-    void forward(const Saved& saved, const PartShape& part, float* stream) const;
+    void forward(const Saved& saved, const PartShape& part, Elements stream) const;
     void weightGrad(Saved& saved, const PartShape& part) const;
 
 private:
@@ -120,7 +120,7 @@ public:
     };
     using Earlier = std::span<const Pending<Saved>>; // this block's earlier slices of the same microbatch, in order
     Block(const StageContext& context, int layer, ParameterSet& parameters);
-    void forward(Saved& saved, const PartShape& part, Earlier earlier, float* stream, Forward how) const;
+    void forward(Saved& saved, const PartShape& part, Earlier earlier, Elements stream, Forward how) const;
     Buffer inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const;
     // Of several parts: their rows stacked in workspace, one product a matrix. Of one: no copy.
     void weightGrad(std::span<const Pending<Saved>> parts) const;
@@ -147,7 +147,7 @@ public:
     };
     Head(const StageContext& context, ParameterSet& parameters);
     // The cell is to hold the mean loss over the part's rows. targets: bytes in the device's memory. Keep or Drop.
-    void forward(Saved& saved, const PartShape& part, float* stream, const std::uint8_t* targets, Forward how,
+    void forward(Saved& saved, const PartShape& part, Elements stream, const std::uint8_t* targets, Forward how,
                  LossCell& loss) const;
     // scale / rows of a whole microbatch multiplies every gradient.
     Buffer inputGrad(Saved& saved, const PartShape& part, float scale) const;

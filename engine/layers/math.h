@@ -2,9 +2,9 @@
 // is kept; a LayerMath computes. One per stage, on its rank's thread; an asynchronous device works off the
 // requests in order, on the rank's queue, and only the functions that return a number wait for it.
 //
-// All matrices are row-major and dense. `float*` is storage in the device's memory: gradients of weights, sums over rows,
-// deviations and optimizer state hold floats there; activations, their gradients and the weights that layers compute with
-// ("elements") may be narrower: `elements` of them take words(elements) floats, and at() steps through them.
+// All matrices are row-major and dense, in the device's memory. Gradients of weights, sums over rows, deviations and optimizer state are
+// floats. Activations, their gradients and the weights that layers compute with are elements, which may be narrower: so many
+// of them take words(elements) floats, and at() steps through them.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,31 @@ struct AttentionShape {
     int headWidth() const { return hidden / heads; }
 };
 
+// Elements, fp32 or bf16 as elementBytes() says; owned by others. Null: none.
+struct ConstElements {
+    const void* data = nullptr;
+    operator const void*() const { return data; }
+};
+struct Elements {
+    void* data = nullptr;
+    operator void*() const { return data; }
+    operator ConstElements() const { return {data}; }
+};
+inline Elements elementsIn(const Buffer& buffer)
+{
+    return {buffer.data()};
+}
+
 // Keys and values (batch × tokens rows, the heads side by side) of one slice.
 struct KeySegment {
-    const float* key;
-    const float* value;
+    ConstElements key;
+    ConstElements value;
     int stride; // elements from one row to the next, of both
     int tokens;
 };
 struct KeyGradSegment {
-    float* key;
-    float* value;
+    Elements key;
+    Elements value;
     int stride;
     bool empty; // overwritten, not added to
 };
@@ -48,14 +63,14 @@ struct LossCell {
     void* slot = nullptr;
 };
 
-// Of an optimizer step on one tensor. `used`: elements to be set to the new values; null where the layers use `value`.
+// Of an optimizer step on one tensor. `used`: to be set to the new values; null where the layers use `value`.
 struct TensorStep {
     std::size_t count;
     float* value;
     const float* gradient;
     float* moment1; // null: none
     float* moment2;
-    float* used;
+    Elements used;
 };
 struct SgdStep {
     float learningRate;
@@ -73,63 +88,66 @@ public:
     {
         return (elements * static_cast<std::size_t>(elementBytes()) + sizeof(float) - 1) / sizeof(float);
     }
-    float* at(float* base, std::size_t element) const
+    Elements at(Elements base, std::size_t element) const
     {
-        return reinterpret_cast<float*>(reinterpret_cast<char*>(base) + element * static_cast<std::size_t>(elementBytes()));
+        return {static_cast<char*>(base.data) + element * static_cast<std::size_t>(elementBytes())};
     }
-    const float* at(const float* base, std::size_t element) const { return at(const_cast<float*>(base), element); }
+    ConstElements at(ConstElements base, std::size_t element) const
+    {
+        return {static_cast<const char*>(base.data) + element * static_cast<std::size_t>(elementBytes())};
+    }
 
     // normal = (x − mean) / sqrt(variance + 1e-5); out = normal · gamma + beta. Afterwards adds `bias` to x where it is not
     // null: the bias of the layer whose output is added to the residual stream x next.
-    virtual void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta,
-                           float* normal, float* deviation, float* out) = 0;
-    virtual void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) = 0;
+    virtual void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
+                           Elements normal, float* deviation, Elements out) = 0;
+    virtual void scaleShift(int rows, int width, ConstElements normal, ConstElements gamma, ConstElements beta, Elements out) = 0;
     // inputGrad = residual + gradient through the norm. residual may be null.
-    virtual void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
-                                   const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) = 0;
+    virtual void layerNormBackward(int rows, int width, ConstElements outGrad, ConstElements normal, const float* deviation,
+                                   ConstElements gamma, ConstElements residual, Elements inputGrad, const ColumnSums& sums) = 0;
 
     // Linear layers, weight (out, in): y = x · Wᵀ + bias; y += x · Wᵀ; y = x · Wᵀ.
-    virtual void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) = 0;
-    virtual void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) = 0;
-    virtual void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) = 0;
+    virtual void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements y) = 0;
+    virtual void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) = 0;
+    virtual void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) = 0;
     // dx = alpha · dy · W; gradient (floats) += alpha · dyᵀ · x.
-    virtual void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) = 0;
-    virtual void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) = 0;
+    virtual void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Elements dx) = 0;
+    virtual void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x, float* gradient) = 0;
 
     // The first layer of an MLP and its GELU (tanh form): `hidden` is what geluInputGrad() wants, activation = gelu(x · Wᵀ + bias).
     // Where the device does both in one, `activation` is there in expand() and activate() does nothing.
     virtual bool expandsInOne() const { return false; }
-    virtual void expand(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* hidden,
-                        float* activation) = 0;
-    virtual void activate(int rows, int width, const float* hidden, const float* bias, float* activation) = 0;
+    virtual void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements hidden,
+                        Elements activation) = 0;
+    virtual void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) = 0;
     // hiddenGrad (rows, wide) = (outputGrad (rows, width) · contract) through the GELU; `hidden` becomes the activation;
     // biasSums (wide) = Σ hiddenGrad.
-    virtual void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract,
-                               const float* bias, float* hidden, float* hiddenGrad, float* biasSums) = 0;
+    virtual void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract,
+                               ConstElements bias, Elements hidden, Elements hiddenGrad, float* biasSums) = 0;
 
     // Causal attention. What forward keeps for backward and what backward needs for itself, in floats.
     virtual std::size_t keptByAttention(const AttentionShape& shape) const = 0;
     virtual std::size_t attentionWorkspace(const AttentionShape& shape) const = 0;
     // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and kept
     // are overwritten.
-    virtual void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
-                                  std::span<const KeySegment> segments, float* kept, float* out) = 0;
+    virtual void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
+                                  std::span<const KeySegment> segments, float* kept, Elements out) = 0;
     // out: what forward made. queryGrad, with queryStride, is overwritten; gradients has one entry a segment.
-    virtual void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
-                                   std::span<const KeySegment> segments, const float* kept, const float* out,
-                                   const float* outGrad, float* queryGrad, std::span<const KeyGradSegment> gradients,
+    virtual void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
+                                   std::span<const KeySegment> segments, const float* kept, ConstElements out,
+                                   ConstElements outGrad, Elements queryGrad, std::span<const KeyGradSegment> gradients,
                                    float* workspace) = 0;
 
     // tokens, targets: bytes in the device's memory. past: the position of a sample's first row.
-    virtual void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
-                       const float* positionTable, float* out) = 0;
+    virtual void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
+                       ConstElements positionTable, Elements out) = 0;
     virtual void embedWeightGrad(int batch, int tokens, int past, int width, int vocabulary, const std::uint8_t* bytes,
-                                 const float* outGrad, float* tokenGrad, float* positionGrad) = 0;
+                                 ConstElements outGrad, float* tokenGrad, float* positionGrad) = 0;
     // logits become softmax(logits) − onehot(target); the cell is to hold the mean of −ln p(target) over the rows.
-    virtual void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) = 0;
+    virtual void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) = 0;
     virtual double loss(const LossCell& cell) = 0; // waits
 
-    virtual void columnSums(int rows, int width, const float* x, float* sums) = 0; // overwritten
+    virtual void columnSums(int rows, int width, ConstElements x, float* sums) = 0; // overwritten
     // Floats: sum += x; the sum of squares of all tensors in double, tensor after tensor (waits).
     virtual void add(std::size_t count, const float* x, float* sum) = 0;
     virtual double squareSum(std::span<const std::span<const float>> tensors) = 0;
@@ -140,8 +158,8 @@ public:
     virtual void undoAdamW(const TensorStep& tensor, const AdamWStep& step) = 0;
     virtual void undoSgd(const TensorStep& tensor, const SgdStep& step) = 0;
     virtual void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
-                         const AdamWStep& step, float* out) = 0;
-    virtual void toElements(std::size_t count, const float* value, float* elements) = 0;
+                         const AdamWStep& step, Elements out) = 0;
+    virtual void toElements(std::size_t count, const float* value, Elements elements) = 0;
 };
 
 } // namespace stagewright::layers

@@ -80,7 +80,7 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
     if (m_math.elementBytes() != sizeof(float)) {
         parameter.elements = m_allocator.take(m_math.words(count), {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1});
     }
-    parameter.used = current(parameter).data();
+    parameter.used = elementsIn(current(parameter));
     return m_parameters.emplace_back(std::move(parameter));
 }
 
@@ -113,7 +113,7 @@ void ParameterSet::start(Parameter& parameter, std::span<const float> values)
 
 void ParameterSet::narrow(Parameter& parameter)
 {
-    if (parameter.elements) m_math.toElements(parameter.value.size(), parameter.value.data(), parameter.elements.data());
+    if (parameter.elements) m_math.toElements(parameter.value.size(), parameter.value.data(), elementsIn(parameter.elements));
 }
 
 void ParameterSet::zeroGradients()
@@ -142,7 +142,7 @@ void ParameterSet::eachTensor(const OptimizerConfig& config, int step, float gra
     checkOptimizer(config);
     AdamWStep one = adamWStep(config, step, gradientScale);
     for (Parameter& p : m_parameters) {
-        const TensorStep tensor{p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), p.elements.data()};
+        const TensorStep tensor{p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)};
         one.weightDecay = decayOf(p, config);
         if (config.kind == OptimizerKind::AdamW)
             adam(tensor, one);
@@ -202,7 +202,7 @@ void ParameterSet::useVersion(int number)
 {
     const Version* stored = number < 0 ? nullptr : &storedVersion(number, "used");
     for (std::size_t i = 0; i < m_parameters.size(); ++i)
-        m_parameters[i].used = stored ? (*stored)[i].data() : current(m_parameters[i]).data();
+        m_parameters[i].used = elementsIn(stored ? (*stored)[i] : current(m_parameters[i]));
     m_used = number;
 }
 
@@ -238,7 +238,7 @@ void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int 
             m_allocator.memory().copy(stored[i].data(), current(p).data(), stored[i].size() * sizeof(float));
         else
             m_math.predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(), static_cast<float>(reach),
-                           adam, stored[i].data());
+                           adam, elementsIn(stored[i]));
     }
 }
 

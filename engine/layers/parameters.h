@@ -19,10 +19,10 @@ struct Parameter {
     std::vector<int> shape;
     Buffer value;
     Buffer gradient;
-    Buffer moment1;              // AdamW: mean of gradients; Sgd with momentum: velocity
-    Buffer moment2;              // AdamW: mean of squares
-    Buffer elements;             // the values as the layers compute with them, where that is not fp32
-    const float* used = nullptr; // what the layers compute with: value, elements or a stored version
+    Buffer moment1;     // AdamW: mean of gradients; Sgd with momentum: velocity
+    Buffer moment2;     // AdamW: mean of squares
+    Buffer elements;    // the values as the layers compute with them, where that is not fp32
+    ConstElements used; // what the layers compute with: value, elements or a stored version
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until

@@ -38,10 +38,10 @@ public:
     {
         const auto hidden = static_cast<std::size_t>(m_context.model.hidden);
         Buffer all = borrow(m_context.model.hidden);
-        float* to = all.data();
+        Elements to = elementsIn(all);
         for (const Pending<Saved>& part : m_parts) {
             const Buffer own = std::move(part.saved->*which);
-            m_context.math.scaleShift(part.shape.rows(), m_context.model.hidden, own.data(), norm.gamma.used,
+            m_context.math.scaleShift(part.shape.rows(), m_context.model.hidden, elementsIn(own), norm.gamma.used,
                                       norm.beta.used, to);
             to = m_context.math.at(to, static_cast<std::size_t>(part.shape.rows()) * hidden);
         }

@@ -160,7 +160,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
     if (m_embedding) {
         m_embedding->keepTokens(now.embedding, now.shape, tokens);
         stream = m_context.borrow(size, microbatch);
-        m_embedding->forward(now.embedding, now.shape, stream.data());
+        m_embedding->forward(now.embedding, now.shape, elementsIn(stream));
         m_timer.lap(OpKind::Forward, 0);
     } else {
         // The blocks change it into the output.
@@ -174,7 +174,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
     for (std::size_t i = 0; i < m_blocks.size(); ++i) {
         const bool drop = i >= dropped.first && i < dropped.end;
         if (drop && i == dropped.first && !(i == 0 && m_embedding)) keepInput();
-        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), stream.data(),
+        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), elementsIn(stream),
                             drop ? Forward::Drop : Forward::Keep);
         m_timer.lap(OpKind::Forward, 1 + i);
     }
@@ -188,7 +188,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
             if (!dropped.head) staged = m_context.bytes(targets, MemoryCategory::Workspace, microbatch);
             bytes = reinterpret_cast<const std::uint8_t*>((dropped.head ? now.head.targets : staged).data());
         }
-        m_head->forward(now.head, now.shape, stream.data(), bytes, dropped.head ? Forward::Drop : Forward::Keep,
+        m_head->forward(now.head, now.shape, elementsIn(stream), bytes, dropped.head ? Forward::Drop : Forward::Keep,
                         m_losses[part]);
         m_timer.lap(OpKind::Forward, 1 + m_blocks.size());
         stream.reset();
@@ -217,16 +217,16 @@ void LayerStage::recompute(const Part& part)
         stream.retag(m_context.tag(MemoryCategory::Workspace, part.microbatch));
     } else {
         stream = m_context.borrow(m_context.stream(now.shape), part.microbatch);
-        m_embedding->forward(now.embedding, now.shape, stream.data());
+        m_embedding->forward(now.embedding, now.shape, elementsIn(stream));
     }
     for (std::size_t i = dropped.first; i < dropped.end; ++i) {
         const bool last = i + 1 == dropped.end && !dropped.head;
-        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), stream.data(),
+        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), elementsIn(stream),
                             last ? Forward::KeepWithoutOutput : Forward::Keep);
     }
     if (dropped.head) {
         const Buffer targets = std::move(now.head.targets);
-        m_head->forward(now.head, now.shape, stream.data(), reinterpret_cast<const std::uint8_t*>(targets.data()),
+        m_head->forward(now.head, now.shape, elementsIn(stream), reinterpret_cast<const std::uint8_t*>(targets.data()),
                         Forward::Keep, m_losses[part]);
     }
     now.awaits = Awaits::InputGrad;

@@ -256,3 +256,17 @@ expect_code 0
 run stagewright record -s 1f1b --model vocab=61
 expect_code 2
 expect_err 'tokens are bytes'
+
+# the speed of products, measured once for the model: in the run's report and in the list of devices, against the machine's best
+measured() { env -u STAGEWRIGHT_PRODUCTS XDG_CACHE_HOME="$PWD/cache" "$STAGEWRIGHT" "$@"; }
+mkdir cache
+run measured devices
+expect_no_out 'products_best'
+run measured record -s gpipe -p 2 -m 2 --model layers=2,hidden=32,heads=2,seq=16 --steps 2 -o speed.stagewright
+expect_code 0
+if [ -s cache/stagewright/products ]; then # else there is one library only, and nothing to measure
+    run measured report speed.stagewright
+    expect_out "products +(openblas|onednn): [0-9]+ GFLOP/s a core with this model, [0-9.]+ % of the machine's best; ops reach [0-9]+ GFLOP/s"
+    run measured devices
+    expect_out 'products_best: measured: .* GFLOP/s a core \(hidden 32, 64 tokens\)'
+fi
