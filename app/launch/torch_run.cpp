@@ -204,7 +204,7 @@ private:
         bool bad = false;
         for (const auto& rank : m_ranks) {
             rank->end = rank->child.poll();
-            bad = bad || (rank->end && (!rank->end->good() || !rank->done));
+            bad = bad || (rank->end && !rank->done); // once it has said so, its trace is there, however it ends
         }
         if (!bad) return;
         // The first to end pulls the others down: let them say what they saw.
@@ -223,7 +223,7 @@ private:
     // How likely a rank is the cause: killed, an error of its own, gone without a word, an error that another's end caused.
     static int blame(const Rank& rank)
     {
-        if (!rank.end || (rank.end->good() && rank.done)) return 0;
+        if (!rank.end || rank.done) return 0;
         if (rank.end->signal > 0 && !rank.error) return 4;
         if (rank.error) return rank.error->peer ? 1 : 3;
         return 2;
