@@ -31,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds longestSilence{15}; // a rank says that it lives every second
+constexpr Seconds slowWork{120};      // at least this is granted for loading PyTorch and for writing traces
 constexpr Seconds endsTogether{0.4};  // how long after the first rank's end the others' ends are awaited, to tell cause from effect
 constexpr Seconds stopsWithin{10};
 constexpr std::size_t lastLines = 5;
@@ -61,7 +62,7 @@ struct Rank {
     std::deque<std::string> last;
     std::optional<ChildEnd> end;
     Clock::time_point heard = Clock::now();
-    bool lives = false; // it has said so
+    bool ready = false; // it has built its stages
     int step = 0;
     std::int64_t ops = 0;
     std::string where = "starting";
@@ -146,7 +147,6 @@ private:
             if (rank.last.size() > lastLines) rank.last.pop_front();
             return;
         }
-        rank.lives = true;
         switch (event->kind) {
         case TorchEvent::Kind::Beat:
             if (event->step != rank.step || event->ops != rank.ops || event->where != rank.where) m_lastProgress = Clock::now();
@@ -155,6 +155,7 @@ private:
             rank.where = event->where;
             return;
         case TorchEvent::Kind::Ready:
+            rank.ready = true;
             if (rank.number == 0) {
                 m_out.torch = event->torch;
                 m_out.python = event->python;
@@ -203,7 +204,7 @@ private:
         bool bad = false;
         for (const auto& rank : m_ranks) {
             rank->end = rank->child.poll();
-            bad = bad || (rank->end && (!rank->end->good() || !rank->done));
+            bad = bad || (rank->end && !rank->done); // once it has said so, its trace is there, however it ends
         }
         if (!bad) return;
         // The first to end pulls the others down: let them say what they saw.
@@ -222,7 +223,7 @@ private:
     // How likely a rank is the cause: killed, an error of its own, gone without a word, an error that another's end caused.
     static int blame(const Rank& rank)
     {
-        if (!rank.end || (rank.end->good() && rank.done)) return 0;
+        if (!rank.end || rank.done) return 0;
         if (rank.end->signal > 0 && !rank.error) return 4;
         if (rank.error) return rank.error->peer ? 1 : 3;
         return 2;
@@ -234,14 +235,14 @@ private:
         const Seconds timeout(m_run.timeoutSeconds);
         for (const auto& rank : m_ranks) {
             if (rank->end) continue;
-            const bool busy = !rank->lives || rank->where == "starting" || rank->where == "writing its trace"; // long work under Python's lock
-            const Seconds limit = busy ? timeout : std::min(timeout, longestSilence);
+            const Seconds limit = isSlow(*rank) ? std::max(timeout, slowWork) : std::min(timeout, longestSilence);
             if (const Seconds silent = now - rank->heard; silent > limit) {
                 m_out.stopped = failure(*rank, fmt::format("gave no sign of life for {:.0f} s, {}", silent.count(), placeOf(*rank)));
                 return;
             }
         }
-        if (const Seconds still = now - m_lastProgress; still > timeout) {
+        const bool slow = std::any_of(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && isSlow(*rank); });
+        if (const Seconds still = now - m_lastProgress; still > (slow ? std::max(timeout, slowWork) : timeout)) {
             // Ranks between ops wait for messages; the one within an op is the one that they wait for.
             const auto inside = std::find_if(m_ranks.begin(), m_ranks.end(), [](const auto& rank) { return !rank->end && rank->where.starts_with("in "); });
             const Rank& stuck = inside != m_ranks.end() ? **inside : **std::min_element(m_ranks.begin(), m_ranks.end(), [](const auto& a, const auto& b) {
@@ -254,6 +255,8 @@ private:
         }
     }
 
+    // Before its stages are there, and while it writes its trace, under Python's lock.
+    static bool isSlow(const Rank& rank) { return !rank.ready || rank.where == "writing its trace"; }
     static std::string placeOf(const Rank& rank) { return fmt::format("{} of step {}", rank.where, rank.step + 1); }
 
     static Error failure(const Rank& rank, const std::string& what)

@@ -17,7 +17,7 @@ struct TorchRun {
     std::string folder; // of the job, absolute
     int ranks = 1;
     int warmup = 0;
-    double timeoutSeconds = 120;                      // without progress
+    double timeoutSeconds = 120;                      // without progress; loading PyTorch and writing traces have 120 s at least
     std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check
 };
 

@@ -7,6 +7,7 @@ rank. By hand, in such a folder:
     python3 driver.py                       starts the ranks itself, gloo or NCCL
     torchrun --nproc-per-node=4 driver.py   or under torchrun
     python3 driver.py --check               compares the first step's gradients with those of the undivided model
+    python3 driver.py --no-profile          without traces, to see how long a step takes by itself
     python3 driver.py --describe            prints what the schedule needs; works without PyTorch
     stagewright import traces -o job.stagewright
 
@@ -574,7 +575,7 @@ def work(options, job, shape, rank, telling):
     activities = [torch.profiler.ProfilerActivity.CPU]
     if nccl:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-    profiler = torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=job.get("memory", True)) if job.get("profile", True) else None
+    profiler = torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=True) if not options.no_profile else None
     done, held = 0, []
     for step in range(job["warmup"] + job["steps"]):
         telling.step, telling.where = step, "between steps"
@@ -622,7 +623,7 @@ def start_ranks(options, ranks):
     started = []
     for rank in range(ranks):
         environment = {**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-        started.append(subprocess.Popen([sys.executable, os.path.abspath(__file__), options.job] + (["--check"] if options.check else []), env=environment))
+        started.append(subprocess.Popen([sys.executable, os.path.abspath(__file__), options.job] + options.flags, env=environment))
     worst = 0
     while started:
         time.sleep(0.1)
@@ -641,8 +642,11 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("job", nargs="?", default=os.path.dirname(os.path.abspath(__file__)), help="the job folder [this file's]")
     parser.add_argument("--check", action="store_true", help="compare the first step's gradients with those of the undivided model")
+    parser.add_argument("--no-profile", action="store_true", help="write no traces: how long a step takes without the profiler")
     parser.add_argument("--describe", action="store_true", help="print what the schedule needs as JSON and exit")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.flags = (["--check"] if options.check else []) + (["--no-profile"] if options.no_profile else [])
+    return options
 
 
 def main(arguments=None):

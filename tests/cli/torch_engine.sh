@@ -215,3 +215,26 @@ expect_json "$home/venv/bin/python3" pythons 0 path
 expect_json VIRTUAL_ENV pythons 0 origin
 FAKE_MODE=bare PATH=$home/path:$PATH run stagewright devices
 expect_out 'path/python3 +PATH +3.11.2 +no +PyTorch is not installed'
+
+# a recorded job of a real PyTorch: the order that was sent, and figures that another program computed from the same files
+job=$ROOT/tests/data/torch_job
+run stagewright import "$job/traces" -o recorded.stagewright --json
+expect_code 0
+expect_json 1f1b runs 0 recognised
+expect_json 2 runs 0 steps
+expect_json 2 runs 0 ranks
+expect_json 0 runs 0 unpaired_messages
+stagewright export recorded.stagewright --format csv -o ran.csv >/dev/null 2>&1
+run stagewright diff ran.csv "$job/schedule.csv"
+expect_code 0
+run stagewright report recorded.stagewright --step 2 --json
+expect_code 0
+expect_json 140421986 makespan_ns
+expect_json 3901475 by_rank 0 busy
+expect_json 4360617 by_rank 1 busy
+expect_json 30016 weight_bytes 0 # fp32: a block of hidden 16 has 3,280 numbers, the embedding 256 × 16 and 8 × 16
+if command -v python3 >/dev/null; then
+    expect_same "$(python3 -B "$job/figures.py" 2 | tr '\n' ' ')" "$(json makespan_ns) $(json by_rank 0 busy) $(json by_rank 1 busy) "
+else
+    echo 'skipped: figures.py of the recorded job (there is no python3)'
+fi
