@@ -9,6 +9,7 @@
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
+#include "schedules/base/text.h"
 #include "schedules/check/validate.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -69,9 +70,7 @@ void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions)
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)
 {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-    auto read = parsePerturbation(text, ranks);
+    auto read = parsePerturbation(joined(parts, ","), ranks);
     if (!read) return tl::unexpected(std::move(read.error()).with("--perturb"));
     return read;
 }
@@ -162,7 +161,7 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
         if (fileExists(nameOrFile)) error.remedy = fmt::format("to name a file, use .csv or a slash: ./{}", nameOrFile);
         return tl::unexpected(std::move(error));
     }
-    const int chunks = shape.chunks == "auto" ? 0 : std::stoi(shape.chunks);
+    const int chunks = wholeOf<int>(shape.chunks).value_or(0);
     if (chunks > 0 && (*info)->fixedChunks > 0 && chunks != (*info)->fixedChunks)
         session.note(fmt::format("{} has {} stage{} per rank: --chunks {} is not used", (*info)->name, (*info)->fixedChunks,
                                  (*info)->fixedChunks == 1 ? "" : "s", chunks));

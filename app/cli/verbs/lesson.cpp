@@ -327,7 +327,7 @@ void keepProgress(const Lesson& lesson, const Given& given, const std::vector<Gr
 Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
 {
     Given given;
-    for (const std::string& word : options.settings) given.set += (given.set.empty() ? "" : " ") + word;
+    given.set = joined(options.settings, " ");
     if (auto set = withSettings(lesson.settings, given.set); !set) return tl::unexpected(std::move(set.error()).with("--set"));
     for (const std::string& one : options.answers)
         if (auto read = readAnswer(lesson, one, given); !read) return tl::unexpected(std::move(read.error()));
@@ -436,12 +436,9 @@ Result<int> writeParts(const Lesson& lesson, const Options& options, Session& se
 {
     if (!options.start.empty()) {
         const Step* step = nullptr;
-        std::string ids;
-        for (const Step* one : lesson.all<Step>()) {
-            ids += (ids.empty() ? "" : ", ") + one->id;
+        for (const Step* one : lesson.all<Step>())
             if (options.step.empty() ? step == nullptr : one->id == options.step) step = one;
-        }
-        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + ids);
+        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + joined(idsOf<Step>(lesson)));
         auto canvas = startOf(lesson, *step);
         if (!canvas) return tl::unexpected(std::move(canvas.error()));
         auto csv = writeScheduleCsv(canvas->schedule);
