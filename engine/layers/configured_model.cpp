@@ -1,29 +1,10 @@
 #include "engine/layers/configured_model.h"
 
-#include <charconv>
-
 #include "engine/layers/stage_memory.h"
+#include "schedules/base/text.h"
 #include "schedules/model/analytic_costs.h"
 
 namespace stagewright {
-
-namespace {
-
-std::vector<int> numbersOf(const std::string& text)
-{
-    std::vector<int> numbers;
-    const char* const end = text.data() + text.size();
-    for (const char* at = text.data(); at < end;) {
-        int number = 0;
-        const auto [rest, error] = std::from_chars(at, end, number);
-        if (error != std::errc()) return {};
-        numbers.push_back(number);
-        at = rest + 1;
-    }
-    return numbers;
-}
-
-} // namespace
 
 std::vector<int> ConfiguredModel::layersFor(int stages) const
 {
@@ -65,8 +46,8 @@ std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::
             known = true;
         }
         if (key == "microbatch_size")
-            if (const auto numbers = numbersOf(value); numbers.size() == 1 && numbers[0] > 0) out.microbatchSize = numbers[0];
-        if (key == "stage_layers") out.stageLayers = numbersOf(value);
+            if (const auto samples = wholeOf<int>(value); samples && *samples > 0) out.microbatchSize = *samples;
+        if (key == "stage_layers") out.stageLayers = wholesOf(value).value_or(std::vector<int>());
         if (key == "backend") out.backend = value;
         for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16})
             if (key == "precision" && value == toText(precision)) out.precision = precision;

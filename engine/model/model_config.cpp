@@ -1,10 +1,11 @@
 #include "engine/model/model_config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <string_view>
 #include <utility>
+
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -110,19 +111,13 @@ Result<void> checkModelConfig(const ModelConfig& model)
 Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaults)
 {
     ModelConfig model = defaults;
-    std::string_view rest = text;
     unsigned seen = 0;
-    while (!rest.empty()) {
-        const auto comma = rest.find(',');
-        const std::string_view item = rest.substr(0, comma);
-        rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-        if (comma != std::string_view::npos && rest.empty())
-            return fail(ErrorCode::Usage, "model '" + text + "': nothing after the last comma", std::string(example));
-        const auto equals = item.find('=');
-        if (equals == std::string_view::npos)
+    if (text.ends_with(','))
+        return fail(ErrorCode::Usage, "model '" + text + "': nothing after the last comma", std::string(example));
+    for (const std::string_view item : itemsOf(text)) {
+        const auto [name, value] = keyValueOf(item);
+        if (!value)
             return fail(ErrorCode::Usage, "model: '" + std::string(item) + "' is not key=value", std::string(example));
-        const std::string_view name = item.substr(0, equals);
-        const std::string_view value = item.substr(equals + 1);
         const Key* key = nullptr;
         for (const Key& candidate : keys)
             if (candidate.name == name) key = &candidate;
@@ -134,10 +129,9 @@ Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaul
             return fail(ErrorCode::Usage, "model: '" + std::string(name) + "' is given twice", std::string(example));
         seen |= bit;
         int number = 0;
-        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-        if (error != std::errc() || end != value.data() + value.size())
+        if (!readNumber(*value, number))
             return fail(ErrorCode::Usage,
-                        "model: " + std::string(name) + "='" + std::string(value) + "' is not a whole number",
+                        "model: " + std::string(name) + "='" + std::string(*value) + "' is not a whole number",
                         "use a value from 1 to " + std::to_string(key->most));
         if (key->field == &ModelConfig::vocabulary && number < ModelConfig().vocabulary)
             return fail(ErrorCode::Usage, "model: vocab=" + std::to_string(number) + ", but tokens are bytes", "use a value from 256 on");

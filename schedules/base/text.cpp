@@ -7,14 +7,6 @@
 
 namespace stagewright {
 
-std::string_view trimmed(std::string_view text)
-{
-    constexpr std::string_view blanks = " \t\r\n";
-    const std::size_t first = std::min(text.find_first_not_of(blanks), text.size());
-    const std::size_t end = text.find_last_not_of(blanks) + 1; // npos + 1 is 0
-    return text.substr(first, end < first ? 0 : end - first);
-}
-
 std::string lowered(std::string_view text)
 {
     std::string out(text);
@@ -23,29 +15,36 @@ std::string lowered(std::string_view text)
     return out;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator)
+std::vector<std::string_view> split(std::string_view text, std::string_view separators)
 {
     std::vector<std::string_view> parts;
     for (;;) {
-        const std::size_t at = text.find(separator);
+        const std::size_t at = text.find_first_of(separators);
         parts.push_back(text.substr(0, at));
         if (at == std::string_view::npos) return parts;
         text.remove_prefix(at + 1);
     }
 }
 
+std::vector<std::string_view> itemsOf(std::string_view text, std::string_view separators)
+{
+    auto items = split(text, separators);
+    if (items.back().empty()) items.pop_back();
+    return items;
+}
+
+std::vector<std::string_view> wordsOf(std::string_view text)
+{
+    auto words = split(text, " \t\r\n");
+    std::erase_if(words, [](std::string_view word) { return word.empty(); });
+    return words;
+}
+
 KeyValue keyValueOf(std::string_view text, char sign)
 {
     const std::size_t at = text.find(sign);
-    if (at == std::string_view::npos) return {text, std::nullopt, text};
-    return {text.substr(0, at), text.substr(at + 1), text};
-}
-
-std::vector<KeyValue> keyValuesOf(std::string_view list, char separator, char sign)
-{
-    std::vector<KeyValue> out;
-    for (const std::string_view part : split(list, separator)) out.push_back(keyValueOf(part, sign));
-    return out;
+    if (at == std::string_view::npos) return {text, std::nullopt};
+    return {text.substr(0, at), text.substr(at + 1)};
 }
 
 template <typename Whole>
@@ -75,6 +74,42 @@ std::optional<double> numberOf(std::string_view text)
     const auto read = quantityOf(text);
     if (!read || !read->unit.empty()) return std::nullopt;
     return read->value;
+}
+
+bool readNumber(std::string_view text, int& value)
+{
+    const auto read = wholeOf<int>(text);
+    value = read.value_or(value);
+    return read.has_value();
+}
+
+bool readNumber(std::string_view text, double& value)
+{
+    const auto read = numberOf(text);
+    value = read.value_or(value);
+    return read.has_value();
+}
+
+std::optional<WholePair> wholePairOf(std::string_view text, char sign)
+{
+    const auto [first, last] = keyValueOf(text, sign);
+    WholePair out;
+    if (!last || !readNumber(first, out.first) || !readNumber(*last, out.last)) return std::nullopt;
+    return out;
+}
+
+std::optional<WholePair> rangeOf(std::string_view text)
+{
+    if (const auto one = wholeOf<int>(text)) return WholePair{*one, *one};
+    return wholePairOf(text);
+}
+
+std::optional<std::vector<int>> wholesOf(std::string_view text)
+{
+    std::vector<int> out;
+    for (const std::string_view item : itemsOf(text))
+        if (!readNumber(item, out.emplace_back())) return std::nullopt;
+    return out;
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator)

@@ -10,20 +10,32 @@
 
 namespace stagewright {
 
-std::string_view trimmed(std::string_view text); // without blanks at both ends
-std::string lowered(std::string_view text);      // A to Z only
+constexpr bool isBlank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
 
-// Every part, empty ones too: "a,,b" has three, "" has one.
-std::vector<std::string_view> split(std::string_view text, char separator);
+constexpr std::string_view trimmed(std::string_view text) // without blanks at both ends
+{
+    while (!text.empty() && isBlank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
+    return text;
+}
 
-// The text at the first sign: "F=1" → "F" and "1". Without the sign the value is absent.
+std::string lowered(std::string_view text); // A to Z only
+
+// Every part between separators, each a single character of the list, empty parts too: "a,,b" has three, "a," two and "" one.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+// As split, but a separator may end the last item: "a," has one and "" none.
+std::vector<std::string_view> itemsOf(std::string_view text, std::string_view separators = ",");
+std::vector<std::string_view> wordsOf(std::string_view text); // between blanks
+
+// What is before and after the first sign: "F=1" → "F" and "1". Without the sign there is no value.
 struct KeyValue {
     std::string_view key;
     std::optional<std::string_view> value;
-    std::string_view text; // both
 };
 KeyValue keyValueOf(std::string_view text, char sign = '=');
-std::vector<KeyValue> keyValuesOf(std::string_view list, char separator = ',', char sign = '='); // one a part
 
 // The number that is the whole text, without blanks; none where it is not one or does not fit. For int, std::int64_t, std::uint64_t.
 template <typename Whole>
@@ -36,6 +48,19 @@ struct Quantity {
     std::string_view unit;
 };
 std::optional<Quantity> quantityOf(std::string_view text);
+
+// The same number into a variable, which keeps its value where there is none.
+bool readNumber(std::string_view text, int& value);
+bool readNumber(std::string_view text, double& value);
+
+// "1-3", and of a range "2", which is 2 to 2, too.
+struct WholePair {
+    int first = 0, last = 0;
+};
+std::optional<WholePair> wholePairOf(std::string_view text, char sign = '-');
+std::optional<WholePair> rangeOf(std::string_view text);
+
+std::optional<std::vector<int>> wholesOf(std::string_view text); // "3,2,2,1"; none where an item is not a whole number
 
 // "a, b, c" and "a, b and c".
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");

@@ -1,11 +1,11 @@
 #include "schedules/execute/perturb.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/execute/jitter.h"
 #include "schedules/model/kinds.h"
 
@@ -15,50 +15,39 @@ namespace {
 
 constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05 or transient=2@3:4, separated by commas";
 
-template <typename Number>
-bool readNumber(std::string_view text, Number& value)
-{
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return code == std::errc() && end == text.data() + text.size();
-}
-
 class Part {
 public:
     Part(std::string_view text, int ranks) : m_text(text), m_ranks(ranks) {}
 
     Result<void> addTo(Perturbation& out) const
     {
-        const std::size_t equals = m_text.find('=');
-        if (m_text.substr(0, equals) == "jitter") return addJitter(m_text.substr(std::min(equals, m_text.size() - 1) + 1), out);
-        const std::size_t colon = m_text.find(':', equals == std::string_view::npos ? 0 : equals);
-        if (equals == std::string_view::npos || colon == std::string_view::npos) return wrong("is not a disturbance");
-        const std::string_view key = m_text.substr(0, equals);
-        const std::string_view where = m_text.substr(equals + 1, colon - equals - 1);
+        const auto [key, rest] = keyValueOf(m_text);
+        if (key == "jitter") return addJitter(rest.value_or(""), out);
+        const auto [where, number] = keyValueOf(rest.value_or(""), ':');
+        if (!rest || !number) return wrong("is not a disturbance");
         double value = 0;
-        if (!readNumber(m_text.substr(colon + 1), value) || !std::isfinite(value) || value < 0 || value > 1e6)
+        if (!readNumber(*number, value) || value < 0 || value > 1e6)
             return wrong("needs a number from 0 to 1000000 after the colon");
         if (key == "link") {
-            const std::size_t dash = where.find('-');
-            Perturbation::SlowLink link{0, 0, value};
-            if (dash == std::string_view::npos || !rank(where.substr(0, dash), link.from) || !rank(where.substr(dash + 1), link.to) ||
-                link.from == link.to)
+            const auto ends = wholePairOf(where);
+            if (!ends || !isRank(ends->first) || !isRank(ends->last) || ends->first == ends->last)
                 return wrong(fmt::format("needs two ranks from 0 to {}", m_ranks - 1));
-            out.links.push_back(link);
+            out.links.push_back({ends->first, ends->last, value});
             return {};
         }
         if (key == "transient") {
-            const std::size_t at = where.find('@');
+            const auto [of, step] = keyValueOf(where, '@');
             Perturbation::Transient transient{0, 1, value};
-            if (at == std::string_view::npos || !rank(where.substr(0, at), transient.rank))
+            if (!step || !readNumber(of, transient.rank) || !isRank(transient.rank))
                 return wrong(fmt::format("needs a rank from 0 to {} and a step after @", m_ranks - 1));
-            if (!readNumber(where.substr(at + 1), transient.step) || transient.step < 1) return wrong("needs a step of 1 or more after the @");
+            if (!readNumber(*step, transient.step) || transient.step < 1) return wrong("needs a step of 1 or more after the @");
             if (value <= 0) return wrong("needs a factor above 0");
             out.transients.push_back(transient);
             return {};
         }
         int of = 0;
         if (key != "rank" && key != "launch") return wrong("is not a disturbance");
-        if (!rank(where, of)) return wrong(fmt::format("needs a rank from 0 to {}", m_ranks - 1));
+        if (!readNumber(where, of) || !isRank(of)) return wrong(fmt::format("needs a rank from 0 to {}", m_ranks - 1));
         if (key == "rank" && value <= 0) return wrong("needs a factor above 0");
         (key == "rank" ? out.ranks : out.launches).emplace_back(of, value);
         return {};
@@ -73,7 +62,7 @@ private:
         out.jitter = value;
         return {};
     }
-    bool rank(std::string_view text, int& value) const { return readNumber(text, value) && value >= 0 && value < m_ranks; }
+    bool isRank(int value) const { return value >= 0 && value < m_ranks; }
     Result<void> wrong(const std::string& what) const
     {
         return fail(ErrorCode::Usage, fmt::format("disturbance '{}': {}", m_text, what), forms);
@@ -97,11 +86,8 @@ std::vector<Nanos> launchOf(const Perturbation& perturbation, int ranks, Nanos u
 Result<Perturbation> parsePerturbation(std::string_view text, int ranks)
 {
     Perturbation out;
-    while (!text.empty()) {
-        const std::size_t end = text.find_first_of(",|");
-        if (auto added = Part(text.substr(0, end), ranks).addTo(out); !added) return tl::unexpected(std::move(added.error()));
-        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    }
+    for (const std::string_view part : itemsOf(text, ",|"))
+        if (auto added = Part(part, ranks).addTo(out); !added) return tl::unexpected(std::move(added.error()));
     return out;
 }
 

@@ -1,9 +1,10 @@
 #include "schedules/heuristic/building_block.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -224,23 +225,11 @@ std::string toText(const Block& block)
 
 namespace {
 
-std::string_view nextWord(std::string_view& text)
-{
-    const auto from = text.find_first_not_of(" \t\r");
-    if (from == std::string_view::npos) {
-        text = {};
-        return {};
-    }
-    const auto to = text.find_first_of(" \t\r", from);
-    const std::string_view word = text.substr(from, to == std::string_view::npos ? to : to - from);
-    text = to == std::string_view::npos ? std::string_view() : text.substr(to);
-    return word;
-}
+using Words = std::vector<std::string_view>; // of a line
 
 bool readWhole(std::string_view text, int& value)
 {
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return code == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 1'000'000;
+    return readNumber(text, value) && value >= 0 && value <= 1'000'000;
 }
 
 tl::unexpected<Error> badWord(int line, std::string_view word, std::string_view wanted)
@@ -248,14 +237,14 @@ tl::unexpected<Error> badWord(int line, std::string_view word, std::string_view 
     return fail(ErrorCode::Unreadable, fmt::format("block, line {}: '{}' is not {}", line, word, wanted));
 }
 
-Result<void> readHeader(std::string_view line, int number, Block& block, int& devices)
+Result<void> readHeader(const Words& words, int number, Block& block, int& devices)
 {
-    block.name = std::string(nextWord(line));
-    for (std::string_view word = nextWord(line); !word.empty(); word = nextWord(line)) {
-        const auto equals = word.find('=');
+    if (words.size() < 2) return badWord(number, "", "a name after 'block'");
+    block.name = std::string(words[1]);
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const auto [key, text] = keyValueOf(words[i]);
         int value = 0;
-        if (equals == std::string_view::npos || !readWhole(word.substr(equals + 1), value)) return badWord(number, word, "of the form devices=4");
-        const std::string_view key = word.substr(0, equals);
+        if (!text || !readWhole(*text, value)) return badWord(number, words[i], "of the form devices=4");
         if (key == "devices")
             devices = value;
         else if (key == "chunks")
@@ -265,13 +254,13 @@ Result<void> readHeader(std::string_view line, int number, Block& block, int& de
         else
             return badWord(number, key, "devices, chunks or interval");
     }
-    if (block.name.empty()) return badWord(number, "", "a name after 'block'");
     return {};
 }
 
-Result<void> readDevice(std::string_view line, int number, const Block& block, BlockDevice& device)
+Result<void> readDevice(const Words& words, int number, const Block& block, BlockDevice& device)
 {
-    for (std::string_view word = nextWord(line); !word.empty(); word = nextWord(line)) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const std::string_view word = words[i];
         int value = 0;
         const NamedPass* known = nullptr;
         for (const NamedPass& pass : passes)
@@ -294,16 +283,14 @@ Result<Block> parseBlock(std::string_view text)
     int devices = -1;
     bool begun = false;
     int number = 0;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        std::string_view line = text.substr(0, end);
-        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    for (const std::string_view line : split(text, "\n")) {
         ++number;
-        const std::string_view first = nextWord(line);
-        if (first.empty() || first.front() == '#') continue;
+        const Words words = wordsOf(line);
+        if (words.empty() || words.front().front() == '#') continue;
+        const std::string_view first = words.front();
         if (!begun) {
             if (first != "block") return badWord(number, first, "'block', which begins a block");
-            if (auto header = readHeader(line, number, block, devices); !header) return tl::unexpected(header.error());
+            if (auto header = readHeader(words, number, block, devices); !header) return tl::unexpected(header.error());
             begun = true;
             continue;
         }
@@ -311,7 +298,7 @@ Result<Block> parseBlock(std::string_view text)
         if (first.back() != ':' || !readWhole(first.substr(0, first.size() - 1), index) || index != static_cast<int>(block.devices.size()))
             return badWord(number, first, fmt::format("'{}:', the next device", block.devices.size()));
         BlockDevice device;
-        if (auto read = readDevice(line, number, block, device); !read) return tl::unexpected(read.error());
+        if (auto read = readDevice(words, number, block, device); !read) return tl::unexpected(read.error());
         block.devices.push_back(device);
     }
     if (!begun) return fail(ErrorCode::Unreadable, "block: the text is empty", "begin with 'block NAME devices=4 interval=6'");

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedules/base/text.h"
 #include "schedules/library/variants.h"
 
 namespace stagewright {
@@ -20,22 +20,12 @@ namespace library {
 
 namespace {
 
-std::string_view trimmed(std::string_view text)
+// As names are compared: "ZB_H1" → "zb-h1".
+std::string plain(std::string_view text)
 {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
-    return text;
-}
-
-std::string lowered(std::string_view text)
-{
-    std::string out(trimmed(text));
-    for (char& c : out) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-        if (c == '_' || c == ' ') c = '-';
-    }
+    std::string out = lowered(trimmed(text));
+    std::replace_if(
+        out.begin(), out.end(), [](char c) { return c == '_' || c == ' '; }, '-');
     return out;
 }
 
@@ -44,30 +34,8 @@ template <typename Visit>
 bool eachName(const ScheduleInfo& info, Visit&& visit)
 {
     if (visit(info.name)) return true;
-    std::string_view rest = info.aliases;
-    while (!rest.empty()) {
-        const std::size_t comma = rest.find(',');
-        if (visit(trimmed(rest.substr(0, comma)))) return true;
-        rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    }
-    return false;
-}
-
-std::size_t editDistance(std::string_view a, std::string_view b)
-{
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j)
-        row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-            diagonal = above;
-        }
-    }
-    return row[b.size()];
+    const auto aliases = itemsOf(info.aliases);
+    return std::any_of(aliases.begin(), aliases.end(), [&](std::string_view alias) { return visit(trimmed(alias)); });
 }
 
 std::string nameList()
@@ -100,20 +68,15 @@ std::string_view fallbackOf(const ScheduleInfo& info, std::string_view name)
 // "" or why the value does not fit.
 std::string valueFault(const ScheduleParameter& parameter, std::string_view value)
 {
-    double number = 0;
-    const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), number);
-    const bool isNumber = bad == std::errc() && end == value.data() + value.size() && std::isfinite(number);
-    for (std::string_view rest = parameter.values; !rest.empty();) {
-        const std::size_t bar = rest.find('|');
-        const std::string_view choice = rest.substr(0, bar);
+    const auto number = numberOf(value);
+    for (const std::string_view choice : itemsOf(parameter.values, "|")) {
         if (choice == "whole") {
-            if (isNumber && number >= 1 && number <= 1e6 && number == std::floor(number)) return {};
+            if (number && *number >= 1 && *number <= 1e6 && *number == std::floor(*number)) return {};
         } else if (choice == "real") {
-            if (isNumber && number >= 0) return {};
+            if (number && *number >= 0) return {};
         } else if (choice == value) {
             return {};
         }
-        rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
     }
     if (parameter.values == "whole") return "a whole number from 1 is needed";
     if (parameter.values == "real") return "a number from 0 is needed";
@@ -129,19 +92,16 @@ Result<std::vector<std::pair<std::string, std::string>>> readParameters(const Sc
     std::vector<std::pair<std::string, std::string>> out;
     for (const ScheduleParameter& parameter : info.parameters)
         out.emplace_back(parameter.name, parameter.fallback);
-    while (!text.empty()) {
-        const std::size_t colon = text.find(':');
-        const std::string_view given = trimmed(text.substr(0, colon));
-        text = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
-        const std::size_t equals = given.find('=');
-        if (equals == std::string_view::npos)
-            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given));
+    for (const std::string_view item : itemsOf(text, ":")) {
+        const KeyValue given = keyValueOf(trimmed(item));
+        if (!given.value)
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given.key));
         if (info.parameters.empty())
             return fail(ErrorCode::Usage,
-                        fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, given),
-                        fmt::format("omit ':{}'", given));
-        const std::string key = lowered(given.substr(0, equals));
-        const std::string value(trimmed(given.substr(equals + 1)));
+                        fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, trimmed(item)),
+                        fmt::format("omit ':{}'", trimmed(item)));
+        const std::string key = plain(given.key);
+        const std::string value(trimmed(*given.value));
         std::size_t at = 0;
         while (at < info.parameters.size() && info.parameters[at].name != key)
             ++at;
@@ -172,14 +132,14 @@ std::span<const ScheduleInfo> allSchedules()
 
 Result<const ScheduleInfo*> findSchedule(std::string_view name)
 {
-    const std::string wanted = lowered(name);
+    const std::string wanted = plain(name);
     for (const ScheduleInfo& info : allSchedules())
-        if (eachName(info, [&](std::string_view known) { return lowered(known) == wanted; })) return &info;
+        if (eachName(info, [&](std::string_view known) { return plain(known) == wanted; })) return &info;
     std::string_view nearest;
     std::size_t best = 4; // farther away does not help
     for (const ScheduleInfo& info : allSchedules())
         eachName(info, [&](std::string_view known) {
-            const std::size_t distance = editDistance(lowered(known), wanted);
+            const std::size_t distance = editDistance(plain(known), wanted);
             if (distance < best && distance < wanted.size()) {
                 best = distance;
                 nearest = info.name;

@@ -7,11 +7,11 @@
 //   base=gpipe  all forwards, then all backwards (the paper's)
 //   base=1f1b   slices in 1F1B: min(p−r−2+n, mn) warm-up forwards for n slices, slices reversed within each microbatch
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/library/draft.h"
 #include "schedules/model/slicing.h"
 
@@ -26,14 +26,6 @@ constexpr ScheduleParameter terapipeParameters[] = {
     {"start", "2", "real", "time of a slice without its tokens"},
     {"token", "1", "real", "time per token"},
     {"context", "0.125", "real", "time per pair of a token and one it attends to"}};
-
-double real(const Shape& shape, std::string_view name, double otherwise)
-{
-    const std::string& text = shape.parameter(name);
-    double value = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return bad == std::errc() && end == text.data() + text.size() ? value : otherwise;
-}
 
 Result<std::vector<int>> lengthsOf(const Shape& shape)
 {
@@ -53,9 +45,9 @@ Result<std::vector<int>> lengthsOf(const Shape& shape)
     task.tokens = tokens;
     task.stages = shape.ranks;
     task.sequences = shape.microbatches;
-    const double start = real(shape, "start", 2);
-    const double token = real(shape, "token", 1);
-    const double context = real(shape, "context", 0.125);
+    const double start = numberOf(shape.parameter("start")).value_or(2);
+    const double token = numberOf(shape.parameter("token")).value_or(1);
+    const double context = numberOf(shape.parameter("context")).value_or(0.125);
     // Long sequences have as many different times as pairs of numbers; 0.1 % of the whole is near enough.
     if (tokens > 64) task.step = (start + token * tokens + context * tokens * tokens) / 1000;
     auto slicing = sliceSequence(task, [&](int length, int before) {

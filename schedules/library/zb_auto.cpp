@@ -3,10 +3,10 @@
 // Forwards warm a rank up as long as memory allows and they are through before the first gradient comes; later ones alternate
 // with I; W runs where memory is full or the rank would wait. Each of the rules has variants, of which the one with the
 // shortest span is kept (schedules/heuristic/zero_bubble.h). At unit costs and limit p this is ZB-H1.
-#include <cstdlib>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/heuristic/zero_bubble.h"
 #include "schedules/library/registry.h"
 
@@ -19,15 +19,9 @@ constexpr ScheduleParameter parameters[] = {
     {"freed", "0", "real", "part of an activation that the input gradient frees, 0 to 1; W frees the rest"},
 };
 
-double real(const Shape& shape, std::string_view name, double otherwise)
-{
-    const std::string& text = shape.parameter(name);
-    return text.empty() ? otherwise : std::strtod(text.c_str(), nullptr);
-}
-
 double limitOf(const Shape& shape)
 {
-    return shape.costs.memoryLimit > 0 ? shape.costs.memoryLimit : real(shape, "limit", 1) * shape.ranks;
+    return shape.costs.memoryLimit > 0 ? shape.costs.memoryLimit : numberOf(shape.parameter("limit")).value_or(1) * shape.ranks;
 }
 
 Result<Schedule> make(const Shape& shape)
@@ -37,7 +31,7 @@ Result<Schedule> make(const Shape& shape)
         return fail(ErrorCode::Usage, fmt::format("zb-auto: a limit of {} microbatches; one is the least", limit),
                     fmt::format("the least that works is limit={}", 1.0 / shape.ranks));
     Shape own = shape;
-    if (own.costs.freedAtInput <= 0) own.costs.freedAtInput = real(shape, "freed", 0);
+    if (own.costs.freedAtInput <= 0) own.costs.freedAtInput = numberOf(shape.parameter("freed")).value_or(0);
     if (own.costs.freedAtInput > 1)
         return fail(ErrorCode::Usage, fmt::format("zb-auto: freed={} is more than the whole activation", own.costs.freedAtInput),
                     "the most is freed=1");

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <queue>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
@@ -269,22 +269,20 @@ std::string toText(const Lowering& lowering)
 
 Result<Lowering> parseLowering(std::string_view text)
 {
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    const auto at = std::find(ruleNames.begin(), ruleNames.end(), text.substr(0, colon));
+    const auto [name, parameter] = keyValueOf(text, ':');
+    const auto at = std::find(ruleNames.begin(), ruleNames.end(), name);
     if (at == ruleNames.end())
-        return fail(ErrorCode::Usage, fmt::format("unknown lowering rule '{}'", text.substr(0, colon)),
+        return fail(ErrorCode::Usage, fmt::format("unknown lowering rule '{}'", name),
                     fmt::format("known are {}", fmt::join(ruleNames, ", ")));
     Lowering out;
     out.rule = static_cast<LoweringRule>(at - ruleNames.begin());
-    if (colon == text.size()) return out;
-    const std::string_view rest = text.substr(colon + 1);
-    if (out.rule == LoweringRule::PyTorch && rest == "collectives") {
+    if (!parameter) return out;
+    if (out.rule == LoweringRule::PyTorch && *parameter == "collectives") {
         out.collectives = true;
         return out;
     }
-    const auto [end, bad] = std::from_chars(rest.data(), rest.data() + rest.size(), out.ahead);
-    if (out.rule != LoweringRule::EagerPost || bad != std::errc() || end != rest.data() + rest.size() || out.ahead < 1)
-        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, rest),
+    if (out.rule != LoweringRule::EagerPost || !readNumber(*parameter, out.ahead) || out.ahead < 1)
+        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, *parameter),
                     "write eager-post:2 for receives two ops ahead, pytorch:collectives for UNSHARD, RESHARD and REDUCE_GRAD");
     return out;
 }

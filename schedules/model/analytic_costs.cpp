@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
+
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -51,18 +52,10 @@ Result<Preset> findPreset(const std::array<Preset, N>& presets, std::string_view
     return fail(ErrorCode::Usage, fmt::format("analytic costs: unknown {} '{}'; known are {}", what, name, names));
 }
 
-template <typename Number>
-bool readNumber(std::string_view text, Number& value)
-{
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return !text.empty() && code == std::errc() && end == text.data() + text.size();
-}
-
 Result<void> readOption(std::string_view text, AnalyticCosts& out)
 {
-    const std::size_t equals = text.find('=');
-    const std::string_view key = text.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+    const KeyValue given = keyValueOf(text);
+    const std::string_view key = given.key, value = given.value.value_or("");
     if (key == "b" && readNumber(value, out.microbatchSize) && out.microbatchSize >= 1 && out.microbatchSize <= 65536) return {};
     if (key == "seq" && readNumber(value, out.model.sequence) && out.model.sequence >= 1 && out.model.sequence <= (1 << 24)) return {};
     if (key == "efficiency" && readNumber(value, out.efficiency) && out.efficiency > 0 && out.efficiency <= 1) return {};
@@ -126,22 +119,18 @@ double stageFlops(OpKind kind, const StageShape& stage)
 Result<AnalyticCosts> parseAnalyticCosts(std::string_view text)
 {
     AnalyticCosts out;
-    const std::size_t colon = text.find(':');
-    const std::string_view names = text.substr(0, colon);
-    const std::size_t at = names.find('@');
-    if (at == std::string_view::npos)
+    const auto [names, settings] = keyValueOf(text, ':');
+    const auto [modelName, deviceName] = keyValueOf(names, '@');
+    if (!deviceName)
         return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' names no device", names), "write MODEL@DEVICE, such as gpt-6.2b@a100");
-    auto model = findPreset(models, names.substr(0, at), "model");
+    auto model = findPreset(models, modelName, "model");
     if (!model) return tl::unexpected(std::move(model.error()));
-    auto device = findPreset(devices, names.substr(at + 1), "device");
+    auto device = findPreset(devices, *deviceName, "device");
     if (!device) return tl::unexpected(std::move(device.error()));
     out.model = *model;
     out.device = *device;
-    for (std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1); !rest.empty();) {
-        const std::size_t end = rest.find(':');
-        if (auto read = readOption(rest.substr(0, end), out); !read) return tl::unexpected(std::move(read.error()));
-        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    }
+    for (const std::string_view one : itemsOf(settings.value_or(""), ":"))
+        if (auto read = readOption(one, out); !read) return tl::unexpected(std::move(read.error()));
     return out;
 }
 

@@ -64,13 +64,6 @@ void addMemory(const StageMemory& part, StageMemory& to)
     to.optimizer += part.optimizer;
 }
 
-std::string joined(std::span<const int> numbers)
-{
-    std::string text;
-    for (const int number : numbers) text += fmt::format("{}{}", text.empty() ? "" : ",", number);
-    return text;
-}
-
 } // namespace
 
 int blocksOf(const std::vector<LayerCosts>& layers)
@@ -150,10 +143,10 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
     std::vector<int> counts(blocksByStage.begin(), blocksByStage.end());
     if (counts.empty()) counts = balancedBlocks(measured.layers, schedule.stages);
     if (static_cast<int>(counts.size()) != schedule.stages || std::accumulate(counts.begin(), counts.end(), 0) != blocks)
-        return fail(ErrorCode::Usage, fmt::format("{} layers for {} stages, given {}", blocks, schedule.stages, counts.empty() ? "none" : joined(counts)),
+        return fail(ErrorCode::Usage, fmt::format("{} layers for {} stages, given {}", blocks, schedule.stages, counts.empty() ? "none" : fmt::format("{}", fmt::join(counts, ","))),
                     "give one number per stage; their sum must be the layers of the model");
     CostModel out(schedule.stages, measured.source);
-    out.origin = fmt::format("{}, by layer for {} stages of {} layers", measured.origin, schedule.stages, joined(counts));
+    out.origin = fmt::format("{}, by layer for {} stages of {} layers", measured.origin, schedule.stages, fmt::join(counts, ","));
     out.timeUnit = measured.timeUnit;
     out.memoryUnit = measured.memoryUnit;
     out.links = measured.links;

@@ -1,10 +1,11 @@
 #include "schedules/model/recompute.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 
 #include <fmt/format.h>
+
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -16,23 +17,11 @@ Result<std::vector<bool>> parseRecompute(std::string_view text, int stages)
         return fail(ErrorCode::Usage, fmt::format("recomputation '{}': stages are 0 to {}", text, stages - 1),
                     "write all, none, or stages such as 0-2");
     };
-    const auto number = [&](std::string_view part, int& value) {
-        const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
-        return code == std::errc() && end == part.data() + part.size() && value >= 0 && value < stages;
-    };
     if (text.empty()) return wrong();
-    for (std::string_view rest = text; !rest.empty();) {
-        const std::size_t end = rest.find_first_of(",+");
-        const std::string_view part = rest.substr(0, end);
-        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-        const std::size_t dash = part.find('-');
-        int first = 0;
-        int last = 0;
-        if (!number(part.substr(0, dash), first)) return wrong();
-        last = first;
-        if (dash != std::string_view::npos && !number(part.substr(dash + 1), last)) return wrong();
-        if (last < first) return wrong();
-        for (int stage = first; stage <= last; ++stage) chosen[static_cast<std::size_t>(stage)] = true;
+    for (const std::string_view part : itemsOf(text, ",+")) {
+        const auto range = rangeOf(part);
+        if (!range || range->first < 0 || range->last < range->first || range->last >= stages) return wrong();
+        for (int stage = range->first; stage <= range->last; ++stage) chosen[static_cast<std::size_t>(stage)] = true;
     }
     return chosen;
 }

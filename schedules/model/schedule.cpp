@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -42,10 +42,7 @@ const std::string& Shape::parameter(std::string_view name) const
 
 int Shape::number(std::string_view name, int otherwise) const
 {
-    const std::string& text = parameter(name);
-    int value = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return bad == std::errc() && end == text.data() + text.size() ? value : otherwise;
+    return wholeOf<int>(parameter(name)).value_or(otherwise);
 }
 
 bool Schedule::operator==(const Schedule& other) const

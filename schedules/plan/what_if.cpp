@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
@@ -17,13 +17,6 @@ namespace stagewright {
 namespace {
 
 constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
-
-template <typename Number>
-bool readNumber(std::string_view text, Number& value)
-{
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return !text.empty() && code == std::errc() && end == text.data() + text.size();
-}
 
 // "stage2" or "rank1"
 bool readPlace(std::string_view text, WhatIfChange& change)
@@ -50,14 +43,16 @@ bool readSubject(std::string_view text, WhatIfChange& change)
         change.what = WhatIfChange::What::Links;
         text.remove_prefix(4);
         if (text.empty()) return true;
-        const std::size_t dash = text.find('-');
-        return dash != std::string_view::npos && readNumber(text.substr(0, dash), change.rank) &&
-               readNumber(text.substr(dash + 1), change.toRank) && change.rank >= 0 && change.toRank >= 0;
+        const auto ends = wholePairOf(text);
+        if (!ends || ends->first < 0 || ends->last < 0) return false;
+        change.rank = ends->first;
+        change.toRank = ends->last;
+        return true;
     }
     if (readPlace(text, change)) return true;
-    const std::size_t at = text.find('@');
-    change.kind = kindOf(text.substr(0, at));
-    return change.kind >= 0 && (at == std::string_view::npos || readPlace(text.substr(at + 1), change));
+    const auto [kind, place] = keyValueOf(text, '@');
+    change.kind = kindOf(kind);
+    return change.kind >= 0 && (!place || readPlace(*place, change));
 }
 
 Result<WhatIfChange> readChange(std::string_view text)
@@ -82,10 +77,8 @@ Result<WhatIfChange> readChange(std::string_view text)
         change.what = WhatIfChange::What::Channels;
         if (readNumber(text.substr(9), change.channels) && change.channels >= 0 && change.channels <= 1'000'000) return change;
     } else {
-        const std::size_t times = text.find('*');
-        const bool number = times != std::string_view::npos && readNumber(text.substr(times + 1), change.factor) &&
-                            std::isfinite(change.factor) && change.factor >= 0 && change.factor <= 1e6;
-        if (number && readSubject(text.substr(0, times), change)) return change;
+        const auto [subject, factor] = keyValueOf(text, '*');
+        if (factor && readNumber(*factor, change.factor) && change.factor >= 0 && change.factor <= 1e6 && readSubject(subject, change)) return change;
     }
     return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
 }
@@ -172,14 +165,12 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
 Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
 {
     std::vector<WhatIfChange> out;
-    for (;;) {
-        const std::size_t comma = text.find(',');
-        auto change = readChange(text.substr(0, comma));
+    for (const std::string_view part : split(text, ",")) {
+        auto change = readChange(part);
         if (!change) return tl::unexpected(std::move(change.error()));
         out.push_back(*change);
-        if (comma == std::string_view::npos) return out;
-        text.remove_prefix(comma + 1);
     }
+    return out;
 }
 
 std::string toText(const WhatIfChange& change)

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/placement_of.h"
 
@@ -19,15 +20,6 @@ constexpr std::string_view grouped = "GROUPED"; // two messages posted together
 
 constexpr std::size_t mostSlices = 4096;
 constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\r'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-        text.remove_suffix(1);
-    return text;
-}
 
 struct CsvReader {
     CsvOptions options;
@@ -75,14 +67,10 @@ Result<void> CsvReader::readSettings(std::string_view row)
     cell = 1;
     text = trimmed(row);
     if (options.pytorch) return error("PyTorch's files have no settings line", "remove the line");
-    std::string_view rest = trimmed(text.substr(1));
-    while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-        const std::string_view word = rest.substr(0, end);
-        rest = trimmed(rest.substr(end));
-        const std::size_t equals = std::min(word.find('='), word.size());
-        const std::string_view key = word.substr(0, equals);
-        std::string_view value = word.substr(std::min(equals + 1, word.size()));
+    for (const std::string_view word : wordsOf(text.substr(1))) {
+        const KeyValue setting = keyValueOf(word);
+        const std::string_view key = setting.key;
+        std::string_view value = setting.value.value_or("");
         if (key == "weights") {
             const auto rule = weightRuleOf(value);
             if (!rule)
@@ -237,8 +225,7 @@ Result<void> CsvReader::applyDialect()
 Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options, std::string name)
 {
     if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3); // byte order mark
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
+    while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
     if (text.empty())
         return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
     CsvReader reader;

@@ -1,11 +1,11 @@
 // The inputs of simulating levers, taken from a run.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/messages/messages.h"
 #include "schedules/timeline/message_view.h"
@@ -27,10 +27,7 @@ constexpr int fewestSteps = 3; // for a median over steps
 
 int configuredNumber(const Run& run, std::string_view key)
 {
-    const std::string text = configured(run, key);
-    int value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    return wholeOf<int>(configured(run, key)).value_or(0);
 }
 
 // Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the link's: that is

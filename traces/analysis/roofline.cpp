@@ -1,11 +1,11 @@
 #include "traces/analysis/roofline.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/run/run_facts.h"
@@ -17,16 +17,8 @@ namespace {
 
 double numberAfter(std::string_view text, std::string_view key, double otherwise)
 {
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find(',', at), text.size());
-        const std::string_view item = text.substr(at, end - at);
-        if (item.size() > key.size() && item.starts_with(key) && item[key.size()] == '=') {
-            double value = 0;
-            const char* first = item.data() + key.size() + 1;
-            if (std::from_chars(first, item.data() + item.size(), value).ec == std::errc()) return value;
-        }
-        at = end + 1;
-    }
+    for (const std::string_view item : itemsOf(text))
+        if (const auto [name, value] = keyValueOf(item); name == key && value) return numberOf(*value).value_or(otherwise);
     return otherwise;
 }
 
@@ -34,23 +26,9 @@ double fact(const Run& run, std::string_view key)
 {
     for (const auto& [name, value] : run.environment) {
         if (name != key) continue;
-        double number = 0;
-        if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc()) return number;
+        if (const auto number = numberOf(value)) return *number;
     }
     return 0;
-}
-
-std::vector<int> numbers(std::string_view text)
-{
-    std::vector<int> out;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find(',', at), text.size());
-        int value = 0;
-        std::from_chars(text.data() + at, text.data() + end, value);
-        out.push_back(value);
-        at = end + 1;
-    }
-    return out;
 }
 
 } // namespace
@@ -107,7 +85,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
     shape.sequence = numberAfter(model, "seq", 0);
     shape.vocabulary = numberAfter(model, "vocab", 256);
     shape.samples = numberAfter("b=" + configured(run, "microbatch_size"), "b", 0);
-    const std::vector<int> layers = numbers(configured(run, "stage_layers"));
+    const std::vector<int> layers = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());
     if (shape.hidden <= 0 || shape.sequence <= 0 || shape.samples <= 0 || layers.empty())
         return fail(ErrorCode::Usage, fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'", model, configured(run, "microbatch_size"), configured(run, "stage_layers")),
                     "only runs that trained a model have a roofline");

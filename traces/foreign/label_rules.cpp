@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -30,14 +31,6 @@ constexpr std::string_view megatronRules = "F forward_step\n"
                                            "B backward-compute\n"
                                            "step train_step*\n";
 
-std::string_view trimmed(std::string_view text)
-{
-    const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && space(text.front())) text.remove_prefix(1);
-    while (!text.empty() && space(text.back())) text.remove_suffix(1);
-    return text;
-}
-
 // "PP:0F1, seq = 12, op_id = 3": the suffixes that a profiler adds to a name.
 std::string_view plainName(std::string_view name)
 {
@@ -58,12 +51,8 @@ bool readAction(std::string_view text, LabelMeaning& meaning)
 {
     constexpr std::string_view pair = ")OVERLAP_F_B";
     if (text.size() > pair.size() && text.front() == '(' && text.ends_with(pair)) {
-        std::string_view inside = text.substr(1, text.size() - 1 - pair.size());
-        while (!inside.empty()) {
-            const std::size_t cut = std::min(inside.find(';'), inside.size());
-            if (!readAction(inside.substr(0, cut), meaning)) return false;
-            inside.remove_prefix(std::min(cut + 1, inside.size()));
-        }
+        for (const std::string_view action : itemsOf(text.substr(1, text.size() - 1 - pair.size()), ";"))
+            if (!readAction(action, meaning)) return false;
         return meaning.ops.size() == 2;
     }
     std::string plain(text);
@@ -137,10 +126,8 @@ Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view patte
 Result<void> LabelRules::add(std::string_view text, LabelDialect dialect, bool user)
 {
     int number = 0;
-    while (!text.empty()) {
-        const std::size_t cut = std::min(text.find('\n'), text.size());
-        const std::string_view line = trimmed(text.substr(0, cut));
-        text.remove_prefix(std::min(cut + 1, text.size()));
+    for (const std::string_view row : itemsOf(text, "\n")) {
+        const std::string_view line = trimmed(row);
         ++number;
         if (line.empty() || line.front() == '#') continue;
         const auto at = [number](Error error) { return tl::unexpected(std::move(error).with(fmt::format("line {}", number))); };

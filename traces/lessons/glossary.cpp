@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "traces/lessons/block_fields.h"
 #include "traces/lessons/lesson_library.h"
 #include "traces/lessons/words.h"
@@ -12,14 +13,6 @@
 namespace stagewright::lessons {
 
 namespace {
-
-std::string lowered(std::string_view text)
-{
-    std::string out(text);
-    for (char& c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return out;
-}
 
 std::string idOf(std::string_view name)
 {

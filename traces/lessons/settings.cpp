@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
@@ -26,10 +27,9 @@ tl::unexpected<Error> wrong(const std::string& word, const std::string& what, co
 Result<void> setCosts(Settings& settings, const std::string& word, std::string_view text)
 {
     for (const std::string& part : partsOf(text, ",")) {
-        const std::size_t equals = part.find('=');
-        const auto value = equals == std::string::npos ? std::nullopt : numberOf(std::string_view(part).substr(equals + 1));
+        const auto [kind, number] = keyValueOf(part);
+        const auto value = number ? numberOf(*number) : std::nullopt;
         if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
-        const std::string kind = part.substr(0, equals);
         if (kind == "F")
             settings.forward = *value;
         else if (kind == "I")
@@ -73,10 +73,9 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
 
 Result<void> setOne(Settings& settings, const std::string& word)
 {
-    const std::size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals);
-    const std::string_view value = equals == std::string::npos ? std::string_view() : std::string_view(word).substr(equals + 1);
-    if (key == "hoist" && equals == std::string::npos) {
+    const KeyValue given = keyValueOf(word);
+    const std::string_view key = given.key, value = given.value.value_or("");
+    if (key == "hoist" && !given.value) {
         settings.hoist = true;
         return {};
     }
@@ -133,13 +132,6 @@ Result<void> setOne(Settings& settings, const std::string& word)
     return wrong(word, "there is no such setting",
                  "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
                  "sends, lower");
-}
-
-std::string joined(const std::vector<double>& numbers)
-{
-    std::string text;
-    for (const double number : numbers) text += fmt::format("{}{}", text.empty() ? "" : ",", number);
-    return text;
 }
 
 Nanos scaled(Nanos value, double factor)
@@ -204,10 +196,10 @@ std::string changesOf(const Settings& settings, const Settings& from)
     add(settings.recompute != from.recompute, "recompute=" + settings.recompute);
     add(settings.hoist != from.hoist, settings.hoist ? "hoist=yes" : "hoist=no");
     add(settings.keep != from.keep, fmt::format("keep={}", settings.keep));
-    add(settings.layers != from.layers, "layers=" + joined(settings.layers));
+    add(settings.layers != from.layers, fmt::format("layers={}", fmt::join(settings.layers, ",")));
     add(settings.head != from.head, fmt::format("head={}", settings.head));
     add(settings.share != from.share, fmt::format("share={}", settings.share));
-    add(settings.slow != from.slow, "slow=" + joined(settings.slow));
+    add(settings.slow != from.slow, fmt::format("slow={}", fmt::join(settings.slow, ",")));
     if (settings.disturbed != from.disturbed)
         for (const std::string& part : partsOf(settings.disturbed, ",")) add(true, part);
     add(settings.rendezvous != from.rendezvous, settings.rendezvous ? "sends=rendezvous" : "sends=buffered");

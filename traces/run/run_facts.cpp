@@ -1,10 +1,10 @@
 #include "traces/run/run_facts.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "traces/run/quantity.h"
 
 namespace stagewright {
@@ -21,14 +21,12 @@ namespace {
 // "3073767 ns, no bandwidth limit" as recorded → "3.07 ms"; anything else unchanged.
 std::string readableLink(const std::string& recorded)
 {
-    Nanos latency = 0;
-    const char* const end = recorded.data() + recorded.size();
-    const auto [rest, error] = std::from_chars(recorded.data(), end, latency);
-    std::string_view tail(rest, static_cast<std::size_t>(end - rest));
-    if (error != std::errc() || !tail.starts_with(" ns")) return recorded;
+    const auto latency = quantityOf(recorded);
+    if (!latency || !latency->unit.starts_with(" ns")) return recorded;
+    std::string_view tail = latency->unit;
     tail.remove_prefix(3);
     if (tail == ", no bandwidth limit") tail = {};
-    return formatDuration(latency, 1) + std::string(tail);
+    return formatDuration(static_cast<Nanos>(latency->value), 1) + std::string(tail);
 }
 
 } // namespace
@@ -65,11 +63,7 @@ std::string emulatedLinksText(const Run& run)
 
 std::optional<Bytes> memoryCapOf(const Run& run)
 {
-    const std::string text = configured(run, "memory_limit_bytes");
-    Bytes cap = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cap);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return cap;
+    return wholeOf<Bytes>(configured(run, "memory_limit_bytes"));
 }
 
 std::optional<double> contentionOf(const Run& run)

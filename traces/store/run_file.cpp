@@ -1,13 +1,13 @@
 #include "traces/store/run_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/base/text.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_digest.h"
 #include "traces/store/run_names.h"
@@ -182,11 +182,9 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     if (!infos) return tl::unexpected(infos.error());
     std::string_view digits = idOrName;
     if (digits.starts_with('#')) digits.remove_prefix(1);
-    std::int64_t id = 0;
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-    if (problem == std::errc() && end == digits.data() + digits.size() && !digits.empty())
+    if (const auto id = wholeOf<std::int64_t>(digits))
         for (const RunInfo& info : *infos)
-            if (info.id == id) return id;
+            if (info.id == *id) return *id;
     using Match = bool (*)(const RunInfo&, const std::string&);
     static constexpr Match matches[] = {
         [](const RunInfo& info, const std::string& text) { return info.name == text || unnumberedName(info.name) == text; },

@@ -22,12 +22,8 @@ void addLowerOption(OptionSet& verb, std::string& lower)
 
 void addChannelOptions(OptionSet& verb, ChannelOptions& options)
 {
-    verb.value("--sends", &options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
-        .form("MODE")
-        .check(oneOf({"buffered", "rendezvous"}));
-    verb.value("--channels", &options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]")
-        .form("N")
-        .check(wholeNumber(0, 1'000'000));
+    verb.value("--sends", &options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]").form("MODE").check(oneOf({"buffered", "rendezvous"}));
+    verb.value("--channels", &options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]").form("N").check(wholeNumber(0, 1'000'000));
     addLowerOption(verb, options.lower);
     verb.value("--receives", &options.receives,
                "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")

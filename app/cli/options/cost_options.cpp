@@ -1,7 +1,6 @@
 // --costs, --costs-from, --comm and --link as a cost model.
 #include "app/cli/options/options.h"
 
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "app/cli/options/run_access.h"
 #include "app/costs/split_sources.h"
 #include "engine/layers/configured_model.h"
+#include "schedules/base/text.h"
 #include "schedules/model/analytic_costs.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/layer_costs.h"
@@ -31,11 +31,9 @@ struct Suffix {
 template <std::size_t N>
 Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N], const char* what)
 {
-    double value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code == std::errc() && value >= 0 && std::isfinite(value)) {
-        std::string unit(end, text.data() + text.size());
-        if (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
+    if (const auto quantity = quantityOf(text); quantity && quantity->value >= 0) {
+        const double value = quantity->value;
+        const std::string_view unit = quantity->unit.substr(quantity->unit.starts_with(' ') ? 1 : 0);
         for (const Suffix& suffix : suffixes)
             if (unit == suffix.text) {
                 if (value * suffix.factor > 9e18)
@@ -49,28 +47,13 @@ Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N
                 fmt::format("write a number and a unit of {}", accepted));
 }
 
-std::vector<std::string> splitAt(const std::string& text, char separator)
-{
-    std::vector<std::string> parts;
-    std::size_t from = 0;
-    for (;;) {
-        const std::size_t at = text.find(separator, from);
-        parts.push_back(text.substr(from, at - from));
-        if (at == std::string::npos) return parts;
-        from = at + 1;
-    }
-}
-
 Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
 {
     CostModel::UnitCosts costs;
-    for (const std::string& part : splitAt(text, ',')) {
-        const auto equals = part.find('=');
-        const std::string key = part.substr(0, equals);
+    for (const std::string_view part : split(text, ",")) {
+        const auto [key, number] = keyValueOf(part);
         double value = 0;
-        const char* begin = equals == std::string::npos ? part.data() + part.size() : part.data() + equals + 1;
-        const auto [end, code] = std::from_chars(begin, part.data() + part.size(), value);
-        if (equals == std::string::npos || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
+        if (!number || !readNumber(*number, value) || value < 0 || value > 1e6)
             return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is not a cost", part),
                         "write F=1,I=1,W=1 with numbers of at least 0, or name a .json file");
         if (key == "F")
@@ -187,14 +170,14 @@ Result<Bytes> parseBytes(const std::string& text)
 
 Result<Link> parseLink(const std::string& text)
 {
-    const auto comma = text.find(',');
+    const auto [time, rate] = keyValueOf(text, ',');
     Link link;
-    auto latency = parseTime(text.substr(0, comma));
+    auto latency = parseTime(std::string(time));
     if (!latency) return tl::unexpected(std::move(latency.error()).with("--link"));
     link.latency = *latency;
-    if (comma != std::string::npos) {
+    if (rate) {
         static constexpr Suffix suffixes[] = {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
-        auto bandwidth = parseQuantity(text.substr(comma + 1), suffixes, "a bandwidth");
+        auto bandwidth = parseQuantity(std::string(*rate), suffixes, "a bandwidth");
         if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()).with("--link"));
         if (*bandwidth <= 0)
             return fail(ErrorCode::Usage, "--link: a bandwidth of 0 never delivers", "omit it for a link without limit");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/options/options.h"
+#include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
 #include "traces/run/quantity.h"
 
@@ -15,11 +16,9 @@ namespace {
 
 Result<double> plainNumber(const std::string& text)
 {
-    try {
-        return std::min(std::stod(text), 1e9);
-    } catch (const std::exception&) {
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
-    }
+    const auto number = numberOf(text);
+    if (!number) return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
+    return std::min(*number, 1e9);
 }
 
 // Every microbatch's activations at once, on the rank where that is most.

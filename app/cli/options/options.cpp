@@ -9,6 +9,7 @@
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
+#include "schedules/base/text.h"
 #include "schedules/check/validate.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -19,21 +20,13 @@ namespace stagewright {
 
 void addShapeOptions(OptionSet& verb, ShapeOptions& options)
 {
-    verb.value("-p,--ranks", &options.ranks, "Ranks (devices) of the pipeline [4]")
-        .form("P")
-        .check(wholeNumber(1, 4096))
-        .given(options.ranksGiven);
-    verb.value("-m,--microbatches", &options.microbatches, "Microbatches of a step [8]")
-        .form("M")
-        .check(wholeNumber(1, 1'000'000))
-        .given(options.microbatchesGiven);
-    verb.value("--chunks", &options.chunks, "Stages per rank; auto: schedule default [auto]")
-        .form("V")
-        .check([](const std::string& text) {
-            const bool good = text == "auto" || wholeNumber(1, 64)(text).empty();
-            return good ? std::string() : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
-        })
-        .given(options.chunksGiven);
+    verb.value("-p,--ranks", &options.ranks, "Ranks (devices) of the pipeline [4]").form("P").check(wholeNumber(1, 4096)).given(options.ranksGiven);
+    verb.value("-m,--microbatches", &options.microbatches, "Microbatches of a step [8]").form("M").check(wholeNumber(1, 1'000'000)).given(options.microbatchesGiven);
+    const auto autoOrWhole = [](const std::string& text) {
+        const bool good = text == "auto" || wholeNumber(1, 64)(text).empty();
+        return good ? std::string() : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
+    };
+    verb.value("--chunks", &options.chunks, "Stages per rank; auto: schedule default [auto]").form("V").check(autoOrWhole).given(options.chunksGiven);
     verb.value("--overlap", &options.overlap,
                "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
         .form("atomic|serial")
@@ -42,18 +35,13 @@ void addShapeOptions(OptionSet& verb, ShapeOptions& options)
 
 void addScheduleOptions(OptionSet& verb, ScheduleOptions& options, const std::string& help)
 {
-    verb.value("-s,--schedule", &options.schedules, help)
-        .form("NAME|FILE.csv")
-        .commas()
-        .each();
+    verb.value("-s,--schedule", &options.schedules, help).form("NAME|FILE.csv").commas().each();
     addShapeOptions(verb, options.shape);
 }
 
 void addCommOptions(OptionSet& verb, double& comm, std::string& link)
 {
-    Option& units = verb.value("--comm", &comm, "Latency between ranks, in forward times of one rank share")
-                        .form("C")
-                        .check(realNumber(0, 1e6));
+    Option& units = verb.value("--comm", &comm, "Latency between ranks, in forward times of one rank share").form("C").check(realNumber(0, 1e6));
     verb.value("--link", &link, "Link between ranks, such as 50us,10GB/s").form("LATENCY[,BANDWIDTH]").excludes(units);
 }
 
@@ -82,17 +70,14 @@ void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions)
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)
 {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-    auto read = parsePerturbation(text, ranks);
+    auto read = parsePerturbation(joined(parts, ","), ranks);
     if (!read) return tl::unexpected(std::move(read.error()).with("--perturb"));
     return read;
 }
 
 void addRecomputeOptions(OptionSet& verb, RecomputeOptions& options)
 {
-    verb.value("--recompute", &options.stages, "Stages that keep only their input and recompute before the backward [none]")
-        .form("all|none|0-2");
+    verb.value("--recompute", &options.stages, "Stages that keep only their input and recompute before the backward [none]").form("all|none|0-2");
     verb.flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient arrives");
 }
 
@@ -115,17 +100,11 @@ void addCostOptions(OptionSet& verb, CostOptions& options)
     verb.value("--free-at-input", &options.freedAtInput, "Share of an activation that I frees; W frees the rest; below 0: I adds what W needs [0]")
         .form("A")
         .check(realNumber(-1, 1));
-    verb.value("--keep", &options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
-        .form("A")
-        .check(realNumber(0, 1));
+    verb.value("--keep", &options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]").form("A").check(realNumber(0, 1));
     verb.value("--input-share", &options.inputShare, "Share of a measured full backward that is I, where only B was measured [from its layers, another run or the model's shape]")
         .form("A")
         .check(realNumber(0, 1));
-    verb.value("--stage-layers", &options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
-        .form("N,N…")
-        .commas()
-        .each()
-        .check(wholeNumber(0, 65'536));
+    verb.value("--stage-layers", &options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them").form("N,N…").commas().each().check(wholeNumber(0, 65'536));
     addPerturbOption(verb, options.perturb);
 }
 
@@ -182,7 +161,7 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
         if (fileExists(nameOrFile)) error.remedy = fmt::format("to name a file, use .csv or a slash: ./{}", nameOrFile);
         return tl::unexpected(std::move(error));
     }
-    const int chunks = shape.chunks == "auto" ? 0 : std::stoi(shape.chunks);
+    const int chunks = wholeOf<int>(shape.chunks).value_or(0);
     if (chunks > 0 && (*info)->fixedChunks > 0 && chunks != (*info)->fixedChunks)
         session.note(fmt::format("{} has {} stage{} per rank: --chunks {} is not used", (*info)->name, (*info)->fixedChunks,
                                  (*info)->fixedChunks == 1 ? "" : "s", chunks));

@@ -19,12 +19,12 @@ constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, 
 // "0.12", "12%", "40ms", "8MiB".
 bool readBound(const std::string& text, Requirement& out)
 {
-    const char* const last = text.data() + text.size();
-    const auto [end, code] = std::from_chars(text.data(), last, out.bound);
-    if (code != std::errc() || !std::isfinite(out.bound)) return false;
+    const auto quantity = quantityOf(text);
+    if (!quantity) return false;
+    out.bound = quantity->value;
     out.boundText = text;
-    if (end == last) return true;
-    if (std::string_view(end, static_cast<std::size_t>(last - end)) == "%") {
+    if (quantity->unit.empty()) return true;
+    if (quantity->unit == "%") {
         out.bound /= 100;
         return true;
     }
@@ -85,19 +85,20 @@ std::string numberText(double value)
     return std::abs(value) < 1e15 && value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
 }
 
+// Of "[-1]".
+std::optional<int> positionOf(std::string_view part)
+{
+    return wholeOf<int>(part.substr(1, part.size() - 2));
+}
+
 bool readPath(std::string text, std::vector<std::string>& path)
 {
     while (!text.empty()) {
         const std::size_t end = text.find_first_of(".[", 1);
         std::string part = text.substr(0, end);
         if (part.front() == '.') part.erase(0, 1);
-        int position = 0;
         if (part.empty()) return false;
-        if (part.front() == '[') {
-            const char* last = part.data() + part.size() - 1;
-            const auto [stop, code] = std::from_chars(part.data() + 1, last, position);
-            if (part.back() != ']' || code != std::errc() || stop != last) return false;
-        }
+        if (part.front() == '[' && (part.back() != ']' || !positionOf(part))) return false;
         path.push_back(part);
         if (end == std::string::npos) return true;
         text.erase(0, end);
@@ -141,10 +142,8 @@ Result<Requirement> parseRequirement(const std::string& text)
         std::size_t after = at + 1;
         if (after < text.size() && text[after] == '=') ++after;
         out.comparison = text.substr(at, after - at);
-        std::string key = text.substr(0, at);
-        while (!key.empty() && key.back() == ' ') key.pop_back();
-        while (after < text.size() && text[after] == ' ') ++after;
-        if (out.comparison != "=" && readBound(text.substr(after), out) && readPath(key, out.path)) return out;
+        const std::string_view whole = text;
+        if (out.comparison != "=" && readBound(std::string(trimmed(whole.substr(after))), out) && readPath(std::string(trimmed(whole.substr(0, at))), out.path)) return out;
     }
     return fail(ErrorCode::Usage, fmt::format("requirement '{}': expected FIGURE < NUMBER", text), form);
 }
@@ -159,8 +158,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         };
         if (at->isNull()) break; // says so below
         if (part.front() == '[') {
-            int position = 0;
-            std::from_chars(part.data() + 1, part.data() + part.size() - 1, position);
+            const int position = *positionOf(part);
             if (!at->isArray()) return wrong(fmt::format("{} is not a list", key), form);
             const int size = static_cast<int>(at->size());
             const int index = position < 0 ? size + position : position;

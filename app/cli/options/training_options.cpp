@@ -1,42 +1,18 @@
 #include "app/cli/options/training_options.h"
 
-#include <charconv>
-
 #include <fmt/core.h>
 
 #include "app/cli/option_set.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
 namespace {
 
-// "2" or "1-3"
-Result<std::pair<int, int>> parseLayers(const std::string& text)
-{
-    int first = 0;
-    int last = 0;
-    const char* const end = text.data() + text.size();
-    auto read = std::from_chars(text.data(), end, first);
-    bool good = read.ec == std::errc() && first >= 0;
-    last = first;
-    if (good && read.ptr != end) {
-        good = *read.ptr == '-';
-        if (good) read = std::from_chars(read.ptr + 1, end, last);
-        good = good && read.ec == std::errc() && read.ptr == end && last >= first;
-    }
-    if (!good) return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is not a range of layers", text), "write 2 or 1-3; layers are counted from 0");
-    return std::pair(first, last);
-}
-
 void addDeviceOptions(OptionSet& verb, TrainingChoice& choice)
 {
-    verb.value("--device", &choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]")
-        .form("N,…")
-        .commas()
-        .check(wholeNumber(0, 4096));
-    verb.value("--precision", &choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]")
-        .form("NAME")
-        .check(oneOf({"fp32", "tf32", "bf16"}));
+    verb.value("--device", &choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]").form("N,…").commas().check(wholeNumber(0, 4096));
+    verb.value("--precision", &choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]").form("NAME").check(oneOf({"fp32", "tf32", "bf16"}));
     verb.value("--products", &choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
         .form("NAME")
         .check(oneOf({"openblas", "onednn"}));
@@ -91,9 +67,10 @@ Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
         optimizer.momentum = choice.momentum;
     }
     if (choice.recomputeLayers.empty()) return {};
-    auto layers = parseLayers(choice.recomputeLayers);
-    if (!layers) return tl::unexpected(std::move(layers.error()));
-    training.recomputedLayers = *layers;
+    const auto layers = rangeOf(choice.recomputeLayers);
+    if (!layers || layers->first < 0 || layers->last < layers->first)
+        return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is not a range of layers", choice.recomputeLayers), "write 2 or 1-3; layers are counted from 0");
+    training.recomputedLayers = std::pair(layers->first, layers->last);
     return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
 
 namespace stagewright {
@@ -166,9 +167,7 @@ private:
 
     void choices(const std::vector<std::string>& all)
     {
-        std::string text;
-        for (const std::string& one : all) text += (text.empty() ? "" : " | ") + one;
-        if (!text.empty()) m_out += "    " + text + "\n";
+        if (!all.empty()) m_out += "    " + joined(all, " | ") + "\n";
     }
 
     void extras(const std::string& id)

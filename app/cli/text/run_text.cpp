@@ -9,6 +9,7 @@
 #include "app/cli/text/lever_text.h"
 #include "app/cli/text/table.h"
 #include "schedules/base/step_number.h"
+#include "schedules/base/text.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/roofline.h"
 #include "traces/run/run_facts.h"
@@ -25,9 +26,7 @@ std::string peaksText(const RunReport& figures, MemoryCategory category)
     for (std::size_t r = 0; r < figures.memory.size(); ++r)
         texts.push_back(figures.units.memoryText(figures.peak(static_cast<int>(r), category)));
     if (texts.size() > 8) return "at most " + figures.units.memoryText(figures.largestPeak(category));
-    std::string joined;
-    for (const std::string& text : texts) joined += (joined.empty() ? "" : "  ") + text;
-    return joined;
+    return joined(texts, "  ");
 }
 
 std::string environmentFact(const Run& run, std::string_view key)

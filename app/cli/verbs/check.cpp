@@ -16,6 +16,7 @@
 #include "engine/check/kernel_check.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/training.h"
+#include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/variants.h"
@@ -49,7 +50,7 @@ std::string yesNo(bool value)
 // microbatches where these have an odd number of samples.
 std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
 {
-    const Shape shape(wanted.ranks, wanted.microbatches, wanted.chunks == "auto" ? 0 : std::stoi(wanted.chunks));
+    const Shape shape(wanted.ranks, wanted.microbatches, wholeOf<int>(wanted.chunks).value_or(0));
     std::vector<Schedule> schedules;
     for (const ScheduleInfo& info : allSchedules()) {
         for (const std::string& name : variantsOf(info)) {

@@ -124,9 +124,7 @@ Command command_diff()
                 verb.value("B", &options->b, "The other schedule").required();
                 addShapeOptions(verb, options->shape);
                 addLowerOption(verb, options->lower);
-                verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]")
-                    .form("N")
-                    .check(wholeNumber(0, 1'000'000));
+                verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]").form("N").check(wholeNumber(0, 1'000'000));
                 verb.notes("A name given with a CSV takes the CSV's shape. Messages are compared if both are lowered.\n"
                            "Exit code 0: the same order; 1: they differ.\n"
                            "Examples: stagewright diff 1f1b zb-h1 -p 4 -m 8\n"

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <map>
 #include <set>
 
@@ -137,7 +136,7 @@ Result<int> run(const Options& options, Session& session)
             Run& one = imported.run;
             if (!options.name.empty()) one.info.name = options.name;
             if (one.info.createdUnixMs == 0)
-                one.info.createdUnixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+                one.info.createdUnixMs = unixMilliseconds();
             runs.push_back(&one);
         }
         const auto ids = addRuns(options.output, runs, session.reporter("spans"));

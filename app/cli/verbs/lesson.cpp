@@ -187,17 +187,22 @@ struct Given {
     std::string set;
 };
 
+template <typename Block>
+std::vector<std::string> idsOf(const Lesson& lesson)
+{
+    std::vector<std::string> ids;
+    for (const Block* one : lesson.all<Block>()) ids.push_back(one->id);
+    return ids;
+}
+
 Result<void> readAnswer(const Lesson& lesson, const std::string& text, Given& given)
 {
-    const std::size_t equals = text.find('=');
-    const std::string id = equals == std::string::npos ? std::string() : text.substr(0, equals);
+    const auto [key, file] = keyValueOf(text);
+    const std::string id(file ? key : "");
     const bool named = !id.empty() && lesson.check(id);
-    if (equals != std::string::npos && !named && !fileExists(text)) {
-        std::string ids;
-        for (const Check* check : lesson.all<Check>()) ids += (ids.empty() ? "" : ", ") + check->id;
-        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + ids);
-    }
-    const std::string path = named ? text.substr(equals + 1) : text;
+    if (file && !named && !fileExists(text))
+        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + joined(idsOf<Check>(lesson)));
+    const std::string path(named ? *file : text);
     auto csv = readFile(path);
     if (!csv) return tl::unexpected(std::move(csv.error()));
     auto schedule = readScheduleCsv(*csv, {}, path.substr(path.rfind('/') + 1));
@@ -208,18 +213,14 @@ Result<void> readAnswer(const Lesson& lesson, const std::string& text, Given& gi
 
 Result<void> readSaid(const Lesson& lesson, const std::string& text, Learner& learner)
 {
-    const std::size_t equals = text.find('=');
-    const std::string id = text.substr(0, equals);
-    const auto predicts = lesson.all<Predict>();
-    const bool known = lesson.quiz(id) || std::any_of(predicts.begin(), predicts.end(), [&](const Predict* one) { return one->id == id; });
-    if (equals != std::string::npos && known) {
-        learner.said[id] = text.substr(equals + 1);
+    const auto [id, value] = keyValueOf(text);
+    std::vector<std::string> ids = idsOf<Quiz>(lesson);
+    for (std::string& one : idsOf<Predict>(lesson)) ids.push_back(std::move(one));
+    if (value && std::find(ids.begin(), ids.end(), id) != ids.end()) {
+        learner.said[std::string(id)] = *value;
         return {};
     }
-    std::string ids;
-    for (const Quiz* quiz : lesson.all<Quiz>()) ids += (ids.empty() ? "" : ", ") + quiz->id;
-    for (const Predict* one : predicts) ids += (ids.empty() ? "" : ", ") + one->id;
-    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + ids);
+    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + joined(ids));
 }
 
 // Every check that has an answer, every question that was answered, every run that is there.
@@ -326,7 +327,7 @@ void keepProgress(const Lesson& lesson, const Given& given, const std::vector<Gr
 Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
 {
     Given given;
-    for (const std::string& word : options.settings) given.set += (given.set.empty() ? "" : " ") + word;
+    given.set = joined(options.settings, " ");
     if (auto set = withSettings(lesson.settings, given.set); !set) return tl::unexpected(std::move(set.error()).with("--set"));
     for (const std::string& one : options.answers)
         if (auto read = readAnswer(lesson, one, given); !read) return tl::unexpected(std::move(read.error()));
@@ -375,12 +376,8 @@ Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& se
         } else if (name.ends_with(".txt")) {
             auto text = readFile(file);
             if (!text) return tl::unexpected(std::move(text.error()));
-            std::size_t from = 0;
-            while (read && from < text->size()) {
-                const std::size_t end = std::min(text->find('\n', from), text->size());
-                if (const std::string line = text->substr(from, end - from); line.find('=') != std::string::npos) read = readSaid(lesson, line, pupils[pupil].learner);
-                from = end + 1;
-            }
+            for (const std::string_view line : split(*text, "\n"))
+                if (read && keyValueOf(line).value) read = readSaid(lesson, std::string(line), pupils[pupil].learner);
         } else {
             continue;
         }
@@ -439,12 +436,9 @@ Result<int> writeParts(const Lesson& lesson, const Options& options, Session& se
 {
     if (!options.start.empty()) {
         const Step* step = nullptr;
-        std::string ids;
-        for (const Step* one : lesson.all<Step>()) {
-            ids += (ids.empty() ? "" : ", ") + one->id;
+        for (const Step* one : lesson.all<Step>())
             if (options.step.empty() ? step == nullptr : one->id == options.step) step = one;
-        }
-        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + ids);
+        if (!step) return fail(ErrorCode::Usage, fmt::format("lesson {} has no step '{}'", lesson.id, options.step), "steps are " + joined(idsOf<Step>(lesson)));
         auto canvas = startOf(lesson, *step);
         if (!canvas) return tl::unexpected(std::move(canvas.error()));
         auto csv = writeScheduleCsv(canvas->schedule);

@@ -300,11 +300,7 @@ Command command_record()
                 verb.flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
                 verb.value("--model", &options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]").form("KEY=N,…");
                 verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [4]").form("B").check(wholeNumber(1, 65'536));
-                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
-                    .form("N,N…")
-                    .commas()
-                    .each()
-                    .check(wholeNumber(0, 65'536));
+                verb.value("--stage-layers", &options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]").form("N,N…").commas().each().check(wholeNumber(0, 65'536));
                 verb.value("--clock", &options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
                     .form("CLOCK")
                     .check(oneOf({"auto", "wall", "virtual"}));

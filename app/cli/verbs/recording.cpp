@@ -1,7 +1,6 @@
 #include "app/cli/verbs/recording.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <filesystem>
 
@@ -17,6 +16,7 @@
 #include "engine/check/stale_model.h"
 #include "engine/cuda/device_load.h"
 #include "schedules/base/step_number.h"
+#include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/layer_costs.h"
 #include "traces/fit/fit_costs.h"
@@ -59,15 +59,9 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::opti
 
 std::vector<int> blocksByStage(const Training& training)
 {
-    std::vector<int> blocks;
     for (const auto& [key, value] : training.configuration())
-        if (key == "stage_layers")
-            for (const char* at = value.data(); at < value.data() + value.size();) {
-                int count = 0;
-                at = std::from_chars(at, value.data() + value.size(), count).ptr + 1;
-                blocks.push_back(count);
-            }
-    return blocks;
+        if (key == "stage_layers") return wholesOf(value).value_or(std::vector<int>());
+    return {};
 }
 
 std::optional<CostModel> costsOf(const Ongoing& one)

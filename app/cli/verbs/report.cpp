@@ -209,15 +209,10 @@ Command command_report()
                 verb.value("--step", &options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
                     .form("N")
                     .check(wholeNumber(0, 1'000'000'000));
-                verb.value("--gaps", &options->gaps, "How many of the largest gaps are explained [5]")
-                    .form("N")
-                    .check(wholeNumber(0, 10'000));
+                verb.value("--gaps", &options->gaps, "How many of the largest gaps are explained [5]").form("N").check(wholeNumber(0, 10'000));
                 auto names = tableNames();
                 names.emplace_back(allTables);
-                verb.value("--table", &options->tables, "A table of the report, or all of them; several times")
-                    .form("NAME")
-                    .each()
-                    .check(oneOf(names));
+                verb.value("--table", &options->tables, "A table of the report, or all of them; several times").form("NAME").each().check(oneOf(names));
                 verb.flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
                 verb.flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
                 verb.flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");

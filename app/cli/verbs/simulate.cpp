@@ -13,6 +13,7 @@
 #include "app/cli/text/predictions.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
+#include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
 #include "traces/run/simulated_run.h"
 
@@ -58,7 +59,7 @@ Result<int> run(const Options& options, Session& session)
     const std::string name = names.empty() ? "1f1b" : names.front();
     ShapeOptions shape = options.schedule.shape;
     shape.costs = generatorCosts(options.costs);
-    if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = std::strtod(options.memoryLimit.c_str(), nullptr);
+    if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = numberOf(options.memoryLimit).value_or(0);
     auto schedule = readSchedule(name, shape, session);
     if (schedule) schedule = recomputed(*schedule, options.recompute, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));

@@ -1,4 +1,3 @@
-#include <cctype>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -9,6 +8,7 @@
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "schedules/base/csv_line.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -29,7 +29,7 @@ bool looksNumeric(const std::string& text)
 // Cells are texts; with each the type that SQLite gives it.
 Result<Json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
 {
-    while (!query.empty() && (query.back() == ';' || std::isspace(static_cast<unsigned char>(query.back())))) query.pop_back();
+    while (!query.empty() && (query.back() == ';' || isBlank(query.back()))) query.pop_back();
     std::string names, values;
     for (std::size_t i = 0; i < columns; ++i) {
         names += fmt::format("{}c{}", i ? "," : "", i);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/core.h>
@@ -11,6 +10,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
+#include "schedules/base/text.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/recompute.h"
@@ -38,60 +38,41 @@ struct Options {
     std::string output;
 };
 
-std::string_view takePart(std::string_view& text)
+// Of an option that is given: one item at least.
+std::vector<std::string_view> listOf(std::string_view text)
 {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-    return part;
+    return text.empty() ? std::vector{text} : itemsOf(text);
 }
 
 // "2,4,8", "2-6", "4-32/4" (in steps of 4); "auto" is 0 where allowed.
 Result<std::vector<int>> wholeNumbers(const std::string& text, const char* option, int most, bool automatic)
 {
     std::vector<int> out;
-    const auto number = [](std::string_view part, int& value) {
-        const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
-        return !part.empty() && code == std::errc() && end == part.data() + part.size();
-    };
-    std::string_view rest = text;
-    do {
-        const std::string_view part = takePart(rest);
+    for (const std::string_view part : listOf(text)) {
         if (automatic && part == "auto") {
             out.push_back(0);
             continue;
         }
-        const std::size_t dash = part.find('-');
-        const std::size_t slash = part.find('/');
-        int first = 0;
-        int last = 0;
+        const auto [ends, step] = keyValueOf(part, '/');
+        const auto range = rangeOf(ends);
         int by = 1;
-        bool good = number(part.substr(0, dash), first);
-        last = first;
-        if (good && dash != std::string_view::npos) {
-            const std::size_t length = slash == std::string_view::npos ? std::string_view::npos : slash - dash - 1;
-            good = number(part.substr(dash + 1, length), last) && (slash == std::string_view::npos || number(part.substr(slash + 1), by));
-        }
-        if (!good || first < 1 || last < first || last > most || by < 1)
+        if (!range || (step && (ends.find('-') == std::string_view::npos || !readNumber(*step, by))) || range->first < 1 || range->last < range->first || range->last > most || by < 1)
             return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers from 1 to {}", option, part, most),
                         "write 2,4,8 or 2-8 or 4-32/4");
-        for (int value = first; value <= last; value += by) out.push_back(value);
-    } while (!rest.empty());
+        for (int value = range->first; value <= range->last; value += by) out.push_back(value);
+    }
     return out;
 }
 
 Result<std::vector<double>> realNumbers(const std::string& text, const char* option)
 {
     std::vector<double> out;
-    std::string_view rest = text;
-    do {
-        const std::string_view part = takePart(rest);
+    for (const std::string_view part : listOf(text)) {
         double value = 0;
-        const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
-        if (part.empty() || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
+        if (!readNumber(part, value) || value < 0 || value > 1e6)
             return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers of at least 0", option, part), "write 0,0.1,0.5");
         out.push_back(value);
-    } while (!rest.empty());
+    }
     return out;
 }
 
@@ -301,10 +282,7 @@ Command command_sweep()
     return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]")
-                    .form("NAME|FILE.csv|FILE.block,…")
-                    .commas()
-                    .each();
+                verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]").form("NAME|FILE.csv|FILE.block,…").commas().each();
                 verb.value("-p,--ranks", &options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]").form("LIST");
                 verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
                 verb.value("--chunks", &options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]").form("LIST");

@@ -124,9 +124,7 @@ Command command_validate()
                 verb.value("FILE", &options->file, "A schedule CSV, - for stdin, or a library schedule").required();
                 addShapeOptions(verb, options->shape);
                 verb.flag("--all", options->all, "Show every fault, not only the first");
-                verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
-                    .form("D")
-                    .check(oneOf({"auto", "new", "old"}));
+                verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]").form("D").check(oneOf({"auto", "new", "old"}));
                 verb.flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
                 addChannelOptions(verb, options->channels);
                 verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"

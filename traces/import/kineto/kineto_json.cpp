@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op.h"
 #include "traces/export/kineto_writer.h"
@@ -32,13 +33,6 @@ enum class Category : std::uint8_t { Unknown,
                                      Kernel,
                                      Copy,
                                      LeftOut };
-
-std::string lowered(std::string_view text)
-{
-    std::string lower(text);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return lower;
-}
 
 // Names of today and of 2021 ("Operator", "Kernel", "Runtime", "Memcpy"), of NVIDIA, AMD, Intel and others.
 Category categoryOf(std::string_view text)
