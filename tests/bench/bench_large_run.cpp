@@ -12,7 +12,10 @@
 #include <QTest>
 
 #include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "recorded_runs.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -84,31 +87,31 @@ int main(int argc, char** argv)
         stalls.reset();
         clock.restart();
     };
-    const auto shown = [&] { return window.timelineView()->panels().empty() ? nullptr : window.timelineView()->panels().front().get(); };
+    const auto shown = [&] { return window.workspace().views().timeline->panels().empty() ? nullptr : window.workspace().views().timeline->panels().front().get(); };
     stalls.reset();
     clock.start();
-    window.openFiles({path});
+    window.workspace().feature<FileOpening>()->openFiles({path});
     (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
-    (void)window.timelineView()->grab();
+    (void)window.workspace().views().timeline->grab();
     report("first picture");
-    (void)QTest::qWaitFor([&] { return window.settled(); }, 600'000);
+    (void)QTest::qWaitFor([&] { return window.workspace().settled(); }, 600'000);
     stalls.reset();
     clock.restart();
-    window.showSteps(window.shownRef(), {});
+    window.workspace().shown().showSteps(window.workspace().shown().ref(), {});
     (void)QTest::qWaitFor([&] { return shown()->isPart() || shown()->step < 0; }, 600'000);
-    (void)window.timelineView()->grab();
+    (void)window.workspace().views().timeline->grab();
     report("overview of every step");
-    (void)QTest::qWaitFor([&] { return !shown()->overview && window.settled(); }, 600'000);
-    (void)window.timelineView()->grab();
+    (void)QTest::qWaitFor([&] { return !shown()->overview && window.workspace().settled(); }, 600'000);
+    (void)window.workspace().views().timeline->grab();
     report("every step, exact lanes");
-    (void)QTest::qWaitFor([&] { return !window.timelineView()->showsDraft(); }, 600'000);
+    (void)QTest::qWaitFor([&] { return !window.workspace().views().timeline->showsDraft(); }, 600'000);
     report("every step, exact frame");
     const int other = shape.steps / 3;
-    window.showEveryStep(window.shownRef(), other);
-    (void)QTest::qWaitFor([&] { return window.settled() && shown()->detailStep == other; }, 600'000);
+    window.workspace().shown().showEveryStep(window.workspace().shown().ref(), other);
+    (void)QTest::qWaitFor([&] { return window.workspace().settled() && shown()->detailStep == other; }, 600'000);
     report("details of another step");
-    window.showRun(window.shownRef(), shape.steps / 2);
-    (void)QTest::qWaitFor([&] { return window.settled() && shown()->step == shape.steps / 2; }, 600'000);
+    window.workspace().shown().showRun(window.workspace().shown().ref(), shape.steps / 2);
+    (void)QTest::qWaitFor([&] { return window.workspace().settled() && shown()->step == shape.steps / 2; }, 600'000);
     report("another step alone");
     std::printf("slices alone %.0f MB; twice that %.0f MB\n", static_cast<double>(made) * 16 / 1e6, static_cast<double>(made) * 32 / 1e6);
     return 0;

@@ -19,8 +19,8 @@ done < <(find "$root/widgets" "$root/app/ui" \( -name '*.cpp' -o -name '*.h' \) 
             grep -cvE 'tr\(|translate\(|QRegularExpression|StyleSheet|font-family|untranslated: ')"
     done)
 # The table of actions is translated where it is used: its texts are marked for the tools that collect them.
-if grep -nE '^ *\{I::' "$root/app/ui/shell/actions.cpp" | grep -vE '"[a-zA-Z0-9]+", QT_TR_NOOP\('; then
-    echo "app/ui/shell/actions.cpp: texts without QT_TR_NOOP"
+if grep -nE '^ *\{I::' "$root/app/ui/workspace/actions.cpp" | grep -vE '"[a-zA-Z0-9]+", QT_TR_NOOP\('; then
+    echo "app/ui/workspace/actions.cpp: texts without QT_TR_NOOP"
     status=1
 fi
 echo "$found literals of several words outside of tr()"

@@ -12,14 +12,20 @@
 
 #include "app/ui/notes/notes_controller.h"
 #include "app/ui/search/search_controller.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/shell/key_page.h"
 #include "app/ui/shell/palette_controller.h"
 #include "app/ui/shell/preferences_controller.h"
 #include "app/ui/sql/sql_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/search/find_field.h"
 #include "widgets/timeline/timeline_accessible.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -49,8 +55,8 @@ class TestAccessible : public QObject {
     {
         m_window = std::make_unique<MainWindow>();
         if (!WindowFixture::show(*m_window, size)) return false;
-        m_window->openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
-        return WindowFixture::settle(*m_window) && m_window->mode() == MainWindow::Mode::Run;
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
+        return WindowFixture::settle(*m_window) && m_window->workspace().shown().mode() == Shown::Mode::Run;
     }
 
 private slots:
@@ -64,7 +70,7 @@ private slots:
     void slicesAreChildrenOfTheTimeline()
     {
         QVERIFY(open());
-        TimelineView* view = m_window->timelineView();
+        TimelineView* view = m_window->workspace().views().timeline;
         QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(view);
         QVERIFY(chart != nullptr);
         QCOMPARE(chart->role(), QAccessible::Chart);
@@ -89,7 +95,7 @@ private slots:
         QVERIFY(there->rect().contains(middle));
         QVERIFY(!there->state().selected);
         there->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
-        QTRY_COMPARE(m_window->viewState()->selected().span, span);
+        QTRY_COMPARE(m_window->workspace().viewState()->selected().span, span);
         QVERIFY(there->state().selected);
         QVERIFY(chart->focusChild() == there);
         // Fewer in view, fewer children; earlier ones become invalid when their run is gone.
@@ -104,34 +110,33 @@ private slots:
     void everythingHasAName()
     {
         QVERIFY(open());
-        m_window->notes()->dock()->show();
-        m_window->search()->dock()->show();
-        m_window->sql()->open();
+        m_window->workspace().feature<NotesController>()->dock()->show();
+        m_window->workspace().feature<SearchController>()->dock()->show();
+        m_window->workspace().feature<SqlController>()->open();
         QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
-        auto* preferences = m_window->preferences()->open();
+        auto* preferences = m_window->workspace().feature<PreferencesController>()->open();
         QCOMPARE(nameless(preferences).join(QStringLiteral("; ")), QString());
-        auto* palette = m_window->palettes()->open();
+        auto* palette = m_window->workspace().feature<PaletteController>()->open();
         QCOMPARE(nameless(palette).join(QStringLiteral("; ")), QString());
         palette->close();
-        QDialog* record = m_window->openRecordDialog();
+        QDialog* record = m_window->workspace().feature<Recording>()->openRecordDialog();
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(nameless(record).join(QStringLiteral("; ")), QString());
         record->close();
-        m_window->enterEdit();
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
-        m_window->leaveEdit();
-        const auto refs = m_window->runs()->refs();
-        m_window->showCompare(refs[0], refs[1]);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Compare, 20000);
+        m_window->workspace().feature<OrderEditing>()->leaveEdit();
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Compare, 20000);
         QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
     }
 
     void everyActionHasWords()
     {
         QVERIFY(open());
-        for (const ActionEntry& entry : Actions::table()) {
-            const QAction* action = m_window->actions()[entry.id];
+        for (const auto& [entry, action] : m_window->workspace().actions().all()) {
             QVERIFY2(!action->text().isEmpty() && !action->toolTip().isEmpty(), entry.name);
         }
     }
@@ -140,20 +145,20 @@ private slots:
     {
         QVERIFY(open());
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         QSet<QWidget*> seen;
         for (int i = 0; i < 120; ++i) {
             QWidget* focus = QApplication::focusWidget();
             QVERIFY(focus != nullptr);
             QVERIFY2(focus->isVisible() && focus->isEnabled(), qPrintable(described(focus)));
-            if (i > 0 && focus == m_window->timelineView()) break;
+            if (i > 0 && focus == m_window->workspace().views().timeline) break;
             seen << focus;
             QTest::keyClick(focus, Qt::Key_Tab);
         }
-        QVERIFY(QApplication::focusWidget() == m_window->timelineView()); // all the way round
-        QVERIFY(seen.contains(m_window->memoryView()));
-        QVERIFY(seen.contains(m_window->findField()));
+        QVERIFY(QApplication::focusWidget() == m_window->workspace().views().timeline); // all the way round
+        QVERIFY(seen.contains(m_window->workspace().views().memory));
+        QVERIFY(seen.contains(m_window->workspace().views().find));
         QVERIFY(seen.size() > 8);
     }
 
@@ -170,21 +175,21 @@ private slots:
         QVERIFY(QCoreApplication::installTranslator(&texts));
         const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
         QVERIFY(open(size));
-        QVERIFY(m_window->actions()[ActionId::Open]->text().size() > 7); // the language is in force
+        QVERIFY(m_window->workspace().actions()[ActionId::Open]->text().size() > 7); // the language is in force
         QVERIFY2(m_window->minimumSizeHint().width() <= size.width(), qPrintable(QString::number(m_window->minimumSizeHint().width())));
         QTest::qWait(50);
         QCOMPARE(clipped(m_window.get()).join(QStringLiteral("; ")), QString());
-        auto* preferences = m_window->preferences()->open();
+        auto* preferences = m_window->workspace().feature<PreferencesController>()->open();
         QTest::qWait(20);
         QCOMPARE(clipped(preferences).join(QStringLiteral("; ")), QString());
         QVERIFY(preferences->sizeHint().height() <= size.height() && preferences->sizeHint().width() <= size.width());
         preferences->close();
-        m_window->sql()->open();
-        m_window->notes()->dock()->show();
+        m_window->workspace().feature<SqlController>()->open();
+        m_window->workspace().feature<NotesController>()->dock()->show();
         QTest::qWait(20);
-        QCOMPARE(clipped(m_window->sql()->dock()).join(QStringLiteral("; ")), QString());
-        QCOMPARE(clipped(m_window->notes()->dock()).join(QStringLiteral("; ")), QString());
-        m_window->showKeys();
+        QCOMPARE(clipped(m_window->workspace().feature<SqlController>()->dock()).join(QStringLiteral("; ")), QString());
+        QCOMPARE(clipped(m_window->workspace().feature<NotesController>()->dock()).join(QStringLiteral("; ")), QString());
+        showKeys(m_window->workspace());
         auto* keys = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));
         QTest::qWait(20);
         QCOMPARE(clipped(keys).join(QStringLiteral("; ")), QString());
@@ -193,11 +198,11 @@ private slots:
     void themesDifferAndAreNotBlank()
     {
         QVERIFY(open());
-        m_window->notes()->dock()->show();
-        m_window->sql()->open();
+        m_window->workspace().feature<NotesController>()->dock()->show();
+        m_window->workspace().feature<SqlController>()->open();
         QList<QImage> pictures;
         for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast}) {
-            m_window->setThemeChoice(choice);
+            Appearance::choose(choice);
             QVERIFY(WindowFixture::settle(*m_window));
             const QImage picture = m_window->grab().toImage();
             QSet<QRgb> colours;
@@ -208,7 +213,7 @@ private slots:
             pictures << picture;
         }
         QCOMPARE(pictures[2].pixelColor(3, pictures[2].height() - 40), QColor(Qt::black));
-        m_window->setThemeChoice(ThemeChoice::System);
+        Appearance::choose(ThemeChoice::System);
     }
 };
 

@@ -5,18 +5,25 @@
 #include <QDockWidget>
 #include <QScopeGuard>
 
+#include "app/ui/exchange/export_controller.h"
 #include "app/ui/explore/explorer_controller.h"
+#include "app/ui/explore/library_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/notes/notes_controller.h"
 #include "app/ui/playback/playback_controller.h"
 #include "app/ui/search/search_controller.h"
-#include "app/ui/shell/banner.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/shell/key_page.h"
 #include "app/ui/shell/palette_controller.h"
 #include "app/ui/shell/preferences_controller.h"
 #include "app/ui/sql/sql_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/explore/explore_view.h"
 #include "widgets/export/export_dialog.h"
 #include "widgets/library/block_editor.h"
@@ -34,7 +41,7 @@ class TestClipping : public QObject {
 
     static bool ready(MainWindow& window)
     {
-        const auto settled = [&] { return window.settled() && window.lessons()->settled() && window.explorer()->settled() && window.playback()->settled(); };
+        const auto settled = [&] { return window.workspace().settled() && window.workspace().feature<LessonController>()->settled() && window.workspace().feature<ExplorerController>()->settled() && window.workspace().feature<PlaybackController>()->settled(); };
         if (!QTest::qWaitFor(settled, 120000)) return false;
         QTest::qWait(80); // later changes are laid out
         return QTest::qWaitFor(settled, 120000);
@@ -91,73 +98,73 @@ private slots:
 
         MainWindow window;
         m_size = size;
-        window.setThemeChoice(theme);
+        Appearance::choose(theme);
         QVERIFY(WindowFixture::show(window, size));
         look(window, "empty");
-        window.openFiles({m_fixture->file("runs.stagewright", {"1f1b", "zb-h1", "interleaved-1f1b"})});
+        window.workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b", "zb-h1", "interleaved-1f1b"})});
         QVERIFY(ready(window));
-        const auto refs = window.runs()->refs();
+        const auto refs = window.workspace().runs()->refs();
         look(window, "run");
-        window.viewState()->select({0, 9});
+        window.workspace().viewState()->select({0, 9});
         look(window, "selection");
-        window.viewState()->setAreas({{{2 * rankShare, 9 * rankShare}, 1, 2}});
+        window.workspace().viewState()->setAreas({{{2 * rankShare, 9 * rankShare}, 1, 2}});
         look(window, "area");
-        window.viewState()->setAreas({});
-        window.actions()[ActionId::NextGap]->trigger();
+        window.workspace().viewState()->setAreas({});
+        window.workspace().actions()[ActionId::NextGap]->trigger();
         look(window, "gap");
         for (const auto& [id, name] : {std::pair{ActionId::WhatIf, "what_if"}, {ActionId::LoweredView, "lowered"}, {ActionId::Residuals, "residuals"}}) {
-            if (!window.actions()[id]->isEnabled()) continue;
-            window.actions()[id]->trigger();
+            if (!window.workspace().actions()[id]->isEnabled()) continue;
+            window.workspace().actions()[id]->trigger();
             look(window, name);
         }
-        window.setTool(MainWindow::Tool::None);
+        window.workspace().shown().setTool(Shown::Tool::None);
 
-        window.notes()->keep();
-        window.notes()->dock()->show();
-        window.find(QStringLiteral("mb:2"));
-        window.search()->dock()->show();
+        window.workspace().feature<NotesController>()->keep();
+        window.workspace().feature<NotesController>()->dock()->show();
+        window.workspace().feature<OpFinding>()->find(QStringLiteral("mb:2"));
+        window.workspace().feature<SearchController>()->dock()->show();
         look(window, "lists");
-        window.notes()->dock()->hide();
-        window.search()->dock()->hide();
-        window.sql()->open();
-        window.sql()->ask(QStringLiteral("SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
-        QTRY_VERIFY_WITH_TIMEOUT(!window.sql()->busy() && !window.sql()->console()->running(), 30000);
+        window.workspace().feature<NotesController>()->dock()->hide();
+        window.workspace().feature<SearchController>()->dock()->hide();
+        window.workspace().feature<SqlController>()->open();
+        window.workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<SqlController>()->busy() && !window.workspace().feature<SqlController>()->console()->running(), 30000);
         look(window, "sql");
-        window.sql()->dock()->hide();
+        window.workspace().feature<SqlController>()->dock()->hide();
 
-        window.actions()[ActionId::NextBeat]->trigger();
+        window.workspace().actions()[ActionId::NextBeat]->trigger();
         QVERIFY(ready(window));
         look(window, "playback");
-        window.playback()->player()->end();
+        window.workspace().feature<PlaybackController>()->player()->end();
 
-        window.showCompare(refs[0], refs[1]);
+        window.workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         look(window, "compare");
-        window.showRun(refs[1]);
+        window.workspace().shown().showRun(refs[1]);
         QVERIFY(ready(window));
-        window.enterEdit();
+        window.workspace().feature<OrderEditing>()->enterEdit();
         look(window, "edit");
-        window.viewState()->select({0, window.editor()->spanAt({1, 4})});
-        QVERIFY(window.editor()->move({1, 5}, 0)); // a backward before its forward
+        window.workspace().viewState()->select({0, window.workspace().feature<OrderEditing>()->editor().spanAt({1, 4})});
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().move({1, 5}, 0)); // a backward before its forward
         look(window, "edit_fault");
-        window.leaveEdit();
+        window.workspace().feature<OrderEditing>()->leaveEdit();
 
-        window.explorer()->setShown(true);
+        window.workspace().feature<ExplorerController>()->setShown(true);
         look(window, "explorer");
-        window.explorer()->view()->select(0);
-        window.explorer()->view()->setShowsHeat(true);
+        window.workspace().feature<ExplorerController>()->view()->select(0);
+        window.workspace().feature<ExplorerController>()->view()->setShowsHeat(true);
         look(window, "explorer_heat");
-        window.explorer()->setShown(false);
-        window.lessons()->openShelf();
+        window.workspace().feature<ExplorerController>()->setShown(false);
+        window.workspace().feature<LessonController>()->openShelf();
         look(window, "lessons");
-        window.lessons()->start(QStringLiteral("latency"), false, 1);
+        window.workspace().feature<LessonController>()->start(QStringLiteral("latency"), false, 1);
         look(window, "lesson");
-        window.lessons()->leave();
+        window.workspace().feature<LessonController>()->leave();
         QVERIFY(ready(window));
-        window.showRun(refs[0]);
+        window.workspace().shown().showRun(refs[0]);
         QVERIFY(ready(window));
-        window.banner()->showError(QObject::tr("the file could not be written"), {ErrorCode::Failed, "file /a/rather/long/path/to/a/folder/that/is/not/there/run.stagewright: no space is left on this device", "choose another folder"});
+        window.workspace().banner()->showError(QObject::tr("the file could not be written"), {ErrorCode::Failed, "file /a/rather/long/path/to/a/folder/that/is/not/there/run.stagewright: no space is left on this device", "choose another folder"});
         look(window, "banner");
-        window.banner()->clear();
+        window.workspace().banner()->clear();
 
         const auto dialog = [&](const char* name, QWidget* one) {
             QVERIFY2(one != nullptr, name);
@@ -165,29 +172,29 @@ private slots:
             look(window, name, one);
             one->close();
         };
-        window.preferences()->open();
+        window.workspace().feature<PreferencesController>()->open();
         dialog("preferences", window.findChild<QDialog*>(QStringLiteral("preferences")));
-        dialog("record", window.openRecordDialog());
+        dialog("record", window.workspace().feature<Recording>()->openRecordDialog());
         RecordSettings onGpus;
         onGpus.backend = QStringLiteral("cuda");
         onGpus.sharing = QStringLiteral("partitions"); // the longest of their meanings
-        RecordDialog* gpus = window.openRecordDialog();
+        RecordDialog* gpus = window.workspace().feature<Recording>()->openRecordDialog();
         QVERIFY(gpus->isVisible());
         gpus->setSettings(onGpus);
         dialog("record_gpus", gpus);
-        ExportDialog* picture = window.exporter()->openDialog();
+        ExportDialog* picture = window.workspace().feature<ExportController>()->openDialog();
         QVERIFY(picture != nullptr);
         QVERIFY(QTest::qWaitFor([&] { return picture->settled(); }, 60000));
         dialog("export", picture);
-        ScheduleBrowser* browser = window.openScheduleBrowser();
+        ScheduleBrowser* browser = window.workspace().feature<LibraryController>()->openScheduleBrowser();
         QVERIFY(QTest::qWaitFor([&] { return browser->settled(); }, 60000));
         dialog("library", browser);
-        BlockEditor* block = window.openBlockEditor(QStringLiteral("v-half"));
+        BlockEditor* block = window.workspace().feature<LibraryController>()->openBlockEditor(QStringLiteral("v-half"));
         QVERIFY(QTest::qWaitFor([&] { return block->settled(); }, 60000));
         dialog("block", block);
-        window.showKeys();
+        showKeys(window.workspace());
         dialog("keys", window.findChild<QDialog*>(QStringLiteral("keyMap")));
-        dialog("palette", window.palettes()->open());
+        dialog("palette", window.workspace().feature<PaletteController>()->open());
         QVERIFY2(m_found.isEmpty(), qPrintable(QLatin1Char('\n') + m_found.join(QLatin1Char('\n'))));
     }
 };

@@ -4,10 +4,15 @@
 #include <QPushButton>
 
 #include "app/ui/compare/compare_controller.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -17,8 +22,8 @@ class TestCompareWindow : public QObject {
 
     static bool compare(MainWindow& window, const std::vector<RunRef>& refs)
     {
-        window.compare()->show(refs);
-        return QTest::qWaitFor([&] { return window.mode() == MainWindow::Mode::Compare && window.settled(); }, 30000);
+        window.workspace().feature<CompareController>()->show(refs);
+        return QTest::qWaitFor([&] { return window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(); }, 30000);
     }
 
 private slots:
@@ -30,34 +35,34 @@ private slots:
         MainWindow window;
         QVERIFY(fixture.open(window, {a, b}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}, {b, 1}, {a, 3}}));
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t{4});
-        QCOMPARE(window.compare()->comparisons().size(), std::size_t{3});
-        QCOMPARE(window.runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("C"));
+        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t{4});
+        QCOMPARE(window.workspace().feature<CompareController>()->comparisons().size(), std::size_t{3});
+        QCOMPARE(window.workspace().runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("C"));
         QVERIFY(window.statusBar() != nullptr);
         // the panel shows the last one first; the key moves on to the others
-        QCOMPARE(window.compare()->against(), 3);
-        QVERIFY(window.comparePanel()->plainText().contains("Differences from A"));
-        window.actions()[ActionId::NextCompared]->trigger();
-        QCOMPARE(window.compare()->against(), 1);
-        QVERIFY(window.comparePanel()->plainText().contains("Why B is faster"));
-        window.actions()[ActionId::NextCompared]->trigger();
-        const QString text = window.comparePanel()->plainText();
+        QCOMPARE(window.workspace().feature<CompareController>()->against(), 3);
+        QVERIFY(window.workspace().feature<CompareController>()->panel()->plainText().contains("Differences from A"));
+        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        QCOMPARE(window.workspace().feature<CompareController>()->against(), 1);
+        QVERIFY(window.workspace().feature<CompareController>()->panel()->plainText().contains("Why B is faster"));
+        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains("Why C is faster"), qPrintable(text));
         QVERIFY(text.contains("C is "));
         // swapped: A and the one compared
-        window.actions()[ActionId::SwapCompare]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.settled() && window.shownRef() == RunRef{b, 1}; }, 20000));
-        QVERIFY(window.comparison()->change.makespanDelta > 0);
+        window.workspace().actions()[ActionId::SwapCompare]->trigger();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().shown().ref() == RunRef{b, 1}; }, 20000));
+        QVERIFY(window.workspace().shown().comparison()->change.makespanDelta > 0);
         for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
-            window.setThemeChoice(theme);
-            const QImage image = window.comparePanel()->waterfall()->grab().toImage();
+            Appearance::choose(theme);
+            const QImage image = window.workspace().feature<CompareController>()->panel()->waterfall()->grab().toImage();
             int coloured = 0;
             for (int y = 0; y < image.height(); y += 2)
-                for (int x = 0; x < image.width(); x += 2) coloured += image.pixelColor(x, y) == window.theme().worse ? 1 : 0;
+                for (int x = 0; x < image.width(); x += 2) coloured += image.pixelColor(x, y) == window.workspace().theme().worse ? 1 : 0;
             QVERIFY2(coloured > 20, qPrintable(QString::number(coloured)));
         }
-        window.actions()[ActionId::Compare]->trigger();
-        QTRY_COMPARE_WITH_TIMEOUT(window.mode(), MainWindow::Mode::Run, 20000);
+        window.workspace().actions()[ActionId::Compare]->trigger();
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Run, 20000);
     }
 
     void theWaterfallSumsToTheChange()
@@ -68,8 +73,8 @@ private slots:
         QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
         for (const int kind : {0, 1}) {
-            window.comparePanel()->waterfallKind()->setCurrentIndex(kind);
-            const auto& bars = window.comparePanel()->waterfall()->bars();
+            window.workspace().feature<CompareController>()->panel()->waterfallKind()->setCurrentIndex(kind);
+            const auto& bars = window.workspace().feature<CompareController>()->panel()->waterfall()->bars();
             QVERIFY(bars.size() >= 3);
             QVERIFY(bars.front().total && bars.back().total);
             Nanos now = bars.front().to;
@@ -78,8 +83,8 @@ private slots:
                 now = bars[i].to;
             }
             QCOMPARE(now, bars.back().to);
-            QCOMPARE(bars.back().to - bars.front().to, window.comparison()->change.makespanDelta);
-            QVERIFY(!window.comparePanel()->waterfall()->accessibleDescription().isEmpty());
+            QCOMPARE(bars.back().to - bars.front().to, window.workspace().shown().comparison()->change.makespanDelta);
+            QVERIFY(!window.workspace().feature<CompareController>()->panel()->waterfall()->accessibleDescription().isEmpty());
         }
     }
 
@@ -90,25 +95,25 @@ private slots:
         MainWindow window;
         QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
-        QVERIFY(!window.actions()[ActionId::AlignAtOp]->isChecked());
-        const Timeline& first = *window.timelineView()->panels()[0]->timeline;
-        window.viewState()->select({0, WindowFixture::spanOf(first, "0B0")});
-        window.actions()[ActionId::AlignAtOp]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.settled() && window.compare()->alignedAt().has_value(); }, 20000));
+        QVERIFY(!window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
+        const Timeline& first = *window.workspace().views().timeline->panels()[0]->timeline;
+        window.workspace().viewState()->select({0, WindowFixture::spanOf(first, "0B0")});
+        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
         std::vector<Nanos> starts;
-        for (const auto& panel : window.timelineView()->panels()) starts.push_back(panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
+        for (const auto& panel : window.workspace().views().timeline->panels()) starts.push_back(panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
         QCOMPARE(starts[0], starts[1]);
-        QVERIFY(window.actions()[ActionId::AlignAtOp]->isChecked());
+        QVERIFY(window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
         // the figures are those of the steps, independent of alignment
-        QCOMPARE(window.comparison()->reportA.bubbles.makespan(), window.timelineView()->panels()[0]->duration - window.timelineView()->panels()[0]->lead);
-        window.actions()[ActionId::AlignAtOp]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.settled() && !window.compare()->alignedAt().has_value(); }, 20000));
-        QCOMPARE(window.timelineView()->panels()[1]->lead, 0);
+        QCOMPARE(window.workspace().shown().comparison()->reportA.bubbles.makespan(), window.workspace().views().timeline->panels()[0]->duration - window.workspace().views().timeline->panels()[0]->lead);
+        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && !window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
+        QCOMPARE(window.workspace().views().timeline->panels()[1]->lead, 0);
         // nothing selected: a message, and nothing changes
-        window.viewState()->clearSelection();
-        window.actions()[ActionId::AlignAtOp]->trigger();
-        QVERIFY2(window.bannerText().contains("no op is selected", Qt::CaseInsensitive), qPrintable(window.bannerText()));
-        QVERIFY(!window.actions()[ActionId::AlignAtOp]->isChecked());
+        window.workspace().viewState()->clearSelection();
+        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        QVERIFY2(window.workspace().banner()->text().contains("no op is selected", Qt::CaseInsensitive), qPrintable(window.workspace().banner()->text()));
+        QVERIFY(!window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
     }
 
     void unitsAreNeverMixed()
@@ -120,14 +125,14 @@ private slots:
         const Schedule schedule = *makeSchedule("zb-h1", Shape(4, 8));
         CostModel costs = CostModel::uniform(schedule);
         costs.timeUnit = costs.memoryUnit = 1;
-        const RunRef measured = window.library()->addSimulated(*simulatedRun(schedule, costs)); // never saved
+        const RunRef measured = window.workspace().library()->addSimulated(*simulatedRun(schedule, costs)); // never saved
         QVERIFY(compare(window, {{a, 1}, measured}));
-        QVERIFY(!window.comparison()->sameUnits);
-        const QString text = window.comparePanel()->plainText();
+        QVERIFY(!window.workspace().shown().comparison()->sameUnits);
+        const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains("unit of time: rank shares in A, nanoseconds in B"), qPrintable(text));
         QVERIFY(!text.contains("faster") && !text.contains("slower"));
-        QVERIFY(!window.comparePanel()->waterfall()->isVisible());
-        QVERIFY(!window.comparePanel()->ops()->isVisible());
+        QVERIFY(!window.workspace().feature<CompareController>()->panel()->waterfall()->isVisible());
+        QVERIFY(!window.workspace().feature<CompareController>()->panel()->ops()->isVisible());
     }
 
     void opsAreSortedAndChosen()
@@ -137,7 +142,7 @@ private slots:
         MainWindow window;
         QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
-        CompareOpTable* table = window.comparePanel()->ops();
+        CompareOpTable* table = window.workspace().feature<CompareController>()->panel()->ops();
         QVERIFY(table->model()->rowCount() > 50);
         table->sortByColumn(CompareOpModel::Start, Qt::DescendingOrder);
         qlonglong last = std::numeric_limits<qlonglong>::max();
@@ -148,8 +153,8 @@ private slots:
         }
         table->setFocus();
         table->selectRow(0);
-        QVERIFY(window.viewState()->selected().valid());
-        QCOMPARE(window.viewState()->selected().panel, 1);
+        QVERIFY(window.workspace().viewState()->selected().valid());
+        QCOMPARE(window.workspace().viewState()->selected().panel, 1);
     }
 
     // Every run shown is compared with the baseline until it is cleared.
@@ -159,17 +164,17 @@ private slots:
         const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h1", "gpipe"});
         MainWindow window;
         QVERIFY(fixture.open(window, {a}));
-        BaselineStrip* strip = window.compare()->strip();
+        BaselineStrip* strip = window.workspace().feature<CompareController>()->strip();
         QVERIFY(!strip->isVisible());
-        window.actions()[ActionId::SetBaseline]->trigger();
-        QVERIFY(QTest::qWaitFor([&] { return window.compare()->baseline().valid(); }, 20000));
+        window.workspace().actions()[ActionId::SetBaseline]->trigger();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<CompareController>()->baseline().valid(); }, 20000));
         QVERIFY(strip->isVisible());
         QVERIFY(strip->plainText().contains("This is the baseline"));
-        window.showRun({a, 2});
-        QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 2} && window.settled() && window.compare()->againstBaseline(); }, 20000));
+        window.workspace().shown().showRun({a, 2});
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 2} && window.workspace().settled() && window.workspace().feature<CompareController>()->againstBaseline(); }, 20000));
         QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("Time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
         // Every figure of the panel also shows its change: ZB-H1 is shorter and idles less; a range has none.
-        SidePanel* side = window.sidePanel();
+        SidePanel* side = window.workspace().views().side;
         const auto line = [&](const char* begin) {
             for (const QString& one : side->plainText().split(QLatin1Char('\n')))
                 if (one.startsWith(QLatin1String(begin))) return one;
@@ -183,20 +188,20 @@ private slots:
             if (!label->isVisibleTo(side) || label->text().isEmpty()) continue;
             QVERIFY2(label->mapTo(side->widget(), QPoint(label->width(), 0)).x() <= side->viewport()->width(), qPrintable(label->text()));
         }
-        window.viewState()->setAreas({{{0, rankShare * 10}, 0, 3}});
+        window.workspace().viewState()->setAreas({{{0, rankShare * 10}, 0, 3}});
         QTRY_VERIFY_WITH_TIMEOUT(side->filtered(), 20000);
         QVERIFY(!side->plainText().contains(QStringLiteral(" pt")));
-        window.viewState()->setAreas({});
+        window.workspace().viewState()->setAreas({});
         QTRY_VERIFY_WITH_TIMEOUT(!side->filtered(), 20000);
         QVERIFY(line("Step time").endsWith(QStringLiteral(" %")));
-        window.showRun({a, 3});
-        QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 3} && window.settled(); }, 20000));
+        window.workspace().shown().showRun({a, 3});
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 3} && window.workspace().settled(); }, 20000));
         QVERIFY(strip->isVisible());
-        QVERIFY(!window.actions()[ActionId::SetBaseline]->isChecked());
+        QVERIFY(!window.workspace().actions()[ActionId::SetBaseline]->isChecked());
         for (QPushButton* button : strip->findChildren<QPushButton*>())
             if (!button->isCheckable()) button->click(); // Clear
         QVERIFY(!strip->isVisible());
-        QVERIFY(!window.compare()->baseline().valid());
+        QVERIFY(!window.workspace().feature<CompareController>()->baseline().valid());
         QVERIFY(!line("Step time").endsWith(QStringLiteral(" %")));
     }
 
@@ -209,10 +214,10 @@ private slots:
         Run empty;
         empty.info.name = "empty";
         empty.timeline = TimelineBuilder(Provenance::Imported, "", 2).build().value();
-        const RunRef ref = window.library()->addSimulated(std::move(empty));
-        window.compare()->show({{a, 1}, ref});
+        const RunRef ref = window.workspace().library()->addSimulated(std::move(empty));
+        window.workspace().feature<CompareController>()->show({{a, 1}, ref});
         QVERIFY(fixture.settle(window));
-        QVERIFY(window.mode() == MainWindow::Mode::Compare || !window.bannerText().isEmpty());
+        QVERIFY(window.workspace().shown().mode() == Shown::Mode::Compare || !window.workspace().banner()->text().isEmpty());
     }
 };
 

@@ -3,24 +3,28 @@
 #include <QTabWidget>
 
 #include "app/ui/explain/device_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "gpu_step.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/device/device_panel.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/device/roofline_plot.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/record/record_process.h"
 #include "widgets/table_copy.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
 class TestDeviceWindow : public WindowTest {
     Q_OBJECT
 
-    DevicePanel& panel() { return *m_window->device()->panel(); }
+    DevicePanel& panel() { return *m_window->workspace().feature<DeviceController>()->panel(); }
     static QString cell(const FigureTable& table, int row, int column) { return table.model()->index(row, column).data().toString(); }
     void openDock()
     {
-        m_window->actions()[ActionId::DeviceTables]->trigger();
+        m_window->workspace().actions()[ActionId::DeviceTables]->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
     }
     void openGpuRun()
@@ -42,7 +46,7 @@ private slots:
     {
         openGpuRun();
         openDock();
-        QVERIFY(m_window->device()->dock()->isVisible());
+        QVERIFY(m_window->workspace().feature<DeviceController>()->dock()->isVisible());
         FigureTable& kernels = *panel().kernels();
         QCOMPARE(kernels.model()->rowCount(), 6);
         QCOMPARE(cell(kernels, 0, 1), QStringLiteral("gemm")); // by total, F's 140 µs first
@@ -51,9 +55,9 @@ private slots:
         QVERIFY2(panel().lineText().contains(QStringLiteral("9 kernels and copies")), qPrintable(panel().lineText()));
         QVERIFY2(panel().lineText().contains(QStringLiteral("5.00 %")), qPrintable(panel().lineText())); // 40 µs of 2 × 400 µs
         kernels.setCurrentIndex(kernels.model()->index(0, 0));
-        const SpanRef selected = m_window->viewState()->selected();
+        const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
-        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
         QCOMPARE(timeline.nameOf(timeline.spans()[selected.span]), std::string("gemm"));
         QCOMPARE(timeline.spans()[selected.span].duration(), Nanos(100'000)); // the longer of its two
         QCOMPARE(tableOf(kernels).rows.size(), 6);
@@ -76,7 +80,7 @@ private slots:
         QVERIFY(QRectF(panel().plot()->rect()).contains(at));
         const QImage picture = panel().plot()->grab().toImage();
         const QPoint pixel = (at + QPointF(0, 6)).toPoint() * picture.devicePixelRatio(); // below its letter
-        QCOMPARE(picture.pixelColor(pixel), m_window->theme().of(OpKind::Forward).fill);
+        QCOMPARE(picture.pixelColor(pixel), m_window->workspace().theme().of(OpKind::Forward).fill);
     }
 
     void aRunWithoutKernelsSaysSo()
@@ -88,8 +92,8 @@ private slots:
         panel().pages()->setCurrentIndex(2);
         QVERIFY(!panel().plot()->isVisible());
         QVERIFY2(panel().lineText().contains(QStringLiteral("GPU")), qPrintable(panel().lineText()));
-        m_window->actions()[ActionId::DeviceTables]->trigger();
-        QVERIFY(!m_window->device()->dock()->isVisible());
+        m_window->workspace().actions()[ActionId::DeviceTables]->trigger();
+        QVERIFY(!m_window->workspace().feature<DeviceController>()->dock()->isVisible());
     }
 
     // On the fake device, as on a GPU; then compared with the processor's run.
@@ -101,7 +105,7 @@ private slots:
         const QString target = m_fixture->dir.filePath(QStringLiteral("both.stagewright"));
         QList<qint64> ids;
         for (const char* backend : {"", "cuda"}) {
-            RecordDialog* dialog = m_window->openRecordDialog();
+            RecordDialog* dialog = m_window->workspace().feature<Recording>()->openRecordDialog();
             RecordSettings settings = WindowFixture::tinyRecording();
             settings.backend = QString::fromLatin1(backend);
             settings.clock = QStringLiteral("virtual");
@@ -112,27 +116,27 @@ private slots:
             dialog->setSettings(settings);
             QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
             dialog->reject();
-            QSignalSpy ended(m_window->recording(), &RecordProcess::finished);
-            m_window->startRecording(settings, target, *backend == 0);
+            QSignalSpy ended(m_window->workspace().feature<Recording>()->process(), &RecordProcess::finished);
+            m_window->workspace().feature<Recording>()->startRecording(settings, target, *backend == 0);
             QVERIFY(ended.wait(120000));
-            QVERIFY2(m_window->recording()->state() == RecordProcess::State::Finished, qPrintable(m_window->recording()->errorMessage()));
-            QVERIFY(!m_window->recording()->devices().isEmpty());
+            QVERIFY2(m_window->workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(m_window->workspace().feature<Recording>()->process()->errorMessage()));
+            QVERIFY(!m_window->workspace().feature<Recording>()->process()->devices().isEmpty());
             QVERIFY(WindowFixture::settle(*m_window, 60000));
         }
         qunsetenv("STAGEWRIGHT_CUDA_MODULE");
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->runs()->refs().size() == 2 && m_window->settled(), 60000);
-        m_window->showCompare({RunLibrary::normalised(target), 1}, {RunLibrary::normalised(target), 2});
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().runs()->refs().size() == 2 && m_window->workspace().settled(), 60000);
+        m_window->workspace().feature<RunComparing>()->show({{RunLibrary::normalised(target), 1}, {RunLibrary::normalised(target), 2}});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(WindowFixture::settle(*m_window, 60000));
         const auto fact = [](const RunView& view, const char* key) {
             for (const auto& [name, value] : view.run->configuration)
                 if (name == key) return QString::fromStdString(value);
             return QString();
         };
-        QCOMPARE(fact(*m_window->shownView(), "backend"), QStringLiteral("cpu"));
-        QCOMPARE(fact(*m_window->comparedView(), "backend"), QStringLiteral("cuda"));
-        QCOMPARE(settingsOf(*m_window->comparedView()->run).sharing, QStringLiteral("serialised"));
-        QVERIFY(m_window->comparison() != nullptr);
+        QCOMPARE(fact(*m_window->workspace().shown().view(), "backend"), QStringLiteral("cpu"));
+        QCOMPARE(fact(*m_window->workspace().shown().other(), "backend"), QStringLiteral("cuda"));
+        QCOMPARE(settingsOf(*m_window->workspace().shown().other()->run).sharing, QStringLiteral("serialised"));
+        QVERIFY(m_window->workspace().shown().comparison() != nullptr);
     }
 };
 

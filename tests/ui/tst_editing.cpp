@@ -10,12 +10,18 @@
 #include <QTextBlock>
 
 #include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/recovery_bar.h"
+#include "app/ui/edit/recovery_bar.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/edit_overlay.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/preferences/preferences.h"
+#include "widgets/record/record_process.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -30,21 +36,21 @@ OpPosition find(const Schedule& schedule, const char* text)
     return {};
 }
 
-SpanRef spanOf(MainWindow& window, const char* text) { return {0, window.editor()->spanAt(find(window.editor()->schedule(), text))}; }
+SpanRef spanOf(MainWindow& window, const char* text) { return {0, window.workspace().feature<OrderEditing>()->editor().spanAt(find(window.workspace().feature<OrderEditing>()->editor().schedule(), text))}; }
 
 bool edit(WindowFixture& fixture, MainWindow& window, const char* schedule)
 {
-    window.openFiles({fixture.file("runs.stagewright", {schedule})});
+    window.workspace().feature<FileOpening>()->openFiles({fixture.file("runs.stagewright", {schedule})});
     if (!WindowFixture::show(window) || !WindowFixture::settle(window)) return false;
-    window.enterEdit();
-    return window.mode() == MainWindow::Mode::Edit && WindowFixture::settle(window);
+    window.workspace().feature<OrderEditing>()->enterEdit();
+    return window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window);
 }
 
 void trigger(MainWindow& window, ActionId id)
 {
-    window.edit()->refreshActions();
-    QVERIFY2(window.actions()[id]->isEnabled(), qPrintable(window.actions()[id]->objectName()));
-    window.actions()[id]->trigger();
+    window.workspace().feature<EditController>()->refreshActions();
+    QVERIFY2(window.workspace().actions()[id]->isEnabled(), qPrintable(window.workspace().actions()[id]->objectName()));
+    window.workspace().actions()[id]->trigger();
 }
 
 } // namespace
@@ -58,25 +64,25 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "gpipe"));
-        TimelineView* view = window.timelineView();
-        const Schedule before = window.editor()->schedule();
+        TimelineView* view = window.workspace().views().timeline;
+        const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::mouseClick(view, Qt::LeftButton, Qt::ControlModifier, WindowFixture::centre(window, spanOf(window, "0F2")));
-        QCOMPARE(window.edit()->chosen().size(), std::size_t{2});
+        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2});
         QCOMPARE(window.findChild<EditOverlay*>()->chosen().size(), std::size_t{2});
         QTest::keyClick(view, Qt::Key_Right, Qt::ControlModifier);
-        QCOMPARE(window.editor()->schedule().order[0], moveOps(before, {{0, 0}, {0, 2}}, 1)->schedule.order[0]);
-        QCOMPARE(window.edit()->chosen().size(), std::size_t{2}); // still the same ops
-        window.editor()->undoStack()->undo();
-        QVERIFY(window.editor()->schedule() == before);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0], moveOps(before, {{0, 0}, {0, 2}}, 1)->schedule.order[0]);
+        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2}); // still the same ops
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
         // An area selects what it covers; Ctrl+click deselects one op.
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
-        QCOMPARE(window.edit()->chosen().size(), std::size_t{3});
+        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{3});
         const auto from = view->rectOf(spanOf(window, "2F1")), to = view->rectOf(spanOf(window, "3F3"));
         WindowFixture::drag(view, QPoint(static_cast<int>(from->left()) + 2, static_cast<int>(from->top()) - 3), QPoint(static_cast<int>(to->right()) - 2, static_cast<int>(to->bottom()) + 1));
-        QVERIFY(window.edit()->chosen().size() >= 4);
+        QVERIFY(window.workspace().feature<EditController>()->chosen().size() >= 4);
     }
 
     void aWrongMoveIsExplainedAndGoesToTheNearestPlace()
@@ -84,33 +90,33 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        TimelineView* view = window.timelineView();
+        TimelineView* view = window.workspace().views().timeline;
         const QPoint from = WindowFixture::centre(window, spanOf(window, "0B1")), first = WindowFixture::centre(window, spanOf(window, "0F0"));
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
-        QVERIFY(!window.editor()->valid());
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->hint()->isVisible(), longWait);
-        QVERIFY2(window.edit()->hint()->text().contains(QStringLiteral("0B1 can't go there: it needs 1B1 of rank 1")), qPrintable(window.edit()->hint()->text()));
-        QVERIFY(window.edit()->hint()->text().contains(QStringLiteral("Earliest place: after")));
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().valid());
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
+        QVERIFY2(window.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("0B1 can't go there: it needs 1B1 of rank 1")), qPrintable(window.workspace().feature<EditController>()->hint()->text()));
+        QVERIFY(window.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("Earliest place: after")));
         QTest::keyClick(view, Qt::Key_Period, Qt::ControlModifier);
-        QVERIFY(window.editor()->valid());
-        QVERIFY(!window.edit()->hint()->isVisible());
-        window.editor()->undoStack()->undo();
-        window.editor()->undoStack()->undo();
-        QVERIFY(!window.editor()->changed());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(!window.workspace().feature<EditController>()->hint()->isVisible());
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
         // Refusing: it moves back, and the reason is still shown.
-        window.actions()[ActionId::StrictMoves]->setChecked(true);
+        window.workspace().actions()[ActionId::StrictMoves]->setChecked(true);
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
-        QVERIFY(window.editor()->valid());
-        QVERIFY(!window.editor()->changed());
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->hint()->isVisible(), longWait);
-        window.actions()[ActionId::StrictMoves]->setChecked(false);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
+        window.workspace().actions()[ActionId::StrictMoves]->setChecked(false);
         // Carried along: its dependants follow.
-        window.actions()[ActionId::CarryAlong]->setChecked(true);
+        window.workspace().actions()[ActionId::CarryAlong]->setChecked(true);
         const QPoint f = WindowFixture::centre(window, spanOf(window, "0F4")), later = WindowFixture::centre(window, spanOf(window, "0B5"));
         WindowFixture::drag(view, f, QPoint(later.x() + 10, later.y()));
-        QVERIFY(window.editor()->changed());
-        QVERIFY(window.editor()->valid());
-        window.actions()[ActionId::CarryAlong]->setChecked(false);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        window.workspace().actions()[ActionId::CarryAlong]->setChecked(false);
     }
 
     void theDragShowsThePictureItWouldGive()
@@ -118,7 +124,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
-        TimelineView* view = window.timelineView();
+        TimelineView* view = window.workspace().views().timeline;
         const QPoint from = WindowFixture::centre(window, spanOf(window, "0W0")), to = WindowFixture::centre(window, spanOf(window, "0W5"));
         QTest::mousePress(view, Qt::LeftButton, {}, from);
         for (int i = 1; i <= 4; ++i) {
@@ -126,14 +132,14 @@ private slots:
             QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
             QCoreApplication::sendEvent(view, &move);
         }
-        QVERIFY(window.editor()->previewing());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().previewing());
         QVERIFY(view->preview() != nullptr);
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr); // the order before
-        QCOMPARE(view->preview()->duration, window.editor()->figures().makespan);
-        const Schedule shown = window.editor()->shown();
+        QCOMPARE(view->preview()->duration, window.workspace().feature<OrderEditing>()->editor().figures().makespan);
+        const Schedule shown = window.workspace().feature<OrderEditing>()->editor().shown();
         QTest::mouseRelease(view, Qt::LeftButton, {}, to);
         QVERIFY(view->preview() == nullptr);
-        QVERIFY(window.editor()->schedule() == shown);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == shown);
         QVERIFY(window.findChild<EditOverlay*>()->ghost() == nullptr);
         // Esc: as before.
         QTest::mousePress(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "1W0")));
@@ -141,10 +147,10 @@ private slots:
         QMouseEvent move(QEvent::MouseMove, away, view->mapToGlobal(away), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(view, &move);
         QTest::keyClick(view, Qt::Key_Escape);
-        QVERIFY(!window.editor()->previewing());
-        QVERIFY(window.editor()->schedule() == shown);
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().previewing());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == shown);
         QTest::mouseRelease(view, Qt::LeftButton, {}, away);
-        QVERIFY(window.editor()->schedule() == shown);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == shown);
     }
 
     void ranksAreChangedWhereThePlacementAllows()
@@ -152,22 +158,22 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "chimera"));
-        const OpPosition at = find(window.editor()->schedule(), "1F0");
-        window.edit()->choose({at});
-        const auto copies = window.editor()->schedule().placement.copiesOf(1);
+        const OpPosition at = find(window.workspace().feature<OrderEditing>()->editor().schedule(), "1F0");
+        window.workspace().feature<EditController>()->choose({at});
+        const auto copies = window.workspace().feature<OrderEditing>()->editor().schedule().placement.copiesOf(1);
         const int other = copies[0].rank == at.rank ? copies[1].rank : copies[0].rank;
         trigger(window, other > at.rank ? ActionId::RankBelow : ActionId::RankAbove);
-        QCOMPARE(window.editor()->schedule().placement.rankOf(1, 0), other);
-        QCOMPARE(window.edit()->chosen().front().rank, other);
-        window.leaveEdit();
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().placement.rankOf(1, 0), other);
+        QCOMPARE(window.workspace().feature<EditController>()->chosen().front().rank, other);
+        window.workspace().feature<OrderEditing>()->leaveEdit();
 
         WindowFixture elsewhere;
         MainWindow plain;
         QVERIFY(edit(elsewhere, plain, "1f1b"));
-        plain.edit()->choose({find(plain.editor()->schedule(), "1F0")});
+        plain.workspace().feature<EditController>()->choose({find(plain.workspace().feature<OrderEditing>()->editor().schedule(), "1F0")});
         trigger(plain, ActionId::RankBelow);
-        QVERIFY(!plain.editor()->changed());
-        QVERIFY2(plain.edit()->hint()->text().contains(QStringLiteral("the weights of stage 1 are on rank 1 alone")), qPrintable(plain.edit()->hint()->text()));
+        QVERIFY(!plain.workspace().feature<OrderEditing>()->editor().changed());
+        QVERIFY2(plain.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("the weights of stage 1 are on rank 1 alone")), qPrintable(plain.workspace().feature<EditController>()->hint()->text()));
     }
 
     void patternsAreStampedAlongMicrobatches()
@@ -175,23 +181,23 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        const Schedule before = window.editor()->schedule();
-        window.timelineView()->setFocus();
-        window.edit()->choose({find(before, "0F3")});
+        const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
+        window.workspace().views().timeline->setFocus();
+        window.workspace().feature<EditController>()->choose({find(before, "0F3")});
         trigger(window, ActionId::ChooseMicrobatch);
-        QCOMPARE(window.edit()->chosen().size(), std::size_t{8});
+        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{8});
         trigger(window, ActionId::CutOps);
-        QCOMPARE(window.editor()->unplaced().size(), std::size_t{8});
-        QVERIFY(window.edit()->tray()->isVisible());
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced().size(), std::size_t{8});
+        QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
         trigger(window, ActionId::PasteOps);
-        QVERIFY(window.editor()->complete());
-        QVERIFY(window.editor()->valid());
-        QVERIFY(!window.edit()->tray()->isVisible());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        QVERIFY(!window.workspace().feature<EditController>()->tray()->isVisible());
         trigger(window, ActionId::PasteOps); // of microbatch 4, one period later: at its place, or near it
-        QVERIFY(window.editor()->complete());
-        while (window.editor()->undoStack()->canUndo())
-            window.editor()->undoStack()->undo();
-        QVERIFY(window.editor()->schedule() == before);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
+        while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
+            window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
     }
 
     void splitFillSwapSnapAndMicrobatches()
@@ -199,33 +205,33 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        const Schedule before = window.editor()->schedule();
-        window.edit()->choose(allPositions(before));
+        const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
+        window.workspace().feature<EditController>()->choose(allPositions(before));
         trigger(window, ActionId::SplitBackward);
-        QCOMPARE(window.editor()->undoStack()->undoText(), QStringLiteral("Split 32 backwards"));
-        QVERIFY(window.editor()->schedule().splitsBackward());
-        QVERIFY(window.editor()->valid());
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().undoStack()->undoText(), QStringLiteral("Split 32 backwards"));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         // Every W to the end of rank 0, then into the gaps one after another.
         trigger(window, ActionId::SnapAll);
-        QVERIFY(window.editor()->valid());
-        window.edit()->choose(allPositions(window.editor()->schedule()));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        window.workspace().feature<EditController>()->choose(allPositions(window.workspace().feature<OrderEditing>()->editor().schedule()));
         trigger(window, ActionId::MergeBackward);
-        QVERIFY(!window.editor()->schedule().splitsBackward());
-        while (window.editor()->undoStack()->canUndo())
-            window.editor()->undoStack()->undo();
-        QVERIFY(window.editor()->schedule() == before);
-        window.edit()->choose({{0, 0}, {0, 1}});
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
+        while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
+            window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
+        window.workspace().feature<EditController>()->choose({{0, 0}, {0, 1}});
         trigger(window, ActionId::SwapOps);
-        QCOMPARE(window.editor()->schedule().order[0][0], before.order[0][1]);
-        window.editor()->undoStack()->undo();
-        window.edit()->choose({{1, 2}});
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0][0], before.order[0][1]);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        window.workspace().feature<EditController>()->choose({{1, 2}});
         trigger(window, ActionId::InsertRecompute);
-        QCOMPARE(window.editor()->schedule().opCount(), before.opCount() + 1);
-        window.editor()->undoStack()->undo();
-        QVERIFY(window.edit()->changeMicrobatches(12));
-        QCOMPARE(window.editor()->schedule().microbatches, 12);
-        QVERIFY(window.editor()->valid());
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->settled() && window.editPanel()->recognised().contains(QStringLiteral("1F1B")), longWait);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), before.opCount() + 1);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(12));
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().microbatches, 12);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled() && window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")), longWait);
     }
 
     void textAndCanvasAreInStep()
@@ -233,14 +239,14 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        ScheduleText* text = window.edit()->text();
+        ScheduleText* text = window.workspace().feature<EditController>()->text();
         QVERIFY(text->isVisible());
-        const Schedule before = window.editor()->schedule();
+        const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         QCOMPARE(text->field()->toPlainText(), textLinesOf(before)->join(QLatin1Char('\n')));
         // The canvas moves an op: the text follows; the caret is in the selected op.
-        QVERIFY(window.editor()->nudge(find(before, "0F1"), 1));
-        QCOMPARE(text->field()->toPlainText(), textLinesOf(window.editor()->schedule())->join(QLatin1Char('\n')));
-        window.edit()->choose({{2, 3}});
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().nudge(find(before, "0F1"), 1));
+        QCOMPARE(text->field()->toPlainText(), textLinesOf(window.workspace().feature<OrderEditing>()->editor().schedule())->join(QLatin1Char('\n')));
+        window.workspace().feature<EditController>()->choose({{2, 3}});
         QCOMPARE(text->field()->textCursor().blockNumber(), 2);
         // Typed: two ops of rank 3 swap places; both views show the fault.
         text->field()->setFocus();
@@ -248,17 +254,17 @@ private slots:
         typed.replace(QStringLiteral("3F0,3B0"), QStringLiteral("3B0,3F0"));
         text->field()->selectAll();
         text->field()->insertPlainText(typed);
-        QTRY_VERIFY_WITH_TIMEOUT(text->settled() && !window.editor()->valid(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(text->settled() && !window.workspace().feature<OrderEditing>()->editor().valid(), longWait);
         QCOMPARE(text->fault().line, 3);
         QVERIFY(!window.findChild<EditOverlay*>()->faults().empty());
         QCOMPARE(text->field()->toPlainText(), typed);
         QTest::keyClick(text->field(), Qt::Key_Z, Qt::ControlModifier);
-        QVERIFY(window.editor()->valid());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         // The caret selects the op.
         QTextCursor cursor = text->field()->textCursor();
         cursor.setPosition(text->field()->document()->findBlockByNumber(1).position() + 1);
         text->field()->setTextCursor(cursor);
-        QCOMPARE(window.edit()->chosen(), (std::vector<OpPosition>{{1, 0}}));
+        QCOMPARE(window.workspace().feature<EditController>()->chosen(), (std::vector<OpPosition>{{1, 0}}));
     }
 
     void anEmptyCanvasIsFilledFromTheTray()
@@ -266,30 +272,30 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.actions()[ActionId::NewEmpty]->trigger();
+        window.workspace().actions()[ActionId::NewEmpty]->trigger();
         auto* dialog = window.findChild<QDialog*>(QStringLiteral("newEmpty"));
         QVERIFY(dialog != nullptr);
         dialog->findChildren<QSpinBox*>().at(2)->setValue(1);
         QTest::keyClick(dialog, Qt::Key_Return);
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Edit && WindowFixture::settle(window), longWait);
-        QCOMPARE(window.editor()->schedule().opCount(), std::size_t{0});
-        OpTray* tray = window.edit()->tray();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), std::size_t{0});
+        OpTray* tray = window.workspace().feature<EditController>()->tray();
         QCOMPARE(tray->count(), 4);
         for (int i = 0; i < 4; ++i) { // the ready one is first
             tray->list()->setFocus();
             QTest::keyClick(tray->list(), Qt::Key_Return);
         }
-        QVERIFY(window.editor()->complete());
-        QVERIFY(window.editor()->valid());
-        QCOMPARE(window.editor()->figures().makespan, 6 * rankShare);
-        QVERIFY(window.edit()->changeMicrobatches(2));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().figures().makespan, 6 * rankShare);
+        QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(2));
         QVERIFY(tray->isVisible());
-        window.edit()->refreshActions();
+        window.workspace().feature<EditController>()->refreshActions();
         emit tray->placeAllAsked();
-        QVERIFY(window.editor()->complete() && window.editor()->valid());
-        QCOMPARE(window.editor()->figures().makespan, 9 * rankShare);
-        window.editor()->undoStack()->setIndex(0);
-        QCOMPARE(window.editor()->schedule().opCount(), std::size_t{0});
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() && window.workspace().feature<OrderEditing>()->editor().valid());
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().figures().makespan, 9 * rankShare);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->setIndex(0);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), std::size_t{0});
     }
 
     void aFileThatLacksOpsIsEdited()
@@ -302,11 +308,11 @@ private slots:
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Edit && WindowFixture::settle(window), longWait);
-        QCOMPARE(window.editor()->unplaced(), std::vector<Op>{*parseOp("1F1")});
-        emit window.edit()->tray()->placeAllAsked();
-        QVERIFY(window.editor()->complete() && window.editor()->valid());
+        window.workspace().feature<FileOpening>()->openFiles({path});
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
+        QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced(), std::vector<Op>{*parseOp("1F1")});
+        emit window.workspace().feature<EditController>()->tray()->placeAllAsked();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() && window.workspace().feature<OrderEditing>()->editor().valid());
     }
 
     void theLibraryIsComparedWith()
@@ -314,16 +320,16 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        window.edit()->compareWith(QStringLiteral("zb-h1"));
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->settled(), longWait);
-        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("against ZB-H1")), qPrintable(window.editPanel()->plainText()));
+        window.workspace().feature<EditController>()->compareWith(QStringLiteral("zb-h1"));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), longWait);
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr);
-        window.edit()->compareWith(QStringLiteral("chimera:f=9"));
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->settled(), longWait);
-        QVERIFY(!window.editPanel()->plainText().contains(QStringLiteral("against ZB-H1")));
-        window.edit()->compareWith({});
+        window.workspace().feature<EditController>()->compareWith(QStringLiteral("chimera:f=9"));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), longWait);
+        QVERIFY(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")));
+        window.workspace().feature<EditController>()->compareWith({});
         QVERIFY(window.findChild<EditOverlay*>()->ghost() == nullptr);
-        QVERIFY(window.editPanel()->recognised().contains(QStringLiteral("1F1B")));
+        QVERIFY(window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")));
     }
 
     void whatIsLeftStaysInTheList()
@@ -331,22 +337,22 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
-        const std::size_t runs = window.runs()->refs().size();
+        const std::size_t runs = window.workspace().runs()->refs().size();
         trigger(window, ActionId::SnapAll);
-        QVERIFY(window.editor()->changed());
-        window.leaveEdit();
-        QTRY_COMPARE_WITH_TIMEOUT(window.runs()->refs().size(), runs + 1, longWait);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
+        window.workspace().feature<OrderEditing>()->leaveEdit();
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().runs()->refs().size(), runs + 1, longWait);
         // With a fault it can't be a run: editing the same run again restores it.
-        window.enterEdit();
-        QVERIFY(window.editor()->move(find(window.editor()->schedule(), "0I1"), 0));
-        QVERIFY(!window.editor()->valid());
-        const Schedule left = window.editor()->schedule();
-        window.leaveEdit();
-        window.enterEdit();
-        QVERIFY(window.editor()->schedule() == left);
-        window.editor()->undoStack()->undo();
-        QVERIFY(!window.editor()->changed());
-        window.leaveEdit();
+        window.workspace().feature<OrderEditing>()->enterEdit();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().move(find(window.workspace().feature<OrderEditing>()->editor().schedule(), "0I1"), 0));
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().valid());
+        const Schedule left = window.workspace().feature<OrderEditing>()->editor().schedule();
+        window.workspace().feature<OrderEditing>()->leaveEdit();
+        window.workspace().feature<OrderEditing>()->enterEdit();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == left);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
+        window.workspace().feature<OrderEditing>()->leaveEdit();
     }
 
     // Running an order keeps it only if the recording starts and has steps.
@@ -356,18 +362,18 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
         trigger(window, ActionId::SnapAll);
-        QVERIFY(window.editor()->changed() && window.editor()->valid());
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed() && window.workspace().feature<OrderEditing>()->editor().valid());
         const QByteArray program = qgetenv("STAGEWRIGHT_PROGRAM");
         qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent");
         trigger(window, ActionId::RunEdited);
         qputenv("STAGEWRIGHT_PROGRAM", program);
         if (program.isEmpty()) qunsetenv("STAGEWRIGHT_PROGRAM");
-        QVERIFY(!window.recording()->running());
-        QVERIFY2(window.bannerText().contains(QStringLiteral("was not found")), qPrintable(window.bannerText()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->autosave()->written() && QFileInfo::exists(window.edit()->autosave()->file()), longWait);
-        const std::size_t runs = window.runs()->refs().size();
-        window.leaveEdit();
-        QTRY_COMPARE_WITH_TIMEOUT(window.runs()->refs().size(), runs + 1, longWait);
+        QVERIFY(!window.workspace().feature<Recording>()->process()->running());
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("was not found")), qPrintable(window.workspace().banner()->text()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->autosave()->written() && QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()), longWait);
+        const std::size_t runs = window.workspace().runs()->refs().size();
+        window.workspace().feature<OrderEditing>()->leaveEdit();
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().runs()->refs().size(), runs + 1, longWait);
     }
 
     // A window killed while editing: the next one offers the order, and two windows never share a file.
@@ -384,7 +390,7 @@ private slots:
         const Schedule original = *makeSchedule("1f1b", Shape{4, 8, 0});
         { // it is still open: its file is its own
             MainWindow second;
-            QVERIFY(second.edit()->recovery() == nullptr);
+            QVERIFY(second.workspace().feature<EditController>()->recovery() == nullptr);
         }
         ::kill(static_cast<pid_t>(child.processId()), SIGKILL);
         QVERIFY(child.waitForFinished(longWait));
@@ -392,38 +398,38 @@ private slots:
 
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        QVERIFY(window.edit()->recovery() != nullptr);
-        QVERIFY2(window.edit()->recovery()->text().contains(QStringLiteral("runs.stagewright")) && window.edit()->recovery()->text().contains(QStringLiteral("2 changes")), qPrintable(window.edit()->recovery()->text()));
+        QVERIFY(window.workspace().feature<EditController>()->recovery() != nullptr);
+        QVERIFY2(window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("runs.stagewright")) && window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("2 changes")), qPrintable(window.workspace().feature<EditController>()->recovery()->text()));
         { // offered once
             MainWindow third;
-            QVERIFY(third.edit()->recovery() == nullptr);
+            QVERIFY(third.workspace().feature<EditController>()->recovery() == nullptr);
         }
-        for (QPushButton* button : window.edit()->recovery()->findChildren<QPushButton*>())
+        for (QPushButton* button : window.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) QTest::mouseClick(button, Qt::LeftButton);
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Edit && WindowFixture::settle(window), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         Schedule wanted = moveOps(original, {{0, 1}}, 1)->schedule;
         wanted = splitBackward(wanted, allPositions(wanted, 2))->schedule;
-        QVERIFY(window.editor()->schedule().order == wanted.order);
-        QCOMPARE(window.shownRef(), (RunRef{file, 1})); // in its recording, so that its result is stored there
-        QCOMPARE(window.runs()->refs().size(), std::size_t(1));
-        window.editor()->undoStack()->undo();
-        QVERIFY(window.editor()->schedule().order == original.order);
-        window.editor()->undoStack()->redo();
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->autosave()->written(), longWait);
-        QVERIFY(QFileInfo::exists(window.edit()->autosave()->file()));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().order == wanted.order);
+        QCOMPARE(window.workspace().shown().ref(), (RunRef{file, 1})); // in its recording, so that its result is stored there
+        QCOMPARE(window.workspace().runs()->refs().size(), std::size_t(1));
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().order == original.order);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->redo();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->autosave()->written(), longWait);
+        QVERIFY(QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()));
         // Switched off, nothing more is saved; switched on or set more frequent during an edit, changes made meanwhile are saved.
         const Preferences before = PreferenceStore::instance().value();
         Preferences other = before;
         other.autosave = false;
         PreferenceStore::instance().set(other);
         const auto keptNow = [&] {
-            QFile kept(window.edit()->autosave()->file());
+            QFile kept(window.workspace().feature<EditController>()->autosave()->file());
             if (!kept.open(QIODevice::ReadOnly)) return false;
             const QByteArray bytes = kept.readAll();
             const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
-            return record && record->edited == window.editor()->schedule();
+            return record && record->edited == window.workspace().feature<OrderEditing>()->editor().schedule();
         };
-        QVERIFY(window.editor()->apply(tr("move"), moveOps(window.editor()->schedule(), {{1, 1}}, 1)));
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(tr("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{1, 1}}, 1)));
         QTest::qWait(1500);
         QVERIFY(!keptNow());
         other.autosave = true;
@@ -434,10 +440,10 @@ private slots:
         PreferenceStore::instance().set(before); // due in ten minutes, now in a second
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // After leaving, nothing stays behind.
-        window.leaveEdit();
-        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.edit()->autosave()->file()), longWait); // once it is written
+        window.workspace().feature<OrderEditing>()->leaveEdit();
+        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()), longWait); // once it is written
         MainWindow last;
-        QVERIFY(last.edit()->recovery() == nullptr);
+        QVERIFY(last.workspace().feature<EditController>()->recovery() == nullptr);
     }
 };
 
@@ -448,12 +454,12 @@ static int editUntilKilled(int argc, char** argv)
     QApplication::setApplicationName(QStringLiteral("tst_editing"));
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, QString::fromLocal8Bit(argv[2]));
     MainWindow window;
-    window.openFiles({QString::fromLocal8Bit(argv[3])});
+    window.workspace().feature<FileOpening>()->openFiles({QString::fromLocal8Bit(argv[3])});
     if (!WindowFixture::show(window) || !WindowFixture::settle(window)) return 1;
-    window.enterEdit();
-    if (!window.editor()->move({0, 1}, 2)) return 2;
-    if (!window.editor()->apply(QStringLiteral("Split"), splitBackward(window.editor()->schedule(), allPositions(window.editor()->schedule(), 2)))) return 3;
-    if (!QTest::qWaitFor([&] { return window.edit()->autosave()->written(); }, longWait)) return 4;
+    window.workspace().feature<OrderEditing>()->enterEdit();
+    if (!window.workspace().feature<OrderEditing>()->editor().move({0, 1}, 2)) return 2;
+    if (!window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("Split"), splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(), allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 2)))) return 3;
+    if (!QTest::qWaitFor([&] { return window.workspace().feature<EditController>()->autosave()->written(); }, longWait)) return 4;
     std::puts("written");
     std::fflush(stdout);
     return QApplication::exec();

@@ -4,8 +4,14 @@
 #include <QPushButton>
 #include <QSlider>
 
+#include "app/ui/explain/gaps_controller.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/analysis/slack.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/timeline/timeline_view.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
 
@@ -22,16 +28,16 @@ class TestExplanations : public WindowTest {
     }
     void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
     {
-        m_window->openFiles({m_fixture->file("runs.stagewright", schedules, ranks, microbatches)});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", schedules, ranks, microbatches)});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
-    BubbleReport report() const { return *analyseBubbles(*m_window->timelineView()->panels().front()->timeline, 0); }
+    BubbleReport report() const { return *analyseBubbles(*m_window->workspace().views().timeline->panels().front()->timeline, 0); }
     QPushButton* button(const QString& text) const
     {
-        for (auto* found : m_window->sidePanel()->findChildren<QPushButton*>())
+        for (auto* found : m_window->workspace().views().side->findChildren<QPushButton*>())
             if (found->text() == text) return found;
         return nullptr;
     }
@@ -44,37 +50,37 @@ private slots:
         const std::vector<int> order = gapsByLength(shown);
         QVERIFY(order.size() > 2);
         press(Qt::Key_G);
-        QCOMPARE(m_window->chosenGap(), order[0]);
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[0]);
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY(m_window->gapExplanation());
+        QVERIFY(m_window->workspace().feature<GapsController>()->gapExplanation());
         // As the library explains it.
-        const auto timeline = m_window->timelineView()->panels().front()->timeline;
+        const auto timeline = m_window->workspace().views().timeline->panels().front()->timeline;
         const GapExplanation expected = GapExplainer(*timeline, 0).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
-        QCOMPARE(m_window->gapExplanation()->sentence, expected.sentence);
-        const QString text = m_window->sidePanel()->plainText();
+        QCOMPARE(m_window->workspace().feature<GapsController>()->gapExplanation()->sentence, expected.sentence);
+        const QString text = m_window->workspace().views().side->plainText();
         QVERIFY2(text.contains(QString::fromStdString(expected.sentence).mid(1)), qPrintable(text));
-        const auto notes = m_window->timelineView()->notes();
+        const auto notes = m_window->workspace().views().timeline->notes();
         QVERIFY(notes && notes->selected);
         QCOMPARE(notes->chain.size(), static_cast<std::size_t>(std::count_if(expected.chain.begin(), expected.chain.end(), [](const GapLink& link) { return link.span != noSpan; })));
         press(Qt::Key_G);
-        QCOMPARE(m_window->chosenGap(), order[1]);
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[1]);
         press(Qt::Key_G, Qt::ShiftModifier);
-        QCOMPARE(m_window->chosenGap(), order[0]);
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[0]);
         press(Qt::Key_G, Qt::ShiftModifier);
-        QCOMPARE(m_window->chosenGap(), order.back());
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order.back());
         // The navigation buttons are recreated with each gap and keep the focus.
         QTRY_VERIFY(button(QStringLiteral("Previous gap")) && button(QStringLiteral("Previous gap"))->isVisible());
         button(QStringLiteral("Previous gap"))->setFocus();
         for (int i = 2; i < 4; ++i) {
             press(Qt::Key_Space);
-            QTRY_COMPARE(m_window->chosenGap(), order[order.size() - static_cast<std::size_t>(i)]);
+            QTRY_COMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), order[order.size() - static_cast<std::size_t>(i)]);
             QVERIFY(WindowFixture::settle(*m_window));
             QTRY_VERIFY(button(QStringLiteral("Previous gap")) && button(QStringLiteral("Previous gap"))->hasFocus());
         }
-        m_window->timelineView()->setFocus();
+        m_window->workspace().views().timeline->setFocus();
         press(Qt::Key_Escape);
-        QCOMPARE(m_window->chosenGap(), -1);
-        QVERIFY(!m_window->timelineView()->notes()->selected);
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), -1);
+        QVERIFY(!m_window->workspace().views().timeline->notes()->selected);
     }
 
     void aCauseMarksItsGaps()
@@ -87,30 +93,30 @@ private slots:
         drain->setFocus();
         press(Qt::Key_Space);
         const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
-        QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->timelineView()->notes()->gaps.size()), drains);
+        QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->workspace().views().timeline->notes()->gaps.size()), drains);
         QTRY_VERIFY(button(QStringLiteral("Drain"))->isChecked());
         QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // recreated, and still focused
-        m_window->timelineView()->setFocus();
+        m_window->workspace().views().timeline->setFocus();
         press(Qt::Key_G); // only among these
-        QCOMPARE(shown.gaps[static_cast<std::size_t>(m_window->chosenGap())].cause, IdleCause::Drain);
+        QCOMPARE(shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())].cause, IdleCause::Drain);
         press(Qt::Key_Escape);
         press(Qt::Key_Escape);
-        QVERIFY(m_window->timelineView()->notes()->gaps.empty());
+        QVERIFY(m_window->workspace().views().timeline->notes()->gaps.empty());
     }
 
     void aClickOnIdleTimeExplainsIt()
     {
         open({"1f1b"});
         const BubbleReport shown = report();
-        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
-        const QRectF last = *m_window->timelineView()->rectOf({0, WindowFixture::spanOf(timeline, "3B7")});
-        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, QPointF(last.right() + 30, last.center().y()).toPoint());
-        QVERIFY(m_window->chosenGap() >= 0);
-        const Gap& gap = shown.gaps[static_cast<std::size_t>(m_window->chosenGap())];
+        const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
+        const QRectF last = *m_window->workspace().views().timeline->rectOf({0, WindowFixture::spanOf(timeline, "3B7")});
+        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, QPointF(last.right() + 30, last.center().y()).toPoint());
+        QVERIFY(m_window->workspace().feature<GapsController>()->chosenGap() >= 0);
+        const Gap& gap = shown.gaps[static_cast<std::size_t>(m_window->workspace().feature<GapsController>()->chosenGap())];
         QCOMPARE(gap.rank, 3);
         QCOMPARE(gap.cause, IdleCause::Drain);
-        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, last.center().toPoint());
-        QVERIFY(m_window->viewState()->selected().valid());
+        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, last.center().toPoint());
+        QVERIFY(m_window->workspace().viewState()->selected().valid());
     }
 
     void aGapFarBelowIsScrolledTo()
@@ -118,28 +124,28 @@ private slots:
         open({"1f1b"}, 24, 24);
         const BubbleReport shown = report();
         const auto last = std::find_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.rank == 23; });
-        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
         const SpanRef there{0, WindowFixture::spanOf(timeline, "23F0")};
-        const QRectF rows = QRectF(m_window->timelineView()->rect());
-        QVERIFY(!rows.contains(m_window->timelineView()->rectOf(there)->center()));
-        m_window->chooseGap(static_cast<int>(last - shown.gaps.begin()));
-        QVERIFY(rows.contains(m_window->timelineView()->rectOf(there)->center()));
+        const QRectF rows = QRectF(m_window->workspace().views().timeline->rect());
+        QVERIFY(!rows.contains(m_window->workspace().views().timeline->rectOf(there)->center()));
+        m_window->workspace().feature<GapsController>()->chooseGap(static_cast<int>(last - shown.gaps.begin()));
+        QVERIFY(rows.contains(m_window->workspace().views().timeline->rectOf(there)->center()));
         QVERIFY(WindowFixture::settle(*m_window));
     }
 
     void slackIsToldAndDrawn()
     {
         open({"1f1b"});
-        const auto timeline = m_window->timelineView()->panels().front()->timeline;
-        QVERIFY(m_window->actions()[ActionId::Slack]->isEnabled());
+        const auto timeline = m_window->workspace().views().timeline->panels().front()->timeline;
+        QVERIFY(m_window->workspace().actions()[ActionId::Slack]->isEnabled());
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(m_window->actions()[ActionId::Slack]->isChecked());
-        QTRY_VERIFY(m_window->timelineView()->notes() && m_window->timelineView()->notes()->slack);
-        for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->timelineView()->notes()->slack)[op.span], op.slack);
-        m_window->viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
-        QTRY_VERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("Slack: 0.00 u")));
+        QVERIFY(m_window->workspace().actions()[ActionId::Slack]->isChecked());
+        QTRY_VERIFY(m_window->workspace().views().timeline->notes() && m_window->workspace().views().timeline->notes()->slack);
+        for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
+        m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
+        QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0.00 u")));
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(!m_window->timelineView()->notes()->slack);
+        QVERIFY(!m_window->workspace().views().timeline->notes()->slack);
     }
 
     void whatIfIsAnsweredByKeyboard()
@@ -147,10 +153,10 @@ private slots:
         open({"1f1b"});
         press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(2));
+        QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(2));
         auto* panel = m_window->findChild<WhatIfPanel*>();
         QVERIFY(panel && panel->isVisible());
-        const auto makespan = [&](std::size_t i) { return m_window->timelineView()->panels()[i]->duration; };
+        const auto makespan = [&](std::size_t i) { return m_window->workspace().views().timeline->panels()[i]->duration; };
         const Nanos asItIs = makespan(0);
         QCOMPARE(makespan(1), asItIs);
         auto* slider = panel->findChild<QSlider*>(QStringLiteral("opsFactor"));
@@ -183,20 +189,20 @@ private slots:
         QVERIFY(makespan(1) > asItIs);
         // Back: the run itself, with its own panel.
         press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(1));
-        QVERIFY(m_window->sidePanel()->isVisible());
+        QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(1));
+        QVERIFY(m_window->workspace().views().side->isVisible());
     }
 
     void manyQuestionsEndWithTheNewest()
     {
         open({"1f1b"}, 8, 64);
-        m_window->setTool(MainWindow::Tool::WhatIf);
+        m_window->workspace().shown().setTool(Shown::Tool::WhatIf);
         auto* slider = m_window->findChild<WhatIfPanel*>()->findChild<QSlider*>(QStringLiteral("opsFactor"));
         for (int place = 100; place >= 0; --place) slider->setValue(place);
-        m_window->showRun(m_window->shownRef()); // asked again in between
+        m_window->workspace().shown().showRun(m_window->workspace().shown().ref()); // asked again in between
         slider->setValue(50);
         QVERIFY(WindowFixture::settle(*m_window));
-        const auto& panels = m_window->timelineView()->panels();
+        const auto& panels = m_window->workspace().views().timeline->panels();
         QCOMPARE(panels.size(), std::size_t(2));
         QVERIFY(std::abs(static_cast<double>(panels[1]->timeline->timeUnit()) / static_cast<double>(panels[0]->timeline->timeUnit()) - 1) < 1e-9);
         const Schedule schedule = *makeSchedule("1f1b", Shape{8, 64, 0});
@@ -206,10 +212,10 @@ private slots:
         QCOMPARE(panels[1]->duration, expected->makespanAfter);
         // Leaving during an answer really leaves.
         slider->setValue(20);
-        m_window->setTool(MainWindow::Tool::None);
+        m_window->workspace().shown().setTool(Shown::Tool::None);
         QVERIFY(WindowFixture::settle(*m_window));
         QTest::qWait(100);
-        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(1));
     }
 
     // Two runs measured under the same costs, the second with an op that took longer in its last step.
@@ -250,14 +256,14 @@ private slots:
 
     void residualsLeadToTheWorstOp()
     {
-        m_window->openFiles({measured()});
+        m_window->workspace().feature<FileOpening>()->openFiles({measured()});
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->showRun({m_window->shownRef().file, 2}, 0);
+        m_window->workspace().shown().showRun({m_window->workspace().shown().ref().file, 2}, 0);
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
-        QVERIFY(m_window->actions()[ActionId::Residuals]->isEnabled());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
+        QVERIFY(m_window->workspace().actions()[ActionId::Residuals]->isEnabled());
         press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(WindowFixture::settle(*m_window));
         auto* panel = m_window->findChild<ResidualPanel*>();
@@ -273,10 +279,10 @@ private slots:
         QTRY_VERIFY(group->isVisible());
         group->setFocus();
         press(Qt::Key_Return);
-        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
-        QTRY_VERIFY(m_window->viewState()->selected().valid());
+        const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
+        QTRY_VERIFY(m_window->workspace().viewState()->selected().valid());
         QVERIFY(WindowFixture::settle(*m_window));
-        const Span& worst = timeline.spans()[m_window->viewState()->selected().span];
+        const Span& worst = timeline.spans()[m_window->workspace().viewState()->selected().span];
         QCOMPARE(worst.step, 2);
         QCOMPARE(QString::fromStdString(timeline.nameOf(worst)), QStringLiteral("0B0"));
         QTRY_VERIFY2(panel->plainText().contains(QStringLiteral("Residual: +")), qPrintable(panel->plainText()));
@@ -284,13 +290,13 @@ private slots:
         auto* plot = panel->findChild<QWidget*>(QStringLiteral("residualPlot"));
         plot->setFocus();
         press(Qt::Key_Right);
-        QVERIFY(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]) != "0B0");
+        QVERIFY(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]) != "0B0");
         press(Qt::Key_Home);
-        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]), std::string("0B0"));
-        m_window->viewState()->clearSelection();
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]), std::string("0B0"));
+        m_window->workspace().viewState()->clearSelection();
         auto* marks = static_cast<ResidualPlot*>(plot);
         QTest::mouseClick(plot, Qt::LeftButton, {}, marks->placeOf(4).toPoint());
-        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]), std::string("0B0"));
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]), std::string("0B0"));
         // Predicted from the costs of the other run.
         auto* source = panel->findChild<QComboBox*>(QStringLiteral("source"));
         QCOMPARE(source->count(), 2);
@@ -299,7 +305,7 @@ private slots:
         QCOMPARE(panel->source().id, 1);
         QVERIFY2(panel->plainText().contains(QStringLiteral("Error: 0.0 %")), qPrintable(panel->plainText()));
         for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
-            m_window->setThemeChoice(theme);
+            Appearance::choose(theme);
             const QImage image = plot->grab().toImage();
             const QColor fill = (theme == ThemeChoice::Dark ? Theme::darkTheme() : Theme::light()).of(OpKind::Backward).fill;
             int marked = 0;
@@ -311,23 +317,23 @@ private slots:
             QVERIFY(marked > 20);
         }
         press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(m_window->sidePanel()->isVisible());
+        QVERIFY(m_window->workspace().views().side->isVisible());
     }
 
     void simulatedRunsHaveNoResiduals()
     {
         open({"1f1b"});
-        QVERIFY(!m_window->actions()[ActionId::Residuals]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()[ActionId::Residuals]->isEnabled());
     }
 
     void aRunWithoutGapsHasNothingToExplain()
     {
         open({"1f1b"}, 1, 4);
         press(Qt::Key_G);
-        QCOMPARE(m_window->chosenGap(), -1);
+        QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), -1);
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY(m_window->bannerText().isEmpty());
+        QVERIFY(m_window->workspace().banner()->text().isEmpty());
     }
 };
 

@@ -6,7 +6,11 @@
 #include <QImage>
 
 #include "app/ui/explore/explorer_controller.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/execute/simulate.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -16,15 +20,15 @@ class TestExplorer : public QObject {
 
     static bool settle(MainWindow& window)
     {
-        return QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000);
+        return QTest::qWaitFor([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 120000);
     }
     // The page in a window of this size with its first request answered; null: failed.
     static ExploreView* shown(MainWindow& window, QSize size = {1400, 900})
     {
         if (!WindowFixture::show(window, size)) return nullptr;
-        window.actions()[ActionId::Explorer]->trigger();
+        window.workspace().actions()[ActionId::Explorer]->trigger();
         if (!settle(window)) return nullptr;
-        return window.explorer()->view();
+        return window.workspace().feature<ExplorerController>()->view();
     }
     static ExploreQuestion ofShape(int ranks, int microbatches)
     {
@@ -141,10 +145,10 @@ private slots:
         view->select(rowOf(view, "zb-h1"));
         QTest::keyClick(plot, Qt::Key_Return);
         QVERIFY(fixture.settle(window));
-        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY(!window.explorer()->shown());
-        QVERIFY(!window.actions()[ActionId::Explorer]->isChecked());
-        QCOMPARE(window.timelineView()->panels().front()->timeline->ranks(), 8);
+        QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY(!window.workspace().feature<ExplorerController>()->shown());
+        QVERIFY(!window.workspace().actions()[ActionId::Explorer]->isChecked());
+        QCOMPARE(window.workspace().views().timeline->panels().front()->timeline->ranks(), 8);
         // and the page comes back with the selection
         QVERIFY(shown(window) != nullptr);
         QCOMPARE(view->selected(), rowOf(view, "zb-h1"));
@@ -172,7 +176,7 @@ private slots:
         QVERIFY(settle(window));
         QTest::keyClick(table, Qt::Key_Return);
         QVERIFY(fixture.settle(window));
-        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
+        QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
     }
 
     void surveysAreWhatSimulateSays()
@@ -220,7 +224,7 @@ private slots:
         const QString path = fixture.dir.filePath("explored.stagewright");
         for (const char* name : {"zb-h1", "v-half"}) {
             bool done = false;
-            window.explorer()->saveAsRun(view->rowAt(rowOf(view, name))->point, path, [&](const Result<void>& saved) {
+            window.workspace().feature<ExplorerController>()->saveAsRun(view->rowAt(rowOf(view, name))->point, path, [&](const Result<void>& saved) {
                 QVERIFY(saved.has_value());
                 done = true;
             });
@@ -234,12 +238,12 @@ private slots:
         const Run run = (*file)->read(runs[0].id).value();
         QCOMPARE(run.timeline->end() - run.timeline->begin(), view->rowAt(rowOf(view, "zb-h1"))->makespan);
         bool exported = false;
-        window.explorer()->saveAsRun(view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
+        window.workspace().feature<ExplorerController>()->saveAsRun(view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
             QVERIFY(!saved.has_value());
             exported = true;
         });
         QVERIFY(QTest::qWaitFor([&] { return exported; }, 20000));
-        QVERIFY(!window.bannerText().isEmpty());
+        QVERIFY(!window.workspace().banner()->text().isEmpty());
     }
 
     void tablesAndPlotsAreExported()
@@ -249,14 +253,14 @@ private slots:
         ExploreView* view = shown(window);
         QVERIFY(view != nullptr);
         const QString csv = fixture.dir.filePath("t.csv");
-        QVERIFY(window.explorer()->writeTable(csv).has_value());
+        QVERIFY(window.workspace().feature<ExplorerController>()->writeTable(csv).has_value());
         QFile table(csv);
         QVERIFY(table.open(QIODevice::ReadOnly));
         QVERIFY(table.readLine().startsWith("schedule,ranks,microbatches"));
         for (const ExplorePlot plot : {ExplorePlot::Pareto, ExplorePlot::Lines, ExplorePlot::Heat}) {
             for (const char* suffix : {"svg", "pdf", "png"}) {
                 const QString path = fixture.dir.filePath(QStringLiteral("p%1.%2").arg(static_cast<int>(plot)).arg(QLatin1String(suffix)));
-                QVERIFY(window.explorer()->writePicture(plot, path).has_value());
+                QVERIFY(window.workspace().feature<ExplorerController>()->writePicture(plot, path).has_value());
                 QVERIFY(QFileInfo(path).size() > 1000);
             }
         }
@@ -266,7 +270,7 @@ private slots:
         QVERIFY(text.contains("Simulated with unit costs"));
         QVERIFY(text.contains("Schedules by activation peak"));
         QVERIFY(!text.contains("<image"));
-        QVERIFY(!window.explorer()->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif")).has_value());
+        QVERIFY(!window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif")).has_value());
     }
 
     void bothThemesDraw()
@@ -276,11 +280,11 @@ private slots:
         ExploreView* view = shown(window, {1280, 720});
         QVERIFY(view != nullptr);
         for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
-            window.setThemeChoice(theme);
+            Appearance::choose(theme);
             const QImage image = view->pareto()->grab().toImage();
-            QCOMPARE(image.pixelColor(2, image.height() / 2), window.theme().canvas);
+            QCOMPARE(image.pixelColor(2, image.height() / 2), window.workspace().theme().canvas);
             const QPoint at = view->pareto()->placeOf(static_cast<int>(view->pareto()->frontier().front())).toPoint();
-            QCOMPARE(image.pixelColor(at * image.devicePixelRatio()), window.theme().accent);
+            QCOMPARE(image.pixelColor(at * image.devicePixelRatio()), window.workspace().theme().accent);
         }
     }
 };

@@ -24,19 +24,27 @@
 
 #include "app/ui/compare/compare_controller.h"
 #include "app/ui/edit/edit_controller.h"
+#include "app/ui/exchange/export_controller.h"
+#include "app/ui/explain/gaps_controller.h"
 #include "app/ui/explain/rows_controller.h"
 #include "app/ui/notes/notes_controller.h"
-#include "app/ui/shell/banner.h"
+#include "app/ui/shell/appearance.h"
 #include "app/ui/shell/screen_fit.h"
 #include "app/ui/sql/sql_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/search/find_field.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -45,7 +53,7 @@ namespace {
 // Content beyond the right edge of the visible panel, or clipped in it.
 QStringList tooWide(MainWindow& window)
 {
-    auto* column = qobject_cast<SectionColumn*>(window.panels()->currentWidget());
+    auto* column = qobject_cast<SectionColumn*>(window.workspace().room().panels()->currentWidget());
     if (column == nullptr) return {QStringLiteral("no panel of sections is shown")};
     QStringList found;
     const int room = column->viewport()->width();
@@ -103,14 +111,14 @@ class TestFirstLook : public QObject {
         const QModelIndex run = tree()->model()->index(row, 0, tree()->model()->index(0, 0));
         QTest::mouseClick(tree()->viewport(), Qt::LeftButton, {}, tree()->visualRect(run).center());
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->shownRef(), m_window->runs()->refAt(run));
+        QCOMPARE(m_window->workspace().shown().ref(), m_window->workspace().runs()->refAt(run));
         QTRY_VERIFY(tree()->hasFocus());
     }
     static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
-    double rowHeight() const { return m_window->timelineView()->layout().metrics.height; }
+    double rowHeight() const { return m_window->workspace().views().timeline->layout().metrics.height; }
     void wheel(int notches, Qt::KeyboardModifiers modifiers)
     {
-        TimelineView* view = m_window->timelineView();
+        TimelineView* view = m_window->workspace().views().timeline;
         const QPointF at(view->width() / 2.0, view->height() / 2.0);
         QWheelEvent event(at, view->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
         QCoreApplication::sendEvent(view, &event);
@@ -141,48 +149,48 @@ private slots:
         if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
         const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
         open({"1f1b", "zb-h1", "interleaved-1f1b"}, {1024, 700});
-        const int least = m_window->panelColumn()->parentWidget()->minimumWidth();
+        const int least = m_window->workspace().room().panelColumn()->parentWidget()->minimumWidth();
         QStringList found;
         const auto look = [&](const char* what) {
-            m_window->columns()->setSizes({0, 5000, 0});
+            m_window->workspace().room().columns()->setSizes({0, 5000, 0});
             QTest::qWait(60);
             (void)QTest::qWaitFor([&] { return tooWide(*m_window).isEmpty(); }, 3000);
             for (const QString& one : tooWide(*m_window)) found << QLatin1String(what) + QStringLiteral(": ") + one;
-            if (m_window->panelColumn()->parentWidget()->width() > least) found << QStringLiteral("%1: the panel is %2 wide").arg(QLatin1String(what)).arg(m_window->panelColumn()->parentWidget()->width());
+            if (m_window->workspace().room().panelColumn()->parentWidget()->width() > least) found << QStringLiteral("%1: the panel is %2 wide").arg(QLatin1String(what)).arg(m_window->workspace().room().panelColumn()->parentWidget()->width());
         };
-        const auto refs = m_window->runs()->refs();
+        const auto refs = m_window->workspace().runs()->refs();
         for (const RunRef& ref : refs) {
-            m_window->showRun(ref);
+            m_window->workspace().shown().showRun(ref);
             QVERIFY(WindowFixture::settle(*m_window));
-            m_window->viewState()->select({0, 9});
+            m_window->workspace().viewState()->select({0, 9});
             look("run");
-            const BubbleReport& report = m_window->shownView()->figures->bubbles;
+            const BubbleReport& report = m_window->workspace().shown().view()->figures->bubbles;
             std::set<IdleCause> seen;
             for (const int gap : gapsByLength(report)) {
                 if (!seen.insert(report.gaps[static_cast<std::size_t>(gap)].cause).second) continue;
-                m_window->chooseGap(gap);
+                m_window->workspace().feature<GapsController>()->chooseGap(gap);
                 QVERIFY(WindowFixture::settle(*m_window));
                 look("gap");
             }
             QVERIFY(!seen.empty());
         }
-        m_window->compare()->setBaseline(refs[1]);
+        m_window->workspace().feature<CompareController>()->setBaseline(refs[1]);
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->showRun(refs[0]);
+        m_window->workspace().shown().showRun(refs[0]);
         QVERIFY(WindowFixture::settle(*m_window));
         look("against a baseline");
         for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView}) {
-            m_window->actions()[id]->trigger();
+            m_window->workspace().actions()[id]->trigger();
             QVERIFY(WindowFixture::settle(*m_window));
             look("tool");
         }
-        m_window->setTool(MainWindow::Tool::None);
-        m_window->showCompare(refs[0], refs[1]);
+        m_window->workspace().shown().setTool(Shown::Tool::None);
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
         look("compare");
-        m_window->showRun(refs[1]);
+        m_window->workspace().shown().showRun(refs[1]);
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->enterEdit();
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
         look("edit");
         QVERIFY2(found.isEmpty(), qPrintable(QLatin1Char('\n') + found.join(QLatin1Char('\n'))));
     }
@@ -191,17 +199,17 @@ private slots:
     {
         open({"1f1b", "zb-h1", "interleaved-1f1b"});
         clickRun(1);
-        const RunRef shown = m_window->shownRef();
+        const RunRef shown = m_window->workspace().shown().ref();
         WindowFixture::walkByKeys(*m_window);
         for (const char letter : {'i', 'z', '1'}) QTest::keyClick(QApplication::focusWidget(), letter); // names of runs begin with them
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->shownRef(), shown);
+        QCOMPARE(m_window->workspace().shown().ref(), shown);
         QVERIFY(tree()->hasFocus());
         press(Qt::Key_Down); // the list keeps its arrows
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY(!(m_window->shownRef() == shown));
+        QVERIFY(!(m_window->workspace().shown().ref() == shown));
         press(Qt::Key_G); // actions of the window as well
-        QVERIFY(m_window->chosenGap() >= 0);
+        QVERIFY(m_window->workspace().feature<GapsController>()->chosenGap() >= 0);
     }
 
     void lettersOfABoxDoNotChangeTheStep()
@@ -223,41 +231,41 @@ private slots:
         QVERIFY(field != nullptr && field->isVisible());
         field->setFocus();
         QTRY_VERIFY(field->hasFocus());
-        const TimeRange before = m_window->viewState()->visible();
+        const TimeRange before = m_window->workspace().viewState()->visible();
         QTest::keyClicks(field, QStringLiteral("inter"));
         QCOMPARE(field->text(), QStringLiteral("inter"));
-        QCOMPARE(m_window->viewState()->visible(), before);
+        QCOMPARE(m_window->workspace().viewState()->visible(), before);
         const QModelIndex file = tree()->model()->index(0, 0);
         int shown = 0;
         for (int row = 0; row < 3; ++row) shown += tree()->isRowHidden(row, file) ? 0 : 1;
         QCOMPARE(shown, 1);
         press(Qt::Key_Return);
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->shownRef(), m_window->runs()->refs()[2]);
+        QCOMPARE(m_window->workspace().shown().ref(), m_window->workspace().runs()->refs()[2]);
         field->setFocus();
         press(Qt::Key_Escape);
         QVERIFY(field->text().isEmpty());
         for (int row = 0; row < 3; ++row) QVERIFY(!tree()->isRowHidden(row, file));
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
 
     void escapeClearsTheSelectionFirst()
     {
         open({"1f1b", "zb-h1"});
         clickRun(1);
-        m_window->viewState()->select({0, 9});
-        m_window->banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
+        m_window->workspace().viewState()->select({0, 9});
+        m_window->workspace().banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
         press(Qt::Key_Escape);
-        QVERIFY(!m_window->viewState()->selected().valid());
-        QVERIFY(!m_window->bannerText().isEmpty());
+        QVERIFY(!m_window->workspace().viewState()->selected().valid());
+        QVERIFY(!m_window->workspace().banner()->text().isEmpty());
         press(Qt::Key_Escape);
-        QVERIFY(m_window->bannerText().isEmpty());
+        QVERIFY(m_window->workspace().banner()->text().isEmpty());
     }
 
     void returnPressesTheFocusedButton()
     {
         open({"1f1b"});
-        QAction* memory = m_window->actions()[ActionId::Memory];
+        QAction* memory = m_window->workspace().actions()[ActionId::Memory];
         QToolButton* tool = nullptr;
         for (auto* one : m_window->findChildren<QToolButton*>())
             if (one->defaultAction() == memory) tool = one;
@@ -266,83 +274,83 @@ private slots:
         tool->setFocus();
         press(Qt::Key_Return);
         QCOMPARE(memory->isChecked(), !before);
-        m_window->banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
-        auto* dismiss = m_window->banner()->findChild<QPushButton*>(QStringLiteral("flat"));
+        m_window->workspace().banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
+        auto* dismiss = m_window->workspace().banner()->findChild<QPushButton*>(QStringLiteral("flat"));
         QVERIFY(dismiss != nullptr);
         dismiss->setFocus();
         press(Qt::Key_Enter);
-        QVERIFY(m_window->bannerText().isEmpty());
+        QVERIFY(m_window->workspace().banner()->text().isEmpty());
     }
 
     // A button that is disabled by its own click would hand the keys to its neighbour, and Return would press that.
     void aClickInTheEditPanelLeavesTheKeys()
     {
         open({"1f1b"});
-        m_window->enterEdit();
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->timelineView()->setFocus();
-        m_window->edit()->choose({{0, 4}});
+        m_window->workspace().views().timeline->setFocus();
+        m_window->workspace().feature<EditController>()->choose({{0, 4}});
         QPushButton* split = nullptr;
-        for (auto* button : m_window->editPanel()->findChildren<QPushButton*>())
+        for (auto* button : m_window->workspace().feature<EditController>()->panel()->findChildren<QPushButton*>())
             if (button->text() == QLatin1String("Split B")) split = button;
         QVERIFY(split != nullptr && split->isEnabled());
         QTest::mouseClick(split, Qt::LeftButton);
-        QVERIFY(m_window->editor()->changed());
+        QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().changed());
         QVERIFY(!split->isEnabled());
         QVERIFY(qobject_cast<QAbstractButton*>(QApplication::focusWidget()) == nullptr);
-        const Schedule order = m_window->editor()->schedule();
+        const Schedule order = m_window->workspace().feature<OrderEditing>()->editor().schedule();
         press(Qt::Key_Return);
         press(Qt::Key_Space);
-        QVERIFY(m_window->editor()->schedule() == order);
+        QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().schedule() == order);
         press(Qt::Key_Period); // the timeline's keys
-        QVERIFY(m_window->viewState()->selected().valid());
-        m_window->editor()->revert();
-        m_window->leaveEdit();
+        QVERIFY(m_window->workspace().viewState()->selected().valid());
+        m_window->workspace().feature<OrderEditing>()->editor().revert();
+        m_window->workspace().feature<OrderEditing>()->leaveEdit();
     }
 
     void aNoteAsksForItsText()
     {
         open({"1f1b"});
-        m_window->timelineView()->setFocus();
-        m_window->viewState()->select({0, 9});
+        m_window->workspace().views().timeline->setFocus();
+        m_window->workspace().viewState()->select({0, 9});
         press(Qt::Key_M);
-        QLineEdit* field = m_window->notes()->field();
+        QLineEdit* field = m_window->workspace().feature<NotesController>()->field();
         QVERIFY(field != nullptr && field->isVisible());
         QTRY_VERIFY(field->hasFocus());
-        QVERIFY(m_window->timelineView()->rect().contains(field->geometry()));
+        QVERIFY(m_window->workspace().views().timeline->rect().contains(field->geometry()));
         QTest::keyClicks(field, QStringLiteral("slow here"));
         press(Qt::Key_Return);
-        QVERIFY(m_window->notes()->field() == nullptr);
-        QVERIFY(m_window->notes()->passing().has_value());
-        QCOMPARE(QString::fromStdString(m_window->notes()->passing()->text), QStringLiteral("slow here"));
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        QVERIFY(m_window->workspace().feature<NotesController>()->field() == nullptr);
+        QVERIFY(m_window->workspace().feature<NotesController>()->passing().has_value());
+        QCOMPARE(QString::fromStdString(m_window->workspace().feature<NotesController>()->passing()->text), QStringLiteral("slow here"));
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_M);
-        QTRY_VERIFY(m_window->notes()->field() != nullptr && m_window->notes()->field()->hasFocus());
+        QTRY_VERIFY(m_window->workspace().feature<NotesController>()->field() != nullptr && m_window->workspace().feature<NotesController>()->field()->hasFocus());
         press(Qt::Key_Escape);
-        QVERIFY(m_window->notes()->field() == nullptr && !m_window->notes()->passing().has_value());
+        QVERIFY(m_window->workspace().feature<NotesController>()->field() == nullptr && !m_window->workspace().feature<NotesController>()->passing().has_value());
     }
 
     void aBannerMovesNothingAndGoesWithItsSubject()
     {
         open({"1f1b", "zb-h1"});
-        const auto refs = m_window->runs()->refs();
-        const QRect timeline(m_window->timelineView()->mapTo(m_window.get(), QPoint()), m_window->timelineView()->size());
-        m_window->banner()->showError(QStringLiteral("something is wrong with this run"), QStringLiteral("mend it"));
+        const auto refs = m_window->workspace().runs()->refs();
+        const QRect timeline(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()), m_window->workspace().views().timeline->size());
+        m_window->workspace().banner()->showError(QStringLiteral("something is wrong with this run"), QStringLiteral("mend it"));
         QTest::qWait(50);
-        QCOMPARE(QRect(m_window->timelineView()->mapTo(m_window.get(), QPoint()), m_window->timelineView()->size()), timeline);
-        const QRect banner(m_window->banner()->mapTo(m_window.get(), QPoint()), m_window->banner()->size());
-        QVERIFY(m_window->rect().contains(banner) && m_window->banner()->isVisible());
-        QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay visible
-        m_window->showRun(refs[0]);                  // the same one
+        QCOMPARE(QRect(m_window->workspace().views().timeline->mapTo(m_window.get(), QPoint()), m_window->workspace().views().timeline->size()), timeline);
+        const QRect banner(m_window->workspace().banner()->mapTo(m_window.get(), QPoint()), m_window->workspace().banner()->size());
+        QVERIFY(m_window->rect().contains(banner) && m_window->workspace().banner()->isVisible());
+        QVERIFY(banner.top() > timeline.top() + 60);    // the ruler and the first ranks stay visible
+        m_window->workspace().shown().showRun(refs[0]); // the same one
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY(!m_window->bannerText().isEmpty());
-        m_window->showRun(refs[1]);
+        QVERIFY(!m_window->workspace().banner()->text().isEmpty());
+        m_window->workspace().shown().showRun(refs[1]);
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
-        m_window->banner()->showNote(QStringLiteral("about this run"));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
+        m_window->workspace().banner()->showNote(QStringLiteral("about this run"));
         QTest::qWait(10);
-        m_window->enterEdit();
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
 
     void aFileThatFailsIsSaidBesideTheOneThatOpens()
@@ -352,26 +360,26 @@ private slots:
         QVERIFY(broken.open(QIODevice::WriteOnly));
         broken.write("not a run file at all");
         broken.close();
-        m_window->openFiles({broken.fileName(), m_fixture->file("more.stagewright", {"zb-h1"})});
-        QTRY_VERIFY(m_window->runs()->refs().size() == 2 && m_window->settled());
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("broken")), qPrintable(m_window->bannerText()));
+        m_window->workspace().feature<FileOpening>()->openFiles({broken.fileName(), m_fixture->file("more.stagewright", {"zb-h1"})});
+        QTRY_VERIFY(m_window->workspace().runs()->refs().size() == 2 && m_window->workspace().settled());
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("broken")), qPrintable(m_window->workspace().banner()->text()));
         QTest::qWait(50);
-        const auto refs = m_window->runs()->refs();
-        m_window->showRun(refs[m_window->shownRef() == refs[0] ? 1 : 0]);
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().shown().showRun(refs[m_window->workspace().shown().ref() == refs[0] ? 1 : 0]);
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
 
     void anExpectedRefusalIsNoError()
     {
         open({"1f1b", "zb-h1"});
-        const auto refs = m_window->runs()->refs();
-        m_window->showCompare(refs[0], refs[1]);
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->actions()[ActionId::AlignAtOp]->trigger(); // no op is selected
-        QVERIFY(!m_window->bannerText().isEmpty() && !m_window->banner()->isError());
-        m_window->banner()->showError(QStringLiteral("a disk is full"), QString());
-        QVERIFY(m_window->banner()->isError());
+        m_window->workspace().actions()[ActionId::AlignAtOp]->trigger(); // no op is selected
+        QVERIFY(!m_window->workspace().banner()->text().isEmpty() && !m_window->workspace().banner()->isError());
+        m_window->workspace().banner()->showError(QStringLiteral("a disk is full"), QString());
+        QVERIFY(m_window->workspace().banner()->isError());
     }
 
     // A window manager's frame counts: left 3, top 25, right 3 and bottom 6 here.
@@ -409,7 +417,7 @@ private slots:
     {
         m_window = std::make_unique<MainWindow>();
         QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("many.stagewright", {"1f1b"}, 48, 48)}));
-        const QString text = m_window->sidePanel()->plainText();
+        const QString text = m_window->workspace().views().side->plainText();
         QVERIFY2(text.contains(QStringLiteral("The 32 ranks of 48 that are idle longest")), qPrintable(text));
         QVERIFY(text.contains(QStringLiteral("Idle time by cause")));
     }
@@ -418,12 +426,12 @@ private slots:
     void aRangeWithoutGapsNamesNone()
     {
         open({"1f1b"});
-        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("Longest gaps")));
+        QVERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Longest gaps")));
         int without = 0;
         for (Nanos begin = 12 * rankShare; begin < 18 * rankShare; begin += rankShare / 4) {
-            m_window->viewState()->setAreas({{{begin, begin + rankShare / 5}, 0, 3}});
-            QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->sidePanel()->plainText().contains(QStringLiteral("Filtered")), 20000);
-            const QString text = m_window->sidePanel()->plainText();
+            m_window->workspace().viewState()->setAreas({{{begin, begin + rankShare / 5}, 0, 3}});
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().views().side->plainText().contains(QStringLiteral("Filtered")), 20000);
+            const QString text = m_window->workspace().views().side->plainText();
             const bool heading = text.contains(QStringLiteral("Longest gaps"));
             QCOMPARE(heading, text.contains(QRegularExpression(QStringLiteral("Rank \\d+, (before|at)"))));
             without += heading ? 0 : 1;
@@ -436,13 +444,13 @@ private slots:
         open({"1f1b", "zb-h1"}, {1024, 700});
         QCOMPARE(m_window->size(), QSize(1024, 700));
         QVERIFY(m_window->minimumSizeHint().width() <= 1024 && m_window->minimumSizeHint().height() <= 700);
-        QLineEdit* find = m_window->findField();
+        QLineEdit* find = m_window->workspace().views().find;
         QVERIFY(find->isVisible() && find->width() >= 150);
         QVERIFY(m_window->rect().contains(QRect(find->mapTo(m_window.get(), QPoint()), find->size())));
         find->setFocus();
         QTest::keyClicks(find, QStringLiteral("2F5"));
         press(Qt::Key_Return);
-        QVERIFY(m_window->viewState()->selected().valid());
+        QVERIFY(m_window->workspace().viewState()->selected().valid());
         (void)QTest::qWaitFor([&] { return clipped(m_window.get()).isEmpty(); }, 5000);
         QVERIFY2(clipped(m_window.get()).isEmpty(), qPrintable(clipped(m_window.get()).join(QLatin1Char('\n'))));
         // What has no room is behind a button that shows its arrow.
@@ -457,8 +465,8 @@ private slots:
         for (QToolButton* cross : find->findChildren<QToolButton*>())
             if (cross->isVisible()) QVERIFY2(qAbs(cross->geometry().center().y() - find->rect().center().y()) <= 1, qPrintable(QString::number(cross->geometry().center().y())));
         // Narrow gutter: more of the width is time, and it still names the ranks.
-        QVERIFY(m_window->timelineView()->axis().width > 0.7 * m_window->timelineView()->width());
-        QVERIFY(paintedTexts(*m_window->timelineView(), m_window->theme()).contains(QStringLiteral("Rank 3")));
+        QVERIFY(m_window->workspace().views().timeline->axis().width > 0.7 * m_window->workspace().views().timeline->width());
+        QVERIFY(paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme()).contains(QStringLiteral("Rank 3")));
     }
 
     void rowsGrowWithTheScreenAndAreRemembered()
@@ -467,53 +475,53 @@ private slots:
         QCOMPARE(rowHeight(), 48.0);
         m_window->resize(2560, 1440);
         QTRY_VERIFY(rowHeight() > 64);
-        QVERIFY(m_window->timelineView()->contentHeight() <= m_window->timelineView()->height() + 1); // all rows visible
+        QVERIFY(m_window->workspace().views().timeline->contentHeight() <= m_window->workspace().views().timeline->height() + 1); // all rows visible
         m_window->resize(1600, 1000);
         QTRY_COMPARE(rowHeight(), 48.0);
-        const TimeRange visible = m_window->viewState()->visible();
+        const TimeRange visible = m_window->workspace().viewState()->visible();
         wheel(2, Qt::ControlModifier | Qt::ShiftModifier);
         const double taller = rowHeight();
         QVERIFY(taller > 55);
-        QCOMPARE(m_window->viewState()->visible(), visible); // it does not zoom
-        m_window->actions()[ActionId::RowsTaller]->trigger();
+        QCOMPARE(m_window->workspace().viewState()->visible(), visible); // it does not zoom
+        m_window->workspace().actions()[ActionId::RowsTaller]->trigger();
         QVERIFY(rowHeight() > taller);
-        m_window->actions()[ActionId::RowsLower]->trigger();
+        m_window->workspace().actions()[ActionId::RowsLower]->trigger();
         QCOMPARE(rowHeight(), taller);
-        QVERIFY(!m_window->actions()[ActionId::RowsAutomatic]->isChecked());
+        QVERIFY(!m_window->workspace().actions()[ActionId::RowsAutomatic]->isChecked());
         m_window.reset();
         open({"1f1b", "zb-h1"}, {1600, 1000});
         QTRY_COMPARE(rowHeight(), taller);
-        m_window->actions()[ActionId::RowsAutomatic]->trigger();
+        m_window->workspace().actions()[ActionId::RowsAutomatic]->trigger();
         QCOMPARE(rowHeight(), 48.0);
     }
 
     void kindsAreHatchedOnScreenAsInPictures()
     {
         open({"zb-h1"});
-        QVERIFY(!m_window->theme().hatched());
-        m_window->setThemeChoice(ThemeChoice::HighContrast); // where colours are hard to distinguish
-        QVERIFY(m_window->theme().hatched() && m_window->actions()[ActionId::HatchKinds]->isChecked());
-        m_window->setThemeChoice(ThemeChoice::Light);
-        QVERIFY(!m_window->theme().hatched());
-        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        QVERIFY(!m_window->workspace().theme().hatched());
+        Appearance::choose(ThemeChoice::HighContrast); // where colours are hard to distinguish
+        QVERIFY(m_window->workspace().theme().hatched() && m_window->workspace().actions()[ActionId::HatchKinds]->isChecked());
+        Appearance::choose(ThemeChoice::Light);
+        QVERIFY(!m_window->workspace().theme().hatched());
+        const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
         const auto inks = [&](const char* op) { // colours of one slice, left of its label
-            const QRect rect = m_window->timelineView()->rectOf({0, WindowFixture::spanOf(timeline, op)})->toRect().adjusted(2, 2, -2, -2);
-            const QImage image = m_window->timelineView()->grab(QRect(rect.topLeft(), QSize(rect.width() / 4, rect.height()))).toImage();
+            const QRect rect = m_window->workspace().views().timeline->rectOf({0, WindowFixture::spanOf(timeline, op)})->toRect().adjusted(2, 2, -2, -2);
+            const QImage image = m_window->workspace().views().timeline->grab(QRect(rect.topLeft(), QSize(rect.width() / 4, rect.height()))).toImage();
             std::set<QRgb> colours;
             for (int y = 0; y < image.height(); ++y)
                 for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
             return colours.size();
         };
         const auto forward = inks("1F3"), input = inks("1I3"), weight = inks("1W3");
-        m_window->actions()[ActionId::HatchKinds]->trigger();
-        QVERIFY(m_window->theme().hatched());
+        m_window->workspace().actions()[ActionId::HatchKinds]->trigger();
+        QVERIFY(m_window->workspace().theme().hatched());
         QCOMPARE(PreferenceStore::instance().value().hatch, HatchChoice::Always);
         QTest::qWait(150);
         QCOMPARE(inks("1F3"), forward);
         QVERIFY(inks("1I3") > input);
         QVERIFY(inks("1W3") > weight);
-        m_window->setThemeChoice(ThemeChoice::Dark);
-        QVERIFY(m_window->theme().hatched() && m_window->theme().dark);
+        Appearance::choose(ThemeChoice::Dark);
+        QVERIFY(m_window->workspace().theme().hatched() && m_window->workspace().theme().dark);
     }
 
     void theConsoleOpensWithTenRows_data()
@@ -526,12 +534,12 @@ private slots:
     {
         QFETCH(QSize, size);
         open({"1f1b"}, size);
-        m_window->sql()->open();
-        m_window->sql()->ask(QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
-        QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
+        m_window->workspace().feature<SqlController>()->open();
+        m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
         auto* table = m_window->findChild<QTableView*>(QStringLiteral("queryTable"));
         QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0), qPrintable(QString::number(table->viewport()->height())));
-        QVERIFY(m_window->timelineView()->isVisible() && m_window->timelineView()->height() >= 100);
+        QVERIFY(m_window->workspace().views().timeline->isVisible() && m_window->workspace().views().timeline->height() >= 100);
         QCOMPARE(m_window->size(), size);
     }
 
@@ -539,7 +547,7 @@ private slots:
     void buttonsOfDialogsHaveNoIcons()
     {
         open({"1f1b"});
-        m_window->actions()[ActionId::ExportPicture]->trigger();
+        m_window->workspace().actions()[ActionId::ExportPicture]->trigger();
         QTRY_VERIFY(m_window->findChild<ExportDialog*>() != nullptr);
         auto* dialog = m_window->findChild<ExportDialog*>();
         for (const QPushButton* button : dialog->findChildren<QPushButton*>()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
@@ -551,7 +559,7 @@ private slots:
     void theSuffixFollowsTheFormat()
     {
         open({"1f1b"});
-        ExportDialog* dialog = m_window->exporter()->openDialog();
+        ExportDialog* dialog = m_window->workspace().feature<ExportController>()->openDialog();
         QVERIFY(dialog != nullptr);
         dialog->setKind(PictureKind::Svg);
         PictureStyle style = dialog->style();
@@ -560,43 +568,43 @@ private slots:
         style.without.clear();
         dialog->setStyle(style);
         PictureStyle nothing = style;
-        for (const PicturePart& part : m_window->exporter()->picture().parts)
+        for (const PicturePart& part : m_window->workspace().feature<ExportController>()->picture().parts)
             if (part.role == PicturePart::Role::View) nothing.without << part.name;
         dialog->setStyle(nothing); // a failed write leaves the dialog open
-        m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
-        QVERIFY(dialog->isVisible() && m_window->bannerText().isEmpty());
+        m_window->workspace().feature<ExportController>()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        QVERIFY(dialog->isVisible() && m_window->workspace().banner()->text().isEmpty());
         QVERIFY2(dialog->noteText().contains(QStringLiteral("Nothing to draw")), qPrintable(dialog->noteText()));
         QCOMPARE(dialog->style().widthMm, 123.0);
         dialog->setStyle(style);
-        m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        m_window->workspace().feature<ExportController>()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
         QTRY_VERIFY(QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.svg"))));
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.png"))));
         QFile file(m_fixture->dir.filePath(QStringLiteral("picture.svg")));
         QVERIFY(file.open(QIODevice::ReadOnly));
         const auto width = QRegularExpression(QStringLiteral("<svg width=\"([0-9.]+)mm\"")).match(QString::fromUtf8(file.readAll()));
         QVERIFY(width.hasMatch() && std::abs(width.captured(1).toDouble() - 123) < 0.1);
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
 
     void aPictureOfOneColumnIsAsGoodAsOneOfTwo()
     {
         open({"1f1b", "zb-h1"});
-        const auto refs = m_window->runs()->refs();
-        m_window->showCompare(refs[0], refs[1]);
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
         PictureStyle style;
         style.look = PictureStyle::Look::Paper;
         const auto labels = [&](double millimetres) {
             style.widthMm = millimetres;
-            const QStringList lines = textsOf(*pictureBytes(m_window->exporter()->picture(), style, PictureKind::Svg)).split(QLatin1Char('\n'));
+            const QStringList lines = textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg)).split(QLatin1Char('\n'));
             return std::count_if(lines.begin(), lines.end(), [](const QString& line) { return line.size() == 1 && line.front().isDigit(); });
         };
         const auto two = labels(twoColumnsMm), one = labels(oneColumnMm);
         QVERIFY2(one * 10 >= two * 9, qPrintable(QStringLiteral("%1 labels instead of %2").arg(one).arg(two)));
         style.widthMm = oneColumnMm;
-        const QSizeF size = pictureMillimetres(m_window->exporter()->picture(), style);
+        const QSizeF size = pictureMillimetres(m_window->workspace().feature<ExportController>()->picture(), style);
         QVERIFY2(size.height() <= 90, qPrintable(QString::number(size.height())));
-        const QString texts = textsOf(*pictureBytes(m_window->exporter()->picture(), style, PictureKind::Svg));
+        const QString texts = textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
         for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"}) QVERIFY2(texts.contains(QLatin1String(text)), text);
         QVERIFY2(!texts.contains(QChar(0x2026)), qPrintable(texts)); // nothing is cut
     }
@@ -604,24 +612,24 @@ private slots:
     void aChangeIsTheSameEverywhere()
     {
         open({"1f1b", "zb-h1"});
-        const auto refs = m_window->runs()->refs();
-        m_window->showCompare(refs[0], refs[1]);
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
-        const auto& metrics = m_window->comparison()->metrics;
+        const auto& metrics = m_window->workspace().shown().comparison()->metrics;
         const auto time = std::find_if(metrics.begin(), metrics.end(), [](const MetricDelta& one) { return one.key == "makespan_ns"; });
         QVERIFY(time != metrics.end());
         const QString change = changeText(time->a, time->b);
         QVERIFY2(change.startsWith(QChar(0x2212)) && change.endsWith(QStringLiteral(" %")), qPrintable(change));
         QStringList texts;
-        for (const QLabel* label : m_window->comparePanel()->findChildren<QLabel*>()) texts << label->text();
+        for (const QLabel* label : m_window->workspace().feature<CompareController>()->panel()->findChildren<QLabel*>()) texts << label->text();
         QVERIFY2(texts.contains(change), qPrintable(texts.join(QLatin1Char('\n'))));
-        const QString painted = paintedTexts(*m_window->timelineView(), m_window->theme());
+        const QString painted = paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme());
         QVERIFY2(painted.contains(change), qPrintable(painted));
-        m_window->compare()->setBaseline(refs[0]);
-        m_window->showRun(refs[1]);
+        m_window->workspace().feature<CompareController>()->setBaseline(refs[0]);
+        m_window->workspace().shown().showRun(refs[1]);
         QVERIFY(WindowFixture::settle(*m_window));
         QTRY_VERIFY2(m_window->findChild<BaselineStrip*>()->plainText().contains(change), qPrintable(m_window->findChild<BaselineStrip*>()->plainText()));
-        QTRY_VERIFY2(m_window->sidePanel()->plainText().contains(change), qPrintable(m_window->sidePanel()->plainText()));
+        QTRY_VERIFY2(m_window->workspace().views().side->plainText().contains(change), qPrintable(m_window->workspace().views().side->plainText()));
     }
 
     void countsAreInTheRightNumber()
@@ -631,11 +639,11 @@ private slots:
         QCOMPARE(ops(1), QStringLiteral("1 op"));
         QCOMPARE(ops(32), QStringLiteral("32 ops"));
         open({"1f1b"});
-        m_window->sql()->open();
+        m_window->workspace().feature<SqlController>()->open();
         for (const auto& [limit, says] : {std::pair{1, "1 row,"}, {2, "2 rows,"}}) {
-            m_window->sql()->ask(QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
-            QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
-            QVERIFY2(m_window->sql()->console()->status().startsWith(QLatin1String(says)), qPrintable(m_window->sql()->console()->status()));
+            m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
+            QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+            QVERIFY2(m_window->workspace().feature<SqlController>()->console()->status().startsWith(QLatin1String(says)), qPrintable(m_window->workspace().feature<SqlController>()->console()->status()));
         }
         QCOMPARE(changeText(335.2, 279.3), QString(QChar(0x2212)) + QStringLiteral("16.7 %"));
         QCOMPARE(changeText(4, 4), QStringLiteral("0.0 %"));

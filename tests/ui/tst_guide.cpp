@@ -7,7 +7,8 @@
 #include <QRegularExpression>
 #include <QtTest>
 
-#include "app/ui/shell/actions.h"
+#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/timeline/key_map.h"
 
 using namespace stagewright;
@@ -29,7 +30,8 @@ QString portable(QString word)
 std::set<QString> known()
 {
     std::set<QString> keys;
-    for (const ActionEntry& entry : Actions::table())
+    MainWindow window;
+    for (const auto& [entry, action] : window.workspace().actions().all())
         for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) keys.insert(portable(key));
     for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy})
         for (const KeyBinding& binding : keyMap(map))

@@ -15,7 +15,10 @@
 #include "app/ui/edit/plan_controller.h"
 #include "app/ui/exchange/exchange_controller.h"
 #include "app/ui/exchange/import_controller.h"
-#include "app/ui/shell/banner.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
 #include "schedules/text/csv.h"
@@ -23,6 +26,7 @@
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/kineto_writer.h"
+#include "widgets/edit/schedule_editor.h"
 
 using namespace stagewright;
 
@@ -59,15 +63,15 @@ class TestImportDialog : public WindowTest {
         for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
         return files;
     }
-    ImportDialog* dialog() const { return m_window->importer()->dialog(); }
+    ImportDialog* dialog() const { return m_window->workspace().feature<ImportController>()->dialog(); }
     ImportDialog* preview(const QStringList& words)
     {
-        ImportDialog* opened = m_window->importer()->open(words);
+        ImportDialog* opened = m_window->workspace().feature<ImportController>()->open(words);
         return QTest::qWaitFor([&] { return opened->settled(); }, 60000) ? opened : nullptr;
     }
     bool settle()
     {
-        return QTest::qWaitFor([&] { return m_window->settled() && dialog() == nullptr; }, 60000);
+        return QTest::qWaitFor([&] { return m_window->workspace().settled() && dialog() == nullptr; }, 60000);
     }
     // No partial file is left beside the requested one.
     QStringList remains() const { return QDir(m_fixture->dir.path()).entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot); }
@@ -111,29 +115,29 @@ private slots:
         QTest::keyClick(dialog(), Qt::Key_I, Qt::AltModifier);
         QVERIFY(settle());
         QVERIFY(QFileInfo::exists(target));
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
-        QCOMPARE(m_window->shownRef().file, target);
-        const Run& run = *m_window->shownView()->run;
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Run);
+        QCOMPARE(m_window->workspace().shown().ref().file, target);
+        const Run& run = *m_window->workspace().shown().view()->run;
         QCOMPARE(run.info.provenance, Provenance::Imported);
         QCOMPARE(run.info.scheduleName, std::string("1f1b"));
         QVERIFY(diffSchedules(withoutCommunication(*run.schedule), *makeSchedule("1f1b", Shape{4, 8, 0})).same());
-        QVERIFY(m_window->recentFiles().contains(target));
+        QVERIFY(m_window->workspace().feature<FileOpening>()->recentFiles().contains(target));
         QCOMPARE(remains(), QStringList());
 
         // The offer that follows: the plan beside it, with the first deviating op selected and reported.
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("was read as 1F1B")), qPrintable(m_window->bannerText()));
-        QPushButton* offer = m_window->banner()->answerButton();
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("was read as 1F1B")), qPrintable(m_window->workspace().banner()->text()));
+        QPushButton* offer = m_window->workspace().banner()->answerButton();
         QVERIFY(offer->isVisible());
         QCOMPARE(offer->text(), QStringLiteral("Compare with the plan"));
         offer->setFocus();
         QTest::keyClick(offer, Qt::Key_Space);
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(settle());
-        QCOMPARE(m_window->compare()->shown().size(), std::size_t(2));
-        QCOMPARE(m_window->shownView()->run->info.provenance, Provenance::Simulated);
-        QCOMPARE(m_window->comparedView()->ref.file, target);
+        QCOMPARE(m_window->workspace().feature<CompareController>()->shown().size(), std::size_t(2));
+        QCOMPARE(m_window->workspace().shown().view()->run->info.provenance, Provenance::Simulated);
+        QCOMPARE(m_window->workspace().shown().other()->ref.file, target);
         // with its own costs nothing deviates
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("No op starts or ends more than 2 %")), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("No op starts or ends more than 2 %")), qPrintable(m_window->workspace().banner()->text()));
     }
 
     // An op that took longer than its like: found, selected, reported with its effect.
@@ -174,23 +178,23 @@ private slots:
         QVERIFY2(opened->detailsText().contains(QStringLiteral("GPipe")), qPrintable(opened->detailsText()));
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
-        const RunRef measured = m_window->shownRef();
-        m_window->banner()->clear();
-        QAction* action = m_window->actions()[ActionId::ComparePlan];
+        const RunRef measured = m_window->workspace().shown().ref();
+        m_window->workspace().banner()->clear();
+        QAction* action = m_window->workspace().actions()[ActionId::ComparePlan];
         QVERIFY(action->isEnabled());
         m_window->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
         QTest::keyClick(m_window.get(), Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(settle());
-        QVERIFY2(m_window->mode() == MainWindow::Mode::Compare, qPrintable(m_window->bannerText()));
-        QCOMPARE(m_window->comparedView()->ref, measured);
-        const auto& deviation = m_window->plans()->deviation();
+        QVERIFY2(m_window->workspace().shown().mode() == Shown::Mode::Compare, qPrintable(m_window->workspace().banner()->text()));
+        QCOMPARE(m_window->workspace().shown().other()->ref, measured);
+        const auto& deviation = m_window->workspace().feature<PlanController>()->deviation();
         QVERIFY(deviation.has_value());
         QCOMPARE(QString::fromStdString(toText(deviation->op.op)), QStringLiteral("1F2"));
-        QCOMPARE(m_window->viewState()->selected(), (SpanRef{1, deviation->op.b}));
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("1F2 on rank 1 ends 705.0")) && m_window->bannerText().contains(QStringLiteral("it took 800")), qPrintable(m_window->bannerText()));
+        QCOMPARE(m_window->workspace().viewState()->selected(), (SpanRef{1, deviation->op.b}));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("1F2 on rank 1 ends 705.0")) && m_window->workspace().banner()->text().contains(QStringLiteral("it took 800")), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(!action->isEnabled());
-        m_window->showRun(m_window->compare()->shown().front()->ref); // the plan has no plan
+        m_window->workspace().shown().showRun(m_window->workspace().feature<CompareController>()->shown().front()->ref); // the plan has no plan
         QVERIFY(settle());
         QVERIFY(!action->isEnabled());
     }
@@ -214,16 +218,16 @@ private slots:
         opened->setTarget(m_fixture->dir.filePath(QStringLiteral("two")));
         import->click();
         QVERIFY(settle());
-        QCOMPARE(m_window->shownRef().file, m_fixture->dir.filePath(QStringLiteral("two.stagewright")));
-        QCOMPARE(m_window->runs()->refs().size(), std::size_t(1));
-        QCOMPARE(m_window->shownView()->run->info.ranks, 2);
+        QCOMPARE(m_window->workspace().shown().ref().file, m_fixture->dir.filePath(QStringLiteral("two.stagewright")));
+        QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().shown().view()->run->info.ranks, 2);
     }
 
     // Its runs stay; the new one is shown.
     void aFileThatIsThereKeepsItsRuns()
     {
         const QString path = m_fixture->file("there.stagewright", {"1f1b", "zb-h1"});
-        m_window->openFiles({path});
+        m_window->workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(settle());
         ImportDialog* opened = preview({traces("gpipe", "a")});
         QVERIFY(opened != nullptr);
@@ -233,8 +237,8 @@ private slots:
         QVERIFY(noted);
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
-        QCOMPARE(m_window->runs()->refs().size(), std::size_t(3));
-        QCOMPARE(m_window->shownRef(), (RunRef{path, 3}));
+        QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t(3));
+        QCOMPARE(m_window->workspace().shown().ref(), (RunRef{path, 3}));
         QCOMPARE(remains(), QStringList());
     }
 
@@ -272,14 +276,14 @@ private slots:
         QVERIFY(settle());
         QVERIFY(!QFileInfo::exists(target));
         QCOMPARE(remains(), QStringList());
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Empty);
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Empty);
     }
 
     // The window may close, or the request change, while traces are read.
     void readingIsCancelled()
     {
         const QString folder = traces("1f1b", "many", 8, 64);
-        m_window->importer()->open({folder});
+        m_window->workspace().feature<ImportController>()->open({folder});
         QVERIFY(!dialog()->settled());
         auto* stop = dialog()->findChild<QPushButton*>(QStringLiteral("stop"));
         QVERIFY(stop->isVisible());
@@ -297,7 +301,7 @@ private slots:
         dialog()->setTraces({folder});
         QTest::keyClick(dialog(), Qt::Key_Escape);
         QTRY_VERIFY(dialog() == nullptr);
-        m_window->importer()->open({folder});
+        m_window->workspace().feature<ImportController>()->open({folder});
         m_window.reset();
     }
 
@@ -332,9 +336,9 @@ private slots:
         QVERIFY2(opened->detailsText().contains(QStringLiteral("GPipe")), qPrintable(opened->detailsText()));
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
-        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("gpipe"));
+        QCOMPARE(m_window->workspace().shown().view()->run->info.scheduleName, std::string("gpipe"));
         // they are restored the next time
-        m_window->importer()->open();
+        m_window->workspace().feature<ImportController>()->open();
         QCOMPARE(dialog()->question().rulesFile, good);
         QVERIFY(dialog()->question().words.isEmpty());
         dialog()->reject();
@@ -398,7 +402,7 @@ private slots:
         drop({runs});
         QVERIFY(dialog() == nullptr);
         QVERIFY(settle());
-        QCOMPARE(m_window->shownRef().file, runs);
+        QCOMPARE(m_window->workspace().shown().ref().file, runs);
 
         // a schedule may be stored as a run, or opened to be edited
         const QString csv = m_fixture->dir.filePath(QStringLiteral("order.csv"));
@@ -413,10 +417,10 @@ private slots:
         QVERIFY(open != nullptr && open->isVisible());
         open->click();
         QVERIFY(settle());
-        QVERIFY(m_window->library()->isSimulated(m_window->shownRef().file));
-        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("gpipe"));
+        QVERIFY(m_window->workspace().library()->isSimulated(m_window->workspace().shown().ref().file));
+        QCOMPARE(m_window->workspace().shown().view()->run->info.scheduleName, std::string("gpipe"));
         // opened by name, traces are imported, too
-        m_window->openFiles({files.front()});
+        m_window->workspace().feature<FileOpening>()->openFiles({files.front()});
         QVERIFY(dialog() != nullptr);
     }
 
@@ -427,12 +431,12 @@ private slots:
             if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
             for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
                 MainWindow window;
-                window.setThemeChoice(theme);
+                Appearance::choose(theme);
                 QVERIFY(WindowFixture::show(window, {1280, 720}));
                 const QString folder = m_fixture->dir.filePath(QStringLiteral("named%1%2").arg(longer).arg(static_cast<int>(theme)));
                 QVERIFY(writeKinetoFolder(WindowFixture::simulated("zb-h1"), folder.toStdString()).has_value());
                 QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
-                ImportDialog* opened = window.importer()->open({folder});
+                ImportDialog* opened = window.workspace().feature<ImportController>()->open({folder});
                 QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
                 QTest::qWait(80); // laid out
                 (void)QTest::qWaitFor([&] { return clipped(opened).isEmpty(); }, 10000);
@@ -462,12 +466,12 @@ private slots:
     // Every format the window writes; what PyTorch can't express is reported with the nearest schedule that it can.
     void whatIsShownIsExported()
     {
-        m_window->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
         QVERIFY(settle());
         using Kind = ExchangeController::Kind;
         const auto write = [&](Kind kind, const char* name) {
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
-            m_window->exchange()->write(kind, path);
+            m_window->workspace().feature<ExchangeController>()->write(kind, path);
             return settle() ? path : QString();
         };
         QVERIFY(bytesOf(write(Kind::Perfetto, "a.pftrace")).size() > 1000);
@@ -479,35 +483,35 @@ private slots:
         QVERIFY(diffSchedules(*readScheduleCsv(ops.toStdString()), *makeSchedule("zbv", Shape{4, 8, 0})).same());
         QCOMPARE(QDir(write(Kind::TorchTitan, "titan")).entryList(QDir::Files, QDir::Name), (QStringList{"README.md", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
         QVERIFY(bytesOf(write(Kind::Csv, "own.csv")).size() > 100);
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(m_window->statusBar()->currentMessage().contains(QStringLiteral("4 ranks")));
 
         // a folder that is not empty is left as it is
         write(Kind::Kineto, "titan");
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("not empty")), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("not empty")), qPrintable(m_window->workspace().banner()->text()));
         QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 4);
 
         // refused before a file name is requested
-        m_window->showRun(m_window->runs()->refs()[1]);
+        m_window->workspace().shown().showRun(m_window->workspace().runs()->refs()[1]);
         QVERIFY(settle());
         for (const ActionId id : {ActionId::ExportPyTorch, ActionId::ExportTorchTitan}) {
-            m_window->banner()->clear();
-            m_window->actions()[id]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && !m_window->bannerText().isEmpty(), 60000);
-            QVERIFY2(m_window->bannerText().contains(QStringLiteral("has copies on ranks")) && m_window->bannerText().contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(m_window->bannerText()));
+            m_window->workspace().banner()->clear();
+            m_window->workspace().actions()[id]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().banner()->text().isEmpty(), 60000);
+            QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("has copies on ranks")) && m_window->workspace().banner()->text().contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(m_window->workspace().banner()->text()));
             QVERIFY(m_window->findChild<QFileDialog*>(QStringLiteral("exportTo")) == nullptr);
         }
-        m_window->banner()->clear();
+        m_window->workspace().banner()->clear();
         QVERIFY(bytesOf(write(Kind::Csv, "dualpipe.csv")).size() > 100); // ours holds it
     }
 
     // Triggered by the actions: a dialog selects the file, its filter the format.
     void exportsAskForAPlace()
     {
-        m_window->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
         QVERIFY(settle());
         const auto ask = [&](ActionId id, int filter, const char* name) {
-            m_window->actions()[id]->trigger();
+            m_window->workspace().actions()[id]->trigger();
             QFileDialog* place = nullptr;
             if (!QTest::qWaitFor([&] { return (place = m_window->findChild<QFileDialog*>(QStringLiteral("exportTo"))) != nullptr; }, 30000)) return QString();
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
@@ -524,11 +528,11 @@ private slots:
         QCOMPARE(filesIn(ask(ActionId::ExportKineto, -1, "e")).size(), 4);
         QCOMPARE(filesIn(ask(ActionId::ExportTorchTitan, -1, "f")).size(), 4);
         // the edited order, and then it counts as saved
-        m_window->enterEdit();
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(settle());
-        QVERIFY(m_window->editor()->move({1, 5}, 6));
-        QVERIFY(m_window->editor()->changed());
-        const Schedule edited = m_window->editor()->schedule();
+        QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().move({1, 5}, 6));
+        QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().changed());
+        const Schedule edited = m_window->workspace().feature<OrderEditing>()->editor().schedule();
         const auto read = readScheduleCsv(bytesOf(ask(ActionId::ExportCsv, -1, "edited.csv")).toStdString());
         QVERIFY(read.has_value());
         QVERIFY(diffSchedules(*read, edited).same());
@@ -559,13 +563,13 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
-        QCOMPARE(m_window->runs()->refs().size(), std::size_t(3));
-        m_window->banner()->answerButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t(3));
+        m_window->workspace().banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(settle());
-        QVERIFY(m_window->plans()->deviation().has_value());
-        QVERIFY(m_window->viewState()->selected().valid());
-        QVERIFY2(m_window->bannerText().startsWith(QStringLiteral("First deviation from the plan: ")), qPrintable(m_window->bannerText()));
+        QVERIFY(m_window->workspace().feature<PlanController>()->deviation().has_value());
+        QVERIFY(m_window->workspace().viewState()->selected().valid());
+        QVERIFY2(m_window->workspace().banner()->text().startsWith(QStringLiteral("First deviation from the plan: ")), qPrintable(m_window->workspace().banner()->text()));
     }
 };
 

@@ -4,7 +4,14 @@
 #include <QToolButton>
 #include <QTreeView>
 
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/record/record_process.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -12,19 +19,19 @@ class TestKeyboard : public WindowTest {
     Q_OBJECT
 
     static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
-    SpanRef selected() const { return m_window->viewState()->selected(); }
-    const Timeline& timeline() const { return *m_window->timelineView()->panels().front()->timeline; }
+    SpanRef selected() const { return m_window->workspace().viewState()->selected(); }
+    const Timeline& timeline() const { return *m_window->workspace().views().timeline->panels().front()->timeline; }
     QString selectedName() const { return QString::fromStdString(timeline().nameOf(timeline().spans()[selected().span])); }
     int selectedRank() const { return timeline().trackOf(selected().span).rank; }
 
     void open(std::initializer_list<const char*> schedules)
     {
         const QString path = m_fixture->file("keys.stagewright", schedules);
-        m_window->openFiles({path});
+        m_window->workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
 
 private slots:
@@ -54,7 +61,7 @@ private slots:
     void zoomsPansAndGoesBack()
     {
         open({"1f1b"});
-        ViewState& state = *m_window->viewState();
+        ViewState& state = *m_window->workspace().viewState();
         const TimeRange all = state.visible();
         WindowFixture::walkByKeys(*m_window);
         QTest::qWait(400); // the keys rest: the view is remembered
@@ -76,10 +83,10 @@ private slots:
     {
         open({"zb-h1"});
         press(Qt::Key_E);
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Edit);
-        ScheduleEditor& editor = *m_window->editor();
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Edit);
+        ScheduleEditor& editor = m_window->workspace().feature<OrderEditing>()->editor();
         const Schedule original = editor.schedule();
-        QVERIFY(m_window->timelineView()->hasFocus());
+        QVERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_Period);
         press(Qt::Key_Right, Qt::ControlModifier);
         QVERIFY(editor.changed());
@@ -91,19 +98,19 @@ private slots:
         QVERIFY(editor.schedule() == original);
         press(Qt::Key_E);
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Run);
     }
 
     void playsAndStops()
     {
         open({"1f1b"});
         press(Qt::Key_P);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->actions()[ActionId::Play]->isChecked(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().actions()[ActionId::Play]->isChecked(), 20000);
         press(Qt::Key_P);
-        QVERIFY(!m_window->actions()[ActionId::Play]->isChecked());
-        QVERIFY(m_window->actions()[ActionId::PreviousBeat]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()[ActionId::Play]->isChecked());
+        QVERIFY(m_window->workspace().actions()[ActionId::PreviousBeat]->isEnabled());
         press(Qt::Key_Escape);
-        QVERIFY(!m_window->actions()[ActionId::PreviousBeat]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()[ActionId::PreviousBeat]->isEnabled());
     }
 
     void findsAndComesBack()
@@ -115,13 +122,13 @@ private slots:
         for (const char letter : std::string("e 2F5")) // E would start editing elsewhere
             QTest::keyClick(field, letter);
         QCOMPARE(field->text().toLower(), QStringLiteral("e 2f5"));
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Run);
         field->clear();
         QTest::keyClicks(field, QStringLiteral("2F5"));
         press(Qt::Key_Return);
         QCOMPARE(selectedName(), QStringLiteral("2F5"));
         press(Qt::Key_Escape);
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_F3);
         QVERIFY(selected().valid());
     }
@@ -132,14 +139,14 @@ private slots:
         auto* tree = m_window->findChild<QTreeView*>();
         tree->setFocus(Qt::TabFocusReason);
         QTRY_VERIFY(tree->hasFocus());
-        QCOMPARE(m_window->shownRef().id, 1);
+        QCOMPARE(m_window->workspace().shown().ref().id, 1);
         press(Qt::Key_Down);
         press(Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->shownRef().id == 2 && m_window->settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().ref().id == 2 && m_window->workspace().settled(); }, 10000));
         QVERIFY(tree->hasFocus());
         press(Qt::Key_Up);
         press(Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->shownRef().id == 1 && m_window->settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().ref().id == 1 && m_window->workspace().settled(); }, 10000));
     }
 
     // Tab alone reaches every toolbar button, the list, the timeline and the charts, and each shows the focus.
@@ -168,19 +175,19 @@ private slots:
                 missing.remove(button->defaultAction()->objectName());
             }
             list = list || qobject_cast<QTreeView*>(now) != nullptr;
-            charts = charts || now == m_window->memoryView();
+            charts = charts || now == m_window->workspace().views().memory;
         }
         QVERIFY2(missing.isEmpty(), qPrintable(QStringList(missing.values()).join(QLatin1Char(' '))));
         QVERIFY(list);
         QVERIFY(charts);
-        QVERIFY(seen.contains(m_window->timelineView()));
+        QVERIFY(seen.contains(m_window->workspace().views().timeline));
         QVERIFY(seen.contains(m_window->findChild<QLineEdit*>(QStringLiteral("find"))));
     }
 
     void theTimelineShowsItsFocus()
     {
         open({"1f1b"});
-        for (QWidget* view : {static_cast<QWidget*>(m_window->timelineView()), static_cast<QWidget*>(m_window->memoryView())}) {
+        for (QWidget* view : {static_cast<QWidget*>(m_window->workspace().views().timeline), static_cast<QWidget*>(m_window->workspace().views().memory)}) {
             view->setFocus(Qt::TabFocusReason);
             QTRY_VERIFY(view->hasFocus());
             const QImage with = view->grab().toImage();
@@ -194,26 +201,26 @@ private slots:
     {
         open({"1f1b", "zb-h1"});
         press(Qt::Key_B, Qt::ControlModifier);
-        QVERIFY(!m_window->sidePanel()->isVisible());
+        QVERIFY(!m_window->workspace().views().side->isVisible());
         press(Qt::Key_Q);
-        QVERIFY(m_window->sidePanel()->isVisible());
+        QVERIFY(m_window->workspace().views().side->isVisible());
         press(Qt::Key_K, Qt::ControlModifier);
         auto* compare = m_window->findChild<QDialog*>(QStringLiteral("chooseCompare"));
         QVERIFY(compare != nullptr);
         QTest::keyClick(compare, Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->mode() == MainWindow::Mode::Compare && m_window->settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().mode() == Shown::Mode::Compare && m_window->workspace().settled(); }, 10000));
         QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("chooseCompare")) == nullptr);
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
         press(Qt::Key_K, Qt::ControlModifier);
-        QVERIFY(QTest::qWaitFor([&] { return m_window->mode() == MainWindow::Mode::Run && m_window->settled(); }, 10000));
+        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(); }, 10000));
         press(Qt::Key_R, Qt::ControlModifier);
         auto* record = m_window->findChild<QDialog*>(QStringLiteral("recordDialog"));
         if (record == nullptr) record = qobject_cast<QDialog*>(QApplication::activeModalWidget());
         QVERIFY(record != nullptr);
         QTest::keyClick(record, Qt::Key_Escape);
-        QVERIFY(!m_window->recording()->running());
+        QVERIFY(!m_window->workspace().feature<Recording>()->process()->running());
     }
 
     void questionMarkShowsTheKeys()

@@ -11,8 +11,11 @@
 #include "app/ui/compare/compare_controller.h"
 #include "app/ui/explain/steps_controller.h"
 #include "app/ui/runs/run_lanes.h"
-#include "app/ui/shell/banner.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "recorded_runs.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -28,7 +31,7 @@ private:
     int m_steps = 0;
     static constexpr samples::RecordedShape shape{16, 32, 900, "zb-h1", 0.05, true};
 
-    const TimelinePanel& panel() const { return *m_window->timelineView()->panels().front(); }
+    const TimelinePanel& panel() const { return *m_window->workspace().views().timeline->panels().front(); }
     RunRef ref() const { return {m_path, 1}; }
     bool settle() { return WindowFixture::settle(*m_window, 120000); }
     // The middle of a slice of a step on the axis of every step.
@@ -61,10 +64,10 @@ private slots:
 
     void itOpensAtItsMedianStep()
     {
-        m_window->openFiles({m_path});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_path});
         QVERIFY(settle());
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Run);
         QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps); // only this step
         QVERIFY(!panel().isPart());
         auto* steps = m_window->findChild<QComboBox*>(QString(), Qt::FindChildrenRecursively);
@@ -77,20 +80,20 @@ private slots:
     void stepsAreReadOneByOne()
     {
         for (const int step : {5, 6, m_steps - 1}) {
-            m_window->showRun(ref(), step);
+            m_window->workspace().shown().showRun(ref(), step);
             QVERIFY(settle());
             QCOMPARE(panel().step, step);
             QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps);
             QCOMPARE(panel().timeline->spans().front().step, step);
         }
-        m_window->actions()[ActionId::PreviousStep]->trigger();
+        m_window->workspace().actions()[ActionId::PreviousStep]->trigger();
         QVERIFY(settle());
         QCOMPARE(panel().step, m_steps - 2);
     }
 
     void everyStepIsAnOverviewThenExact()
     {
-        m_window->actions()[ActionId::AllSteps]->trigger();
+        m_window->workspace().actions()[ActionId::AllSteps]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return panel().isPart(); }, 120000));
         QVERIFY(panel().overview); // ready before the slices are
         const std::vector<double> coarse = [&] {
@@ -98,17 +101,17 @@ private slots:
             for (const PanelRank& rank : panel().ranks) busy.push_back(rank.busyFraction);
             return busy;
         }();
-        QVERIFY(m_window->timelineView()->statusText().contains(QStringLiteral("overview")));
-        const QImage first = m_window->timelineView()->grab().toImage();
+        QVERIFY(m_window->workspace().views().timeline->statusText().contains(QStringLiteral("overview")));
+        const QImage first = m_window->workspace().views().timeline->grab().toImage();
         QVERIFY(QTest::qWaitFor([&] { return !panel().overview; }, 120000));
         QVERIFY(settle());
         QCOMPARE(panel().sliceCount, m_spans);
         QCOMPARE(static_cast<int>(panel().steps.size()), m_steps);
         for (std::size_t rank = 0; rank < coarse.size(); ++rank) QVERIFY(std::abs(coarse[rank] - panel().ranks[rank].busyFraction) < 0.01);
-        QVERIFY(!m_window->timelineView()->statusText().contains(QStringLiteral("overview")));
-        QVERIFY(QTest::qWaitFor([&] { return !m_window->timelineView()->showsDraft(); }, 60000));
+        QVERIFY(!m_window->workspace().views().timeline->statusText().contains(QStringLiteral("overview")));
+        QVERIFY(QTest::qWaitFor([&] { return !m_window->workspace().views().timeline->showsDraft(); }, 60000));
         // The overview looks like the exact picture: most pixels of the rows are equal.
-        const QImage second = m_window->timelineView()->grab().toImage();
+        const QImage second = m_window->workspace().views().timeline->grab().toImage();
         QCOMPARE(first.size(), second.size());
         int alike = 0, all = 0;
         for (int y = 40; y < first.height() - 4; y += 3)
@@ -129,85 +132,85 @@ private slots:
         const int other = panel().detailStep == 40 ? 41 : 40;
         const auto [time, slice] = opOfStep(2, other);
         QCOMPARE(panel().ranks[2].compute.spanOf(slice), noSpan);
-        m_window->viewState()->setVisible({time - 20'000'000, time + 20'000'000});
-        const auto rect = m_window->timelineView()->rowRect(0, 2);
+        m_window->workspace().viewState()->setVisible({time - 20'000'000, time + 20'000'000});
+        const auto rect = m_window->workspace().views().timeline->rowRect(0, 2);
         QVERIFY(rect.has_value());
-        const Axis axis = m_window->timelineView()->axis();
+        const Axis axis = m_window->workspace().views().timeline->axis();
         const QPoint at(static_cast<int>(axis.toX(time)), static_cast<int>(rect->top() + 6));
-        QVERIFY(!m_window->timelineView()->spanAt(at).valid());
-        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, at);
+        QVERIFY(!m_window->workspace().views().timeline->spanAt(at).valid());
+        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, at);
         QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == other; }, 120000));
         QVERIFY(settle());
-        const SpanRef selected = m_window->viewState()->selected();
+        const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
         const Span& span = panel().timeline->spans()[selected.span];
         QCOMPARE(span.step, other);
         QVERIFY(span.start - panel().origin <= time && span.end - panel().origin >= time);
-        QVERIFY(!m_window->timelineView()->cardOf(selected).rows.empty());
-        QVERIFY(m_window->timelineView()->rectOf(selected).has_value());
-        QVERIFY(m_window->timelineView()->rectOf(selected)->contains(at));
+        QVERIFY(!m_window->workspace().views().timeline->cardOf(selected).rows.empty());
+        QVERIFY(m_window->workspace().views().timeline->rectOf(selected).has_value());
+        QVERIFY(m_window->workspace().views().timeline->rectOf(selected)->contains(at));
     }
 
     void walkingOnCrossesSteps()
     {
         const int step = panel().detailStep;
         const LaneData lane = panel().ranks[1].compute;
-        m_window->viewState()->select({0, lane.spanOf(lane.idsEnd() - 1)});
-        m_window->timelineView()->setFocus();
-        QTest::keyClick(m_window->timelineView(), Qt::Key_Period);
+        m_window->workspace().viewState()->select({0, lane.spanOf(lane.idsEnd() - 1)});
+        m_window->workspace().views().timeline->setFocus();
+        QTest::keyClick(m_window->workspace().views().timeline, Qt::Key_Period);
         QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1; }, 120000));
         QVERIFY(settle());
-        QVERIFY(m_window->viewState()->selected().valid());
+        QVERIFY(m_window->workspace().viewState()->selected().valid());
     }
 
     void opsAreFound()
     {
-        m_window->find(QStringLiteral("mb:7 stage:3 W"));
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:7 stage:3 W"));
         QVERIFY(settle());
-        const SpanRef selected = m_window->viewState()->selected();
+        const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
         QCOMPARE(panel().timeline->spans()[selected.span].op.microbatch, 7);
         // again: no other in this step, so in the next one; and back
         const int step = panel().detailStep;
-        m_window->find(QStringLiteral("mb:7 stage:3 W"));
-        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1 && m_window->viewState()->selected().valid(); }, 120000));
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:7 stage:3 W"));
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1 && m_window->workspace().viewState()->selected().valid(); }, 120000));
         QVERIFY(settle());
-        m_window->find(QStringLiteral("mb:7 stage:3 W"), true);
-        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step && m_window->viewState()->selected().valid(); }, 120000));
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:7 stage:3 W"), true);
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step && m_window->workspace().viewState()->selected().valid(); }, 120000));
         QVERIFY(settle());
-        QCOMPARE(panel().timeline->spans()[m_window->viewState()->selected().span].op.microbatch, 7);
-        m_window->find(QStringLiteral("mb:777"));
+        QCOMPARE(panel().timeline->spans()[m_window->workspace().viewState()->selected().span].op.microbatch, 7);
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("mb:777"));
         QVERIFY(settle());
         QCOMPARE(panel().detailStep, step);
     }
 
     void readingCanBeCancelled()
     {
-        m_window->showRun(ref(), 2);
+        m_window->workspace().shown().showRun(ref(), 2);
         QVERIFY(settle());
-        m_window->library()->reload(m_path);
+        m_window->workspace().library()->reload(m_path);
         QVERIFY(settle());
-        m_window->library()->close(m_path); // and what was read of it
-        m_window->openFiles({m_path});
+        m_window->workspace().library()->close(m_path); // and what was read of it
+        m_window->workspace().feature<FileOpening>()->openFiles({m_path});
         QVERIFY(settle());
-        m_window->showSteps(ref(), {});
-        QVERIFY(QTest::qWaitFor([&] { return m_window->library()->readsEveryStep(); }, 120000));
-        m_window->stepsController()->cancel();
+        m_window->workspace().shown().showSteps(ref(), {});
+        QVERIFY(QTest::qWaitFor([&] { return m_window->workspace().library()->readsEveryStep(); }, 120000));
+        m_window->workspace().feature<StepsController>()->cancel();
         QVERIFY(settle());
         QVERIFY(!panel().overview);
         QVERIFY(!panel().isPart());
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
 
     void itComparesByItsMedianStep()
     {
         const QString small = m_fixture->file("small.stagewright", {"1f1b"}, 16, 32);
-        m_window->library()->open(small);
+        m_window->workspace().library()->open(small);
         QVERIFY(settle());
-        m_window->showCompare(ref(), {RunLibrary::normalised(small), 1});
+        m_window->workspace().feature<RunComparing>()->show({ref(), {RunLibrary::normalised(small), 1}});
         QVERIFY(settle());
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
-        QVERIFY(m_window->comparison() != nullptr);
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Compare);
+        QVERIFY(m_window->workspace().shown().comparison() != nullptr);
     }
 
     void twoLargeRunsCompareByAnyStep()
@@ -218,23 +221,23 @@ private slots:
         slower.memory = false;
         slower.steps = m_steps + 30; // it has fewer spans per step
         QVERIFY(samples::recordRun(other.toStdString(), slower).has_value());
-        m_window->openFiles({m_path, other});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_path, other});
         QVERIFY(settle());
-        QVERIFY(m_window->runs()->info({other, 1})->spanCount > wholeRunSpans);
-        m_window->showCompare(ref(), {other, 1});
+        QVERIFY(m_window->workspace().runs()->info({other, 1})->spanCount > wholeRunSpans);
+        m_window->workspace().feature<RunComparing>()->show({ref(), {other, 1}});
         QVERIFY(settle());
-        QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
-        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(2));
-        for (const auto& one : m_window->timelineView()->panels()) QVERIFY(!one->isPart()); // a step of each, with its spans
+        QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Compare);
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
+        QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(2));
+        for (const auto& one : m_window->workspace().views().timeline->panels()) QVERIFY(!one->isPart()); // a step of each, with its spans
         for (const int step : {3, m_steps - 1}) {
-            m_window->compare()->setStep(step);
+            m_window->workspace().feature<CompareController>()->setStep(step);
             QVERIFY(settle());
-            QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
-            for (const auto& one : m_window->timelineView()->panels()) QCOMPARE(one->step, step);
+            QCOMPARE(m_window->workspace().shown().mode(), Shown::Mode::Compare);
+            for (const auto& one : m_window->workspace().views().timeline->panels()) QCOMPARE(one->step, step);
         }
-        QVERIFY(!m_window->comparePanel()->findChildren<QLabel*>().isEmpty());
-        m_window->closeFile(other);
+        QVERIFY(!m_window->workspace().feature<CompareController>()->panel()->findChildren<QLabel*>().isEmpty());
+        m_window->workspace().feature<FileOpening>()->closeFile(other);
         QVERIFY(settle());
     }
 
@@ -249,53 +252,53 @@ private slots:
         const QString small = m_fixture->file("beside.stagewright", {"1f1b"}, 4, 8);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window, 240000));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("without causes")), qPrintable(window.bannerText()));
-        const TimelinePanel& drawn = *window.timelineView()->panels().front();
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("without causes")), qPrintable(window.workspace().banner()->text()));
+        const TimelinePanel& drawn = *window.workspace().views().timeline->panels().front();
         QVERIFY(drawn.isPart());
         QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
         for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode, ActionId::ExportChrome})
-            QVERIFY2(!window.actions()[id]->isEnabled(), qPrintable(window.actions()[id]->text()));
+            QVERIFY2(!window.workspace().actions()[id]->isEnabled(), qPrintable(window.workspace().actions()[id]->text()));
         // Busy time is ink; the op under the pointer is unknown, and a click on it is harmless.
-        const auto row = window.timelineView()->rowRect(0, 0);
+        const auto row = window.workspace().views().timeline->rowRect(0, 0);
         QVERIFY(row.has_value());
-        QVERIFY(QTest::qWaitFor([&] { return !window.timelineView()->showsDraft(); }, 60000));
+        QVERIFY(QTest::qWaitFor([&] { return !window.workspace().views().timeline->showsDraft(); }, 60000));
         QSet<QRgb> colours;
-        const QImage image = window.timelineView()->grab().toImage();
+        const QImage image = window.workspace().views().timeline->grab().toImage();
         for (int x = static_cast<int>(row->left()); x < row->right(); x += 3) colours << image.pixel(x, static_cast<int>(row->center().y()));
         QVERIFY(colours.size() > 2);
         const QPoint middle = row->center().toPoint();
-        QVERIFY(!window.timelineView()->spanAt(middle).valid());
-        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, middle);
+        QVERIFY(!window.workspace().views().timeline->spanAt(middle).valid());
+        QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, middle);
         QVERIFY(WindowFixture::settle(window, 240000));
-        QVERIFY(!window.viewState()->selected().valid());
+        QVERIFY(!window.workspace().viewState()->selected().valid());
         // It can't be compared either, and says so.
-        window.banner()->clear();
-        window.library()->open(small);
+        window.workspace().banner()->clear();
+        window.workspace().library()->open(small);
         QVERIFY(WindowFixture::settle(window, 60000));
-        window.showCompare({path, 1}, {RunLibrary::normalised(small), 1});
+        window.workspace().feature<RunComparing>()->show({{path, 1}, {RunLibrary::normalised(small), 1}});
         QVERIFY(WindowFixture::settle(window, 240000));
-        QVERIFY(window.mode() != MainWindow::Mode::Compare);
-        QVERIFY(!window.bannerText().isEmpty());
-        window.showRun({RunLibrary::normalised(small), 1});
+        QVERIFY(window.workspace().shown().mode() != Shown::Mode::Compare);
+        QVERIFY(!window.workspace().banner()->text().isEmpty());
+        window.workspace().shown().showRun({RunLibrary::normalised(small), 1});
         QVERIFY(WindowFixture::settle(window, 60000));
-        QVERIFY(window.actions()[ActionId::EditMode]->isEnabled());
+        QVERIFY(window.workspace().actions()[ActionId::EditMode]->isEnabled());
     }
 
     void aCutFileIsTold()
     {
-        m_window->showRun(ref(), 9);
+        m_window->workspace().shown().showRun(ref(), 9);
         QVERIFY(settle());
         std::filesystem::resize_file(m_path.toStdString(), std::filesystem::file_size(m_path.toStdString()) / 4);
-        m_window->showRun(ref(), m_steps / 2 + 3); // not read before
+        m_window->workspace().shown().showRun(ref(), m_steps / 2 + 3); // not read before
         QVERIFY(settle());
-        m_window->showSteps(ref(), {});
+        m_window->workspace().shown().showSteps(ref(), {});
         QVERIFY(settle());
-        QVERIFY(!m_window->bannerText().isEmpty());
-        QVERIFY(!m_window->timelineView()->panels().empty());
-        (void)m_window->timelineView()->grab();
+        QVERIFY(!m_window->workspace().banner()->text().isEmpty());
+        QVERIFY(!m_window->workspace().views().timeline->panels().empty());
+        (void)m_window->workspace().views().timeline->grab();
     }
 };
 

@@ -15,13 +15,19 @@
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/lessons/lesson_session.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "small_lesson.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/score_rail.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/timeline/legend.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -40,8 +46,8 @@ class TestLessons : public QObject {
     }
     static bool ready(MainWindow& window)
     {
-        return QTest::qWaitFor([&] { return window.lessons()->settled() && window.settled(); }, 60000) && (QTest::qWait(20), true) &&
-               QTest::qWaitFor([&] { return window.lessons()->settled() && window.settled(); }, 60000);
+        return QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled() && window.workspace().settled(); }, 60000) && (QTest::qWait(20), true) &&
+               QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled() && window.workspace().settled(); }, 60000);
     }
     static QPushButton* named(QWidget* parent, const QString& text)
     {
@@ -69,7 +75,7 @@ private slots:
         QVERIFY(WindowFixture::show(window, {1600, 1000}));
         QTest::keyClick(&window, Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(ready(window));
-        LessonShelf* shelf = window.lessons()->shelf();
+        LessonShelf* shelf = window.workspace().feature<LessonController>()->shelf();
         QVERIFY(shelf->isVisible());
         const auto library = lessons::loadLibrary();
         QCOMPARE(shelf->cards().size(), library.lessons.size());
@@ -88,17 +94,17 @@ private slots:
         }
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
         QVERIFY(ready(window));
-        QVERIFY(window.lessons()->session() != nullptr);
-        QCOMPARE(qs(window.lessons()->session()->lesson().id), shelf->chosen());
+        QVERIFY(window.workspace().feature<LessonController>()->session() != nullptr);
+        QCOMPARE(qs(window.workspace().feature<LessonController>()->session()->lesson().id), shelf->chosen());
     }
 
     void a_whole_lesson_by_keyboard_with_a_real_run()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file);
+        window.workspace().feature<LessonController>()->start(m_file);
         QVERIFY(ready(window));
-        LessonPanel* panel = window.lessons()->panel();
+        LessonPanel* panel = window.workspace().feature<LessonController>()->panel();
         QVERIFY(panel->isVisible());
         QVERIFY(!panel->nextReason().isEmpty()); // no guess yet
 
@@ -112,19 +118,19 @@ private slots:
         QCOMPARE(panel->nextReason(), QString());
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QVERIFY(panel->plainText().contains(QStringLiteral("GPipe holds 4")));
         QVERIFY(!panel->nextReason().isEmpty());
-        QVERIFY(window.lessons()->rail()->isVisible());
+        QVERIFY(window.workspace().feature<LessonController>()->rail()->isVisible());
         bool guessed = false;
-        for (const auto& mark : window.lessons()->rail()->marks()) guessed = guessed || (mark.value == 17 && mark.guess);
+        for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks()) guessed = guessed || (mark.value == 17 && mark.guess);
         QVERIFY(guessed);
 
         // Next does nothing while the goal is not met.
-        const int page = window.lessons()->session()->pageIndex();
+        const int page = window.workspace().feature<LessonController>()->session()->pageIndex();
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->session()->pageIndex(), page);
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->pageIndex(), page);
 
         // Do: a typed edit.
         auto* words = panel->findChild<QLineEdit*>(QStringLiteral("editInWords"));
@@ -134,7 +140,7 @@ private slots:
         QTest::keyClick(words, Qt::Key_Return);
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
-        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done);
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done);
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
 
@@ -143,15 +149,15 @@ private slots:
         QVERIFY(run != nullptr);
         run->setFocus();
         QTest::keyClick(run, Qt::Key_Space);
-        QVERIFY2(!window.lessons()->runs()->running().isEmpty(), qPrintable(window.bannerText()));
-        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->runs()->running().isEmpty() && window.lessons()->settled(); }, 180000));
+        QVERIFY2(!window.workspace().feature<LessonController>()->runs()->running().isEmpty(), qPrintable(window.workspace().banner()->text()));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->runs()->running().isEmpty() && window.workspace().feature<LessonController>()->settled(); }, 180000));
         QVERIFY(ready(window));
-        QTRY_COMPARE_WITH_TIMEOUT(window.mode(), MainWindow::Mode::Compare, 60000);
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
-        QVERIFY(window.lessons()->session()->learner().runs.size() >= 1);
-        QCOMPARE(window.lessons()->session()->markOf("real"), lessons::Mark::Proved);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.lessons()->runs()->proof(QStringLiteral("real")).isEmpty(), 120000);
+        QVERIFY(window.workspace().feature<LessonController>()->session()->learner().runs.size() >= 1);
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("real"), lessons::Mark::Proved);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<LessonController>()->runs()->proof(QStringLiteral("real")).isEmpty(), 120000);
 
         // Keep: a figure on disk.
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
@@ -170,10 +176,10 @@ private slots:
         QVERIFY(drawn.readAll().contains("1F1B on two ranks"));
 
         // The shelf shows it: done, with the bolt, under Your lessons.
-        window.lessons()->openShelf();
+        window.workspace().feature<LessonController>()->openShelf();
         QVERIFY(ready(window));
         bool listed = false;
-        for (const LessonCard* card : window.lessons()->shelf()->cards())
+        for (const LessonCard* card : window.workspace().feature<LessonController>()->shelf()->cards())
             if (card->entry().lesson->id == "small") {
                 listed = true;
                 QCOMPARE(card->entry().mark, lessons::Mark::Proved);
@@ -187,68 +193,68 @@ private slots:
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
+        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->panel()->nextReason(), QString());
-        window.editor()->undoStack()->undo();
+        QCOMPARE(window.workspace().feature<LessonController>()->panel()->nextReason(), QString());
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(ready(window));
-        QVERIFY(!window.lessons()->panel()->nextReason().isEmpty());
-        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done); // earlier progress is kept
+        QVERIFY(!window.workspace().feature<LessonController>()->panel()->nextReason().isEmpty());
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done); // earlier progress is kept
     }
 
     void a_move_that_can_not_run_bounces_back_with_the_reason()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
-        const Schedule before = window.editor()->schedule();
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
+        const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         int backward = 0;
         while (before.order[1][static_cast<std::size_t>(backward)].kind == OpKind::Forward) ++backward;
-        QVERIFY(window.editor()->move({1, backward}, 0)); // before its forward
-        QTRY_VERIFY_WITH_TIMEOUT(window.editor()->schedule() == before, 10000);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.lessons()->refusal().isEmpty(), 10000);
-        QVERIFY(window.lessons()->session()->canvas().schedule == before);
+        QVERIFY(window.workspace().feature<OrderEditing>()->editor().move({1, backward}, 0)); // before its forward
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<OrderEditing>()->editor().schedule() == before, 10000);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<LessonController>()->refusal().isEmpty(), 10000);
+        QVERIFY(window.workspace().feature<LessonController>()->session()->canvas().schedule == before);
         // The same with typed edits, and tools that the step does not allow.
-        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
-        QVERIFY(window.lessons()->refusal().contains(QStringLiteral("doesn't allow")));
+        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
+        QVERIFY(window.workspace().feature<LessonController>()->refusal().contains(QStringLiteral("doesn't allow")));
     }
 
     void show_me_is_shown_and_not_done()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        auto* show = named(window.lessons()->panel(), QStringLiteral("Show the solution"));
+        auto* show = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Show the solution"));
         QVERIFY(show != nullptr);
         show->click();
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Shown);
-        QVERIFY(window.lessons()->panel()->plainText().contains(QStringLiteral("instead of four")));
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Shown);
+        QVERIFY(window.workspace().feature<LessonController>()->panel()->plainText().contains(QStringLiteral("instead of four")));
         // From the start, by hand: done.
-        window.lessons()->session()->reset();
+        window.workspace().feature<LessonController>()->session()->reset();
         QVERIFY(ready(window));
-        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
+        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done);
+        QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done);
     }
 
     void hints_come_in_three_and_the_third_moves()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
         for (int hint = 0; hint < 3; ++hint) {
             QTest::keyClick(&window, Qt::Key_H, Qt::ControlModifier | Qt::AltModifier);
             QVERIFY(ready(window));
-            QCOMPARE(window.lessons()->session()->hintsOf("low-memory"), hint + 1);
+            QCOMPARE(window.workspace().feature<LessonController>()->session()->hintsOf("low-memory"), hint + 1);
         }
-        QCOMPARE(window.lessons()->panel()->nextReason(), QString()); // its edit was the solution
+        QCOMPARE(window.workspace().feature<LessonController>()->panel()->nextReason(), QString()); // its edit was the solution
     }
 
     void it_goes_on_where_it_was_left()
@@ -256,27 +262,27 @@ private slots:
         {
             MainWindow window;
             QVERIFY(WindowFixture::show(window));
-            window.lessons()->start(m_file);
+            window.workspace().feature<LessonController>()->start(m_file);
             QVERIFY(ready(window));
-            window.lessons()->session()->say("time", "15");
-            window.lessons()->session()->goTo(1);
+            window.workspace().feature<LessonController>()->session()->say("time", "15");
+            window.workspace().feature<LessonController>()->session()->goTo(1);
             QVERIFY(ready(window));
-            emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("swap 1F3 1B0")); // under way
+            emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("swap 1F3 1B0")); // under way
             QVERIFY(ready(window));
         }
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.lessons()->start(m_file);
+        again.workspace().feature<LessonController>()->start(m_file);
         QVERIFY(ready(again));
-        QCOMPARE(again.lessons()->session()->pageIndex(), 1);
-        QCOMPARE(again.lessons()->session()->learner().said.at("time"), std::string("15"));
-        const auto& row = again.lessons()->session()->canvas().schedule.order[1];
+        QCOMPARE(again.workspace().feature<LessonController>()->session()->pageIndex(), 1);
+        QCOMPARE(again.workspace().feature<LessonController>()->session()->learner().said.at("time"), std::string("15"));
+        const auto& row = again.workspace().feature<LessonController>()->session()->canvas().schedule.order[1];
         QCOMPARE(toText(row[3]), std::string("1B0"));
-        again.lessons()->start(m_file, true);
-        if (again.lessons()->session() != nullptr) again.lessons()->session()->startOver();
+        again.workspace().feature<LessonController>()->start(m_file, true);
+        if (again.workspace().feature<LessonController>()->session() != nullptr) again.workspace().feature<LessonController>()->session()->startOver();
         QVERIFY(ready(again));
-        QCOMPARE(again.lessons()->session()->pageIndex(), 0);
-        QVERIFY(again.lessons()->session()->learner().said.empty());
+        QCOMPARE(again.workspace().feature<LessonController>()->session()->pageIndex(), 0);
+        QVERIFY(again.workspace().feature<LessonController>()->session()->learner().said.empty());
     }
 
     void what_is_missing_is_named()
@@ -296,9 +302,9 @@ private slots:
         QString broken = QString::fromUtf8(smallLesson);
         broken.replace(QStringLiteral("peak_activation <= [2,1]"), QStringLiteral("peak_activation <= [2,"));
         const QString path = write(QStringLiteral("broken.md"), broken);
-        window.openFiles({path});
-        QVERIFY2(window.bannerText().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))), qPrintable(window.bannerText()));
-        QVERIFY(window.lessons()->session() == nullptr);
+        window.workspace().feature<FileOpening>()->openFiles({path});
+        QVERIFY2(window.workspace().banner()->text().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))), qPrintable(window.workspace().banner()->text()));
+        QVERIFY(window.workspace().feature<LessonController>()->session() == nullptr);
         // A valid lesson dropped onto the window starts.
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(m_file)});
@@ -308,18 +314,18 @@ private slots:
         QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(&window, &drop);
         QVERIFY(ready(window));
-        QVERIFY(window.lessons()->session() != nullptr);
+        QVERIFY(window.workspace().feature<LessonController>()->session() != nullptr);
     }
 
     void a_gap_of_the_edited_order_is_explained()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        emit window.timelineView()->idleClicked(0, 1, rankShare / 2); // rank 1 waits for its first forward
-        QTRY_VERIFY_WITH_TIMEOUT(window.lessons()->gapCard() != nullptr, 20000);
-        QVERIFY(window.lessons()->gapCard()->findChildren<QLabel*>().size() >= 2);
+        emit window.workspace().views().timeline->idleClicked(0, 1, rankShare / 2); // rank 1 waits for its first forward
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<LessonController>()->gapCard() != nullptr, 20000);
+        QVERIFY(window.workspace().feature<LessonController>()->gapCard()->findChildren<QLabel*>().size() >= 2);
     }
 
     // With nothing placed the axis has ten units and the legend is empty; both follow the first op.
@@ -327,17 +333,17 @@ private slots:
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(QStringLiteral("why-pipelines"), false, 1);
+        window.workspace().feature<LessonController>()->start(QStringLiteral("why-pipelines"), false, 1);
         QVERIFY(ready(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
-        QCOMPARE(window.viewState()->extent().duration(), 10 * rankShare);
-        QVERIFY(window.legend()->entries().empty());
-        QVERIFY2(window.timelineView()->statusText().contains(QStringLiteral("u")), qPrintable(window.timelineView()->statusText()));
-        QVERIFY2(!window.timelineView()->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.timelineView()->statusText()));
-        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
+        QCOMPARE(window.workspace().viewState()->extent().duration(), 10 * rankShare);
+        QVERIFY(window.workspace().views().legend->entries().empty());
+        QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("u")), qPrintable(window.workspace().views().timeline->statusText()));
+        QVERIFY2(!window.workspace().views().timeline->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.workspace().views().timeline->statusText()));
+        emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
         QVERIFY(ready(window));
-        QTRY_VERIFY_WITH_TIMEOUT(!window.legend()->entries().empty(), 20000);
-        QCOMPARE(window.viewState()->extent().duration(), rankShare);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().views().legend->entries().empty(), 20000);
+        QCOMPARE(window.workspace().viewState()->extent().duration(), rankShare);
     }
 
     // The rail shows the proven bound, what is taught and what has been reached, for the same ops on the same ranks.
@@ -346,10 +352,10 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         const auto marks = [&](const char* lesson) {
-            window.lessons()->start(QLatin1String(lesson), false, 1);
+            window.workspace().feature<LessonController>()->start(QLatin1String(lesson), false, 1);
             if (!ready(window)) return std::map<double, QString>();
             std::map<double, QString> all;
-            for (const auto& mark : window.lessons()->rail()->marks()) all[mark.value] = mark.names;
+            for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks()) all[mark.value] = mark.names;
             return all;
         };
         auto latency = marks("latency"); // a split backward is shorter than 39: another task
@@ -370,58 +376,58 @@ private slots:
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(QStringLiteral("latency"), false, 1);
+        window.workspace().feature<LessonController>()->start(QStringLiteral("latency"), false, 1);
         QVERIFY(ready(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
-        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->settled(), 20000);
-        QVERIFY(!window.actions()[ActionId::GhostLibrary]->isChecked());
-        auto* outlines = named(window.lessons()->panel(), QStringLiteral("Outlines of gpipe"));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), 20000);
+        QVERIFY(!window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
+        auto* outlines = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Outlines of gpipe"));
         QVERIFY(outlines != nullptr);
         outlines->click();
-        QVERIFY(window.actions()[ActionId::GhostLibrary]->isChecked());
-        QVERIFY(window.edit()->settled());
-        window.lessons()->start(QStringLiteral("read-a-trace"), false, 1);
+        QVERIFY(window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
+        QVERIFY(window.workspace().feature<EditController>()->settled());
+        window.workspace().feature<LessonController>()->start(QStringLiteral("read-a-trace"), false, 1);
         QVERIFY(ready(window));
-        QTRY_COMPARE_WITH_TIMEOUT(window.mode(), MainWindow::Mode::Compare, 20000);
-        const auto& panels = window.timelineView()->panels();
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 20000);
+        const auto& panels = window.workspace().views().timeline->panels();
         QCOMPARE(panels.size(), std::size_t(2));
         QCOMPARE(panels[0]->duration, 35 * rankShare); // sound
         QCOMPARE(panels[1]->duration, 41 * rankShare + 3 * rankShare / 4);
-        QVERIFY(window.lessons()->panel()->isVisible());
+        QVERIFY(window.workspace().feature<LessonController>()->panel()->isVisible());
         // hidden memory charts return for a step about memory
-        window.actions()[ActionId::LeaveLesson]->trigger();
-        if (window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
-        window.lessons()->start(QStringLiteral("memory-wall"), false, 1);
+        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
+        if (window.workspace().actions()[ActionId::Memory]->isChecked()) window.workspace().actions()[ActionId::Memory]->trigger();
+        window.workspace().feature<LessonController>()->start(QStringLiteral("memory-wall"), false, 1);
         QVERIFY(ready(window));
-        QVERIFY(window.actions()[ActionId::Memory]->isChecked());
-        window.lessons()->start(QStringLiteral("microbatches"), false, 1);
+        QVERIFY(window.workspace().actions()[ActionId::Memory]->isChecked());
+        window.workspace().feature<LessonController>()->start(QStringLiteral("microbatches"), false, 1);
         QVERIFY(ready(window));
-        QVERIFY(named(window.lessons()->panel(), QStringLiteral("Open the explorer")) != nullptr);
+        QVERIFY(named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Open the explorer")) != nullptr);
     }
 
     void leaving_gives_the_window_back()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.lessons()->start(m_file, false, 1);
+        window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        QVERIFY(!window.sidePanel()->isVisible());
+        QVERIFY(!window.workspace().views().side->isVisible());
         QTest::keyClick(&window, Qt::Key_Q);
-        QVERIFY(!window.lessons()->panel()->isVisible());
+        QVERIFY(!window.workspace().feature<LessonController>()->panel()->isVisible());
         QTest::keyClick(&window, Qt::Key_Q);
-        QVERIFY(window.lessons()->panel()->isVisible());
-        window.actions()[ActionId::LeaveLesson]->trigger();
-        QVERIFY(window.lessons()->session() == nullptr);
-        QVERIFY(!window.lessons()->panel()->isVisible());
-        QVERIFY(!window.lessons()->rail()->isVisible());
-        QVERIFY(window.panels()->isVisible());
+        QVERIFY(window.workspace().feature<LessonController>()->panel()->isVisible());
+        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
+        QVERIFY(window.workspace().feature<LessonController>()->session() == nullptr);
+        QVERIFY(!window.workspace().feature<LessonController>()->panel()->isVisible());
+        QVERIFY(!window.workspace().feature<LessonController>()->rail()->isVisible());
+        QVERIFY(window.workspace().room().panels()->isVisible());
     }
 
     void the_glossary_links_what_is_on_screen()
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        GlossaryPanel* glossary = window.lessons()->glossary();
+        GlossaryPanel* glossary = window.workspace().feature<LessonController>()->glossary();
         const int all = glossary->found();
         QCOMPARE(static_cast<std::size_t>(all), lessons::glossary().size());
         glossary->search(QStringLiteral("VPP"));
@@ -430,7 +436,7 @@ private slots:
         QLabel label(QStringLiteral("Bubble fraction"));
         const lessons::Term* term = termOn(&label, {});
         QVERIFY(term != nullptr);
-        window.lessons()->showTerm(qs(term->id));
+        window.workspace().feature<LessonController>()->showTerm(qs(term->id));
         QCOMPARE(glossary->shownTerm(), qs(term->id));
         QVERIFY(glossary->text().contains(qs(term->name)));
         std::set<std::string> linked;
@@ -450,15 +456,15 @@ private slots:
         QFETCH(QString, id);
         MainWindow window;
         QVERIFY(WindowFixture::show(window, {1280, 800}));
-        window.lessons()->start(id);
+        window.workspace().feature<LessonController>()->start(id);
         QVERIFY(ready(window));
-        LessonPanel* panel = window.lessons()->panel();
-        for (int page = 0; page < static_cast<int>(window.lessons()->session()->pages().size()); ++page) {
-            window.lessons()->session()->goTo(page);
+        LessonPanel* panel = window.workspace().feature<LessonController>()->panel();
+        for (int page = 0; page < static_cast<int>(window.workspace().feature<LessonController>()->session()->pages().size()); ++page) {
+            window.workspace().feature<LessonController>()->session()->goTo(page);
             QVERIFY(ready(window));
             QVERIFY(!panel->plainText().contains(QStringLiteral("{{")));
             for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
-                window.setThemeChoice(theme);
+                Appearance::choose(theme);
                 const QImage image = panel->grab().toImage();
                 std::set<QRgb> colours;
                 for (int y = 0; y < image.height(); y += 3)

@@ -8,9 +8,18 @@
 #include <QSignalSpy>
 #include <QTreeView>
 
-#include "app/ui/shell/command_line.h"
+#include "app/ui/compare/compare_controller.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/exchange/export_controller.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/program/command_line.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/text/csv.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -27,18 +36,18 @@ private slots:
     {
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
         QStringList buttons;
         for (const auto* button : window.findChildren<QPushButton*>())
             if (button->isVisible()) buttons << button->text();
         QVERIFY(buttons.contains(QStringLiteral("Record…")));
         QVERIFY(buttons.contains(QStringLiteral("Open…")));
-        QVERIFY(!window.actions()[ActionId::ExportPicture]->isEnabled());
-        QVERIFY(window.actions()[ActionId::Record]->isEnabled());
+        QVERIFY(!window.workspace().actions()[ActionId::ExportPicture]->isEnabled());
+        QVERIFY(window.workspace().actions()[ActionId::Record]->isEnabled());
         // The window is not blank: many colours in both themes, and the themes differ.
-        window.setThemeChoice(ThemeChoice::Light);
+        Appearance::choose(ThemeChoice::Light);
         const QImage light = window.grab().toImage();
-        window.setThemeChoice(ThemeChoice::Dark);
+        Appearance::choose(ThemeChoice::Dark);
         const QImage dark = window.grab().toImage();
         QVERIFY(light.pixelColor(5, 5).lightness() > 200);
         QVERIFY(dark.pixelColor(5, 5).lightness() < 60);
@@ -50,23 +59,23 @@ private slots:
         QVERIFY(!path.isEmpty());
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
-        QCOMPARE(window.shownRef().id, 1);
-        QCOMPARE(window.runs()->refs().size(), std::size_t(2));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
+        QCOMPARE(window.workspace().shown().ref().id, 1);
+        QCOMPARE(window.workspace().runs()->refs().size(), std::size_t(2));
         // The headline is the analysis' figure.
-        auto report = analyseBubbles(*window.timelineView()->panels().front()->timeline, 0);
+        auto report = analyseBubbles(*window.workspace().views().timeline->panels().front()->timeline, 0);
         QVERIFY(report.has_value());
-        QCOMPARE(window.sidePanel()->headline(), percentText(report->bubbleFraction));
-        QVERIFY(window.sidePanel()->plainText().contains(QStringLiteral("Stages × microbatches: 4 × 8")));
+        QCOMPARE(window.workspace().views().side->headline(), percentText(report->bubbleFraction));
+        QVERIFY(window.workspace().views().side->plainText().contains(QStringLiteral("Stages × microbatches: 4 × 8")));
         // Remembered.
         QVERIFY(QSettings().value(QStringLiteral("files/recent")).toStringList().contains(path));
         // The list selects the other run.
         auto* tree = window.findChild<QTreeView*>();
-        tree->setCurrentIndex(window.runs()->indexOf({path, 2}));
-        QVERIFY(QTest::qWaitFor([&] { return window.shownRef().id == 2; }, 10000));
+        tree->setCurrentIndex(window.workspace().runs()->indexOf({path, 2}));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref().id == 2; }, 10000));
     }
 
     void clickingAnOpExplainsIt()
@@ -74,19 +83,19 @@ private slots:
         const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
+        const Timeline& timeline = *window.workspace().views().timeline->panels().front()->timeline;
         const SpanId span = WindowFixture::spanOf(timeline, "1B3");
         QVERIFY(span != noSpan);
-        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, WindowFixture::centre(window, {0, span}));
-        QVERIFY((window.viewState()->selected() == SpanRef{0, span}));
-        const QString text = window.sidePanel()->plainText();
+        QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, WindowFixture::centre(window, {0, span}));
+        QVERIFY((window.workspace().viewState()->selected() == SpanRef{0, span}));
+        const QString text = window.workspace().views().side->plainText();
         QVERIFY2(text.contains(QStringLiteral("Waits for: ")) && text.contains(QStringLiteral("2B3 on rank 2")), qPrintable(text));
         QVERIFY2(text.contains(QStringLiteral("0B3 on rank 0")), qPrintable(text));
         QTest::keyClick(&window, Qt::Key_Escape);
-        QTest::keyClick(window.timelineView(), Qt::Key_Escape);
-        QVERIFY(!window.viewState()->selected().valid());
+        QTest::keyClick(window.workspace().views().timeline, Qt::Key_Escape);
+        QVERIFY(!window.workspace().viewState()->selected().valid());
     }
 
     void findsOpsFromTheKeyboard()
@@ -94,27 +103,27 @@ private slots:
         const QString path = m_fixture->file("demo.stagewright", {"zb-h1"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         window.activateWindow();
         auto* field = window.findChild<QLineEdit*>(QStringLiteral("find"));
-        window.actions()[ActionId::Find]->trigger();
+        window.workspace().actions()[ActionId::Find]->trigger();
         QTRY_VERIFY(field->hasFocus());
         QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 I"));
         QCOMPARE(field->text(), QStringLiteral("rank:2 mb:5 I")); // letters stay in the field
         QTest::keyClick(field, Qt::Key_Return);
-        const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
-        QCOMPARE(window.viewState()->selected().span, WindowFixture::spanOf(timeline, "2I5"));
+        const Timeline& timeline = *window.workspace().views().timeline->panels().front()->timeline;
+        QCOMPARE(window.workspace().viewState()->selected().span, WindowFixture::spanOf(timeline, "2I5"));
         // Next and previous go through the matches and wrap around.
         field->setText(QStringLiteral("mb:0 F"));
         QTest::keyClick(field, Qt::Key_Return);
-        const SpanId first = window.viewState()->selected().span;
+        const SpanId first = window.workspace().viewState()->selected().span;
         QTest::keyClick(field, Qt::Key_Return);
-        QVERIFY(window.viewState()->selected().span != first);
+        QVERIFY(window.workspace().viewState()->selected().span != first);
         QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
-        QCOMPARE(window.viewState()->selected().span, first);
+        QCOMPARE(window.workspace().viewState()->selected().span, first);
         QTest::keyClick(field, Qt::Key_Escape);
-        QTRY_VERIFY(window.timelineView()->hasFocus());
+        QTRY_VERIFY(window.workspace().views().timeline->hasFocus());
     }
 
     void comparesTwoRuns()
@@ -123,24 +132,24 @@ private slots:
         const QString b = m_fixture->file("b.stagewright", {"zb-h1"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({a, b});
+        window.workspace().feature<FileOpening>()->openFiles({a, b});
         QVERIFY(WindowFixture::settle(window));
-        window.showCompare({a, 1}, {b, 1}); // of two files
+        window.workspace().feature<RunComparing>()->show({{a, 1}, {b, 1}}); // of two files
         QVERIFY(WindowFixture::settle(window));
-        QTRY_COMPARE(window.mode(), MainWindow::Mode::Compare);
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t(2));
-        QVERIFY(window.comparison() != nullptr);
-        QVERIFY(window.comparison()->change.makespanDelta < 0);
-        const QString text = window.comparePanel()->plainText();
+        QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Compare);
+        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(2));
+        QVERIFY(window.workspace().shown().comparison() != nullptr);
+        QVERIFY(window.workspace().shown().comparison()->change.makespanDelta < 0);
+        const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains(QStringLiteral("Why B is faster")), qPrintable(text));
-        QVERIFY(text.contains(QString::fromStdString(window.comparison()->headline)));
-        QCOMPARE(window.runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
-        window.actions()[ActionId::SwapCompare]->trigger();
+        QVERIFY(text.contains(QString::fromStdString(window.workspace().shown().comparison()->headline)));
+        QCOMPARE(window.workspace().runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
+        window.workspace().actions()[ActionId::SwapCompare]->trigger();
         QVERIFY(WindowFixture::settle(window));
-        QTRY_VERIFY(window.comparison()->change.makespanDelta > 0);
-        window.actions()[ActionId::Compare]->trigger(); // leaves
+        QTRY_VERIFY(window.workspace().shown().comparison()->change.makespanDelta > 0);
+        window.workspace().actions()[ActionId::Compare]->trigger(); // leaves
         QVERIFY(WindowFixture::settle(window));
-        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
+        QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
     }
 
     void editsByMouseAndUndoes()
@@ -148,12 +157,12 @@ private slots:
         const QString path = m_fixture->file("demo.stagewright", {"zb-h1"}, 2, 4);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        window.actions()[ActionId::EditMode]->trigger();
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        window.workspace().actions()[ActionId::EditMode]->trigger();
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QTest::qWait(50); // the panels lay themselves out
-        ScheduleEditor& editor = *window.editor();
+        ScheduleEditor& editor = window.workspace().feature<OrderEditing>()->editor();
         const Schedule original = editor.schedule();
         // Rank 1: its first W to after the op that follows it.
         const auto& row = original.order[1];
@@ -163,32 +172,32 @@ private slots:
         QVERIFY(w + 2 < static_cast<int>(row.size()));
         const SpanId from = editor.spanAt({1, w});
         const SpanId to = editor.spanAt({1, w + 1});
-        const auto target = window.timelineView()->rectOf({0, to});
+        const auto target = window.workspace().views().timeline->rectOf({0, to});
         QVERIFY(target.has_value());
-        WindowFixture::drag(window.timelineView(), WindowFixture::centre(window, {0, from}),
+        WindowFixture::drag(window.workspace().views().timeline, WindowFixture::centre(window, {0, from}),
                             QPoint(static_cast<int>(target->right()) - 2, static_cast<int>(target->center().y())));
         QVERIFY2(editor.changed(), "the drop moved the op");
         QVERIFY2(editor.schedule().order[1][static_cast<std::size_t>(w) + 1] == row[static_cast<std::size_t>(w)],
                  (toText(original) + " -> " + toText(editor.schedule())).c_str());
         QVERIFY(!editor.previewing());
-        window.actions()[ActionId::Undo]->trigger();
+        window.workspace().actions()[ActionId::Undo]->trigger();
         QVERIFY(editor.schedule() == original);
-        window.actions()[ActionId::Redo]->trigger();
+        window.workspace().actions()[ActionId::Redo]->trigger();
         QVERIFY(editor.changed());
-        window.actions()[ActionId::Undo]->trigger();
+        window.workspace().actions()[ActionId::Undo]->trigger();
         // By keyboard: the selected op one place later.
-        window.viewState()->select({0, editor.spanAt({1, w})});
-        QTest::keyClick(window.timelineView(), Qt::Key_Right, Qt::ControlModifier);
+        window.workspace().viewState()->select({0, editor.spanAt({1, w})});
+        QTest::keyClick(window.workspace().views().timeline, Qt::Key_Right, Qt::ControlModifier);
         QVERIFY(editor.changed());
         // A fault is reported and outlined, and the order can't run.
         const Op firstForward = editor.schedule().order[0][0];
         editor.move({0, 0}, static_cast<int>(editor.schedule().order[0].size()) - 1);
         QVERIFY(!editor.valid());
-        QVERIFY(window.editPanel()->plainText().contains(QString::fromStdString(toText(firstForward))));
-        QVERIFY(!window.actions()[ActionId::RunEdited]->isEnabled());
+        QVERIFY(window.workspace().feature<EditController>()->panel()->plainText().contains(QString::fromStdString(toText(firstForward))));
+        QVERIFY(!window.workspace().actions()[ActionId::RunEdited]->isEnabled());
         QVERIFY(window.findChild<EditOverlay*>()->faults().size() >= 2);
-        window.actions()[ActionId::EditMode]->trigger();
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        window.workspace().actions()[ActionId::EditMode]->trigger();
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         QVERIFY(!editor.active());
     }
 
@@ -197,25 +206,25 @@ private slots:
         const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         for (const char* name : {"x.png", "x.svg", "x.pdf"}) {
             const QString out = m_fixture->dir.filePath(QString::fromLatin1(name));
-            auto done = window.exporter()->write(out);
+            auto done = window.workspace().feature<ExportController>()->write(out);
             QVERIFY2(done.has_value(), name);
             QVERIFY(QFileInfo(out).size() > 2000);
         }
         const QImage picture(m_fixture->dir.filePath(QStringLiteral("x.png")));
-        const QColor forward = window.theme().of(OpKind::Forward).fill;
+        const QColor forward = window.workspace().theme().of(OpKind::Forward).fill;
         int found = 0;
         for (int y = 0; y < picture.height(); y += 3)
             for (int x = 0; x < picture.width(); x += 3)
                 found += picture.pixelColor(x, y) == forward ? 1 : 0;
         QVERIFY2(found > 200, "the forward ops are in the picture");
-        QVERIFY(!window.exporter()->write(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
+        QVERIFY(!window.workspace().feature<ExportController>()->write(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
         const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
         bool answered = false;
-        window.library()->saveCopy(path, copy, [&](Result<void> done) { answered = done.has_value(); });
+        window.workspace().library()->saveCopy(path, copy, [&](Result<void> done) { answered = done.has_value(); });
         QVERIFY(QTest::qWaitFor([&] { return answered; }, 10000));
         auto opened = RunFile::open(copy.toStdString(), OpenMode::Read);
         QVERIFY(opened.has_value());
@@ -231,19 +240,19 @@ private slots:
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({broken});
-        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 10000);
-        QVERIFY(window.bannerText().contains(QStringLiteral("broken.stagewright")));
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        window.workspace().feature<FileOpening>()->openFiles({broken});
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 10000);
+        QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("broken.stagewright")));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
         QTest::keyClick(&window, Qt::Key_Escape);
-        QVERIFY(window.bannerText().isEmpty());
+        QVERIFY(window.workspace().banner()->text().isEmpty());
         const QString csv = m_fixture->dir.filePath(QStringLiteral("bad.csv"));
         QFile text(csv);
         QVERIFY(text.open(QIODevice::WriteOnly));
         text.write("0F0,0X9\n");
         text.close();
-        window.openFiles({csv});
-        QVERIFY(window.bannerText().contains(QStringLiteral("bad.csv")));
+        window.workspace().feature<FileOpening>()->openFiles({csv});
+        QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("bad.csv")));
     }
 
     void opensASchedule()
@@ -256,15 +265,15 @@ private slots:
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        window.newFromLibrary(QStringLiteral("1f1b"), Shape{4, 8, 0});
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("1f1b"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(window.windowTitle().contains(QStringLiteral("1F1B")));
-        window.newFromLibrary(QStringLiteral("no-such-schedule"), Shape{4, 8, 0});
+        window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("no-such-schedule"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY(!window.bannerText().isEmpty());
+        QVERIFY(!window.workspace().banner()->text().isEmpty());
     }
 
     void keysPageAndSteps()
@@ -272,25 +281,26 @@ private slots:
         const QString path = m_fixture->file("demo.stagewright", {"1f1b"}, 2, 2);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        window.actions()[ActionId::Keys]->trigger();
+        window.workspace().actions()[ActionId::Keys]->trigger();
         auto* keys = window.findChild<QDialog*>(QStringLiteral("keyMap"));
         QVERIFY(keys != nullptr && keys->isVisible());
         QVERIFY(keys->findChildren<QLabel*>().size() > 40);
         keys->close();
-        window.actions()[ActionId::Play]->trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(window.actions()[ActionId::Play]->isChecked(), 20000);
+        window.workspace().actions()[ActionId::Play]->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().actions()[ActionId::Play]->isChecked(), 20000);
         QTest::keyClick(&window, Qt::Key_Escape);
-        QVERIFY(!window.actions()[ActionId::Play]->isChecked());
-        QVERIFY(!window.actions()[ActionId::NextStep]->isEnabled()); // one step only
+        QVERIFY(!window.workspace().actions()[ActionId::Play]->isChecked());
+        QVERIFY(!window.workspace().actions()[ActionId::NextStep]->isEnabled()); // one step only
     }
 
     void actionsAreDeclaredOnce()
     {
         QSet<QString> names;
         QMap<QString, QString> keys;
-        for (const ActionEntry& entry : Actions::table()) {
+        MainWindow window;
+        for (const auto& [entry, action] : window.workspace().actions().all()) {
             QVERIFY2(!names.contains(QString::fromLatin1(entry.name)), entry.name);
             names << QString::fromLatin1(entry.name);
             for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) {

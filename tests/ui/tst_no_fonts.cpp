@@ -10,8 +10,12 @@
 
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/shell/key_page.h"
 #include "app/ui/shell/preferences_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -55,9 +59,9 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         QCOMPARE(QFontInfo(fontOf(FontRole::Body)).family(), QStringLiteral("Inter"));
         QCOMPARE(QFontInfo(window.font()).family(), QStringLiteral("Inter"));
-        window.openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
+        window.workspace().feature<FileOpening>()->openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         // A label is painted, and not with the same box for every letter.
         const auto inkOf = [](const QString& text) {
             QImage image(200, 30, QImage::Format_RGB32);
@@ -71,9 +75,9 @@ private slots:
         QVERIFY(inkOf(QStringLiteral("Run")) != inkOf(QString()));
         QVERIFY(inkOf(QStringLiteral("Run")) != inkOf(QStringLiteral("Ram")));
         // Slices carry their names.
-        const auto rect = window.timelineView()->rectOf({0, 0});
+        const auto rect = window.workspace().views().timeline->rectOf({0, 0});
         QVERIFY(rect.has_value());
-        const QImage image = window.timelineView()->grab().toImage();
+        const QImage image = window.workspace().views().timeline->grab().toImage();
         const double ratio = image.devicePixelRatio();
         QSet<QRgb> colours;
         for (int x = static_cast<int>(rect->left()) + 4; x < rect->right() - 4; ++x)
@@ -86,29 +90,29 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         QStringList found = missing(&window);
-        window.openFiles({m_fixture->file("b.stagewright", {"1f1b", "zb-h1"})});
+        window.workspace().feature<FileOpening>()->openFiles({m_fixture->file("b.stagewright", {"1f1b", "zb-h1"})});
         QVERIFY(WindowFixture::settle(window));
-        window.viewState()->select({0, 5});
+        window.workspace().viewState()->select({0, 5});
         found << missing(&window);
-        window.showCompare(window.runs()->refs()[0], window.runs()->refs()[1]);
-        QVERIFY(WindowFixture::settle(window));
-        found << missing(&window);
-        window.showRun(window.runs()->refs()[0]);
-        QVERIFY(WindowFixture::settle(window));
-        window.enterEdit();
+        window.workspace().feature<RunComparing>()->show({window.workspace().runs()->refs()[0], window.workspace().runs()->refs()[1]});
         QVERIFY(WindowFixture::settle(window));
         found << missing(&window);
-        window.explorer()->setShown(true);
-        QVERIFY(QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000));
+        window.workspace().shown().showRun(window.workspace().runs()->refs()[0]);
+        QVERIFY(WindowFixture::settle(window));
+        window.workspace().feature<OrderEditing>()->enterEdit();
+        QVERIFY(WindowFixture::settle(window));
         found << missing(&window);
-        window.explorer()->setShown(false);
-        window.lessons()->openShelf();
-        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->settled(); }, 60000));
-        window.lessons()->start(QStringLiteral("latency"), false, 0);
-        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->settled(); }, 60000));
-        window.preferences()->open();
-        window.openRecordDialog();
-        window.showKeys();
+        window.workspace().feature<ExplorerController>()->setShown(true);
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 120000));
+        found << missing(&window);
+        window.workspace().feature<ExplorerController>()->setShown(false);
+        window.workspace().feature<LessonController>()->openShelf();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled(); }, 60000));
+        window.workspace().feature<LessonController>()->start(QStringLiteral("latency"), false, 0);
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled(); }, 60000));
+        window.workspace().feature<PreferencesController>()->open();
+        window.workspace().feature<Recording>()->openRecordDialog();
+        showKeys(window.workspace());
         found << missing(&window);
         found.removeDuplicates();
         QCOMPARE(found.join(QLatin1Char('\n')), QString());

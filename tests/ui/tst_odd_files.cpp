@@ -6,11 +6,16 @@
 #include <QMimeData>
 #include <QPushButton>
 
-#include "app/ui/shell/banner.h"
+#include "app/ui/explain/budget_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/heuristic/building_block.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/library/block_editor.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -33,8 +38,8 @@ class TestOddFiles : public QObject {
     // Everything is readable: its texts have the space they need.
     static void bannerIsWhole(MainWindow& window)
     {
-        QVERIFY(window.banner()->isVisible());
-        QTRY_COMPARE_WITH_TIMEOUT(clipped(window.banner()).join(QStringLiteral("; ")), QString(), 10000); // it may still be laying itself out
+        QVERIFY(window.workspace().banner()->isVisible());
+        QTRY_COMPARE_WITH_TIMEOUT(clipped(window.workspace().banner()).join(QStringLiteral("; ")), QString(), 10000); // it may still be laying itself out
     }
     static int colourDistance(const QColor& a, const QColor& b) { return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()); }
 
@@ -47,9 +52,9 @@ private slots:
         const QString path = m_fixture->file("empty.stagewright", {});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
         bool said = false;
         for (const auto* label : window.findChildren<QLabel*>())
             said = said || (label->isVisible() && label->text().contains(QStringLiteral("empty.stagewright holds no runs")));
@@ -69,10 +74,10 @@ private slots:
         }
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("no complete step")), qPrintable(window.bannerText()));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("no complete step")), qPrintable(window.workspace().banner()->text()));
     }
 
     // A dropped building block opens in its editor, by its suffix or its first word; a faulty one is reported.
@@ -96,7 +101,7 @@ private slots:
         for (const char* name : {"mine.block", "mine.txt"}) {
             drop(write(name, block));
             auto* editor = window.findChild<BlockEditor*>();
-            QVERIFY2(editor != nullptr, qPrintable(window.bannerText()));
+            QVERIFY2(editor != nullptr, qPrintable(window.workspace().banner()->text()));
             QCOMPARE(editor->block().devices.size(), std::size_t(3));
             QVERIFY(editor->valid());
             editor->reject();
@@ -104,7 +109,7 @@ private slots:
         }
         drop(write("wrong.block", "block v-half devices=4\n0: X0=1\n"));
         QVERIFY(window.findChild<BlockEditor*>() == nullptr);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("wrong.block")), qPrintable(window.bannerText()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("wrong.block")), qPrintable(window.workspace().banner()->text()));
         // fields leave files to the window
         for (const auto* field : window.findChildren<QLineEdit*>(QStringLiteral("find"))) QVERIFY(!field->acceptDrops());
     }
@@ -118,12 +123,12 @@ private slots:
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
-        QTRY_VERIFY(!window.bannerText().isEmpty());
-        QVERIFY(window.bannerText().contains(QStringLiteral("letter.stagewright")));
+        window.workspace().feature<FileOpening>()->openFiles({path});
+        QTRY_VERIFY(!window.workspace().banner()->text().isEmpty());
+        QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("letter.stagewright")));
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
-        QVERIFY(window.runs()->files().isEmpty());
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
+        QVERIFY(window.workspace().runs()->files().isEmpty());
     }
 
     // Opening it leaves the window unchanged, and the banner names the file, the fault and the remedy.
@@ -152,14 +157,14 @@ private slots:
         });
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({sound});
+        window.workspace().feature<FileOpening>()->openFiles({sound});
         QVERIFY(WindowFixture::settle(window));
-        window.openFiles({path});
-        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 20000);
+        window.workspace().feature<FileOpening>()->openFiles({path});
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 20000);
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY2(window.bannerText().contains(QStringLiteral("odd.stagewright")) && window.bannerText().contains(says), qPrintable(window.bannerText()));
-        QCOMPARE(window.shownRef().file, sound);
-        for (const RunRef& ref : window.runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and the fault, but no run
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("odd.stagewright")) && window.workspace().banner()->text().contains(says), qPrintable(window.workspace().banner()->text()));
+        QCOMPARE(window.workspace().shown().ref().file, sound);
+        for (const RunRef& ref : window.workspace().runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and the fault, but no run
         bannerIsWhole(window);
     }
 
@@ -171,19 +176,19 @@ private slots:
         QFile::setPermissions(path, QFileDevice::ReadOwner);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
-        window.viewState()->select({0, 3});
-        window.actions()[ActionId::KeepNote]->trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 20000);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("kept.stagewright")) && window.bannerText().contains(QStringLiteral("writ")), qPrintable(window.bannerText()));
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
+        window.workspace().viewState()->select({0, 3});
+        window.workspace().actions()[ActionId::KeepNote]->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 20000);
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("kept.stagewright")) && window.workspace().banner()->text().contains(QStringLiteral("writ")), qPrintable(window.workspace().banner()->text()));
         bannerIsWhole(window);
         QVERIFY(WindowFixture::settle(window));
-        window.enterEdit(); // a copy is edited, never the file
+        window.workspace().feature<OrderEditing>()->enterEdit(); // a copy is edited, never the file
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
     }
 
     // Another program replaces it: the loaded data stays, and reading it again reports the new content.
@@ -192,14 +197,14 @@ private slots:
         const QString path = m_fixture->file("fleeting.stagewright", {"1f1b", "gpipe"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         rewrite(path, [](QByteArray& bytes) { bytes = QByteArray(5000, 'y'); });
-        QTRY_VERIFY_WITH_TIMEOUT(window.bannerText().contains(QStringLiteral("changed by another program")), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
         bannerIsWhole(window);
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        window.banner()->answerButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(window.bannerText().contains(QStringLiteral("fleeting.stagewright")) && !window.bannerText().contains(QStringLiteral("changed by another")), 20000);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        window.workspace().banner()->answerButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().banner()->text().contains(QStringLiteral("fleeting.stagewright")) && !window.workspace().banner()->text().contains(QStringLiteral("changed by another")), 20000);
         QVERIFY(WindowFixture::settle(window));
         (void)window.grab();
     }
@@ -222,21 +227,21 @@ private slots:
         }
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
-        const auto rect = window.timelineView()->rectOf({0, 0});
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
+        const auto rect = window.workspace().views().timeline->rectOf({0, 0});
         QVERIFY(rect.has_value());
         QVERIFY(rect->width() > 400); // it is the whole step
-        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, rect->center().toPoint());
-        QCOMPARE(window.viewState()->selected().span, SpanId{0});
-        const QImage image = window.timelineView()->grab().toImage();
+        QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, rect->center().toPoint());
+        QCOMPARE(window.workspace().viewState()->selected().span, SpanId{0});
+        const QImage image = window.workspace().views().timeline->grab().toImage();
         const QPoint probe = QPoint(static_cast<int>(rect->left()) + 30, static_cast<int>(rect->top()) + 8) * image.devicePixelRatio();
-        QVERIFY2(colourDistance(image.pixelColor(probe), window.theme().of(OpKind::Forward).fill) < 40, qPrintable(image.pixelColor(probe).name()));
+        QVERIFY2(colourDistance(image.pixelColor(probe), window.workspace().theme().of(OpKind::Forward).fill) < 40, qPrintable(image.pixelColor(probe).name()));
         for (const ActionId id : {ActionId::Fit, ActionId::FitSelection, ActionId::NextGap, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView, ActionId::AllSteps})
-            if (window.actions()[id]->isEnabled()) {
-                window.actions()[id]->trigger();
+            if (window.workspace().actions()[id]->isEnabled()) {
+                window.workspace().actions()[id]->trigger();
                 QVERIFY(WindowFixture::settle(window));
             }
         (void)window.grab();
@@ -265,46 +270,46 @@ private slots:
         const QString sound = m_fixture->file("sound.stagewright", {"1f1b"});
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("skipped")), qPrintable(window.bannerText()));
-        window.openFiles({sound});
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("skipped")), qPrintable(window.workspace().banner()->text()));
+        window.workspace().feature<FileOpening>()->openFiles({sound});
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY(QTest::qWaitFor([&] { return window.shownRef().file == sound; }, 10000));
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref().file == sound; }, 10000));
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
     }
 
     void theBudgetIsCountedAndRemembered()
     {
         const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
         auto memoryTime = [](MainWindow& window) {
-            const auto& report = *window.timelineView()->panels().front()->bubbles;
+            const auto& report = *window.workspace().views().timeline->panels().front()->bubbles;
             return report.byCause[static_cast<std::size_t>(IdleCause::Memory)];
         };
         {
             MainWindow window;
             QVERIFY(WindowFixture::show(window));
-            window.openFiles({path});
+            window.workspace().feature<FileOpening>()->openFiles({path});
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY(!window.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
+            QVERIFY(!window.workspace().views().side->plainText().contains(QStringLiteral("Headroom")));
             QCOMPARE(memoryTime(window), Nanos{0});
-            QVERIFY(!window.setMemoryBudget(QStringLiteral("much")).has_value());
-            QVERIFY(window.setMemoryBudget(QStringLiteral("4 u")).has_value());
+            QVERIFY(!window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("much")).has_value());
+            QVERIFY(window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("4 u")).has_value());
             QVERIFY(WindowFixture::settle(window));
-            const QString text = window.sidePanel()->plainText();
+            const QString text = window.workspace().views().side->plainText();
             QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4.00 u")) && text.contains(QStringLiteral("Headroom to budget: 0.00 u")), qPrintable(text));
             QVERIFY2(memoryTime(window) > 0, "idle time that only memory keeps from being filled");
             window.close();
         }
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.openFiles({path});
+        again.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(again));
-        QVERIFY(again.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
-        QVERIFY(again.setMemoryBudget(QString()).has_value());
+        QVERIFY(again.workspace().views().side->plainText().contains(QStringLiteral("Headroom")));
+        QVERIFY(again.workspace().feature<BudgetController>()->setMemoryBudget(QString()).has_value());
         QVERIFY(WindowFixture::settle(again));
-        QVERIFY(!again.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
+        QVERIFY(!again.workspace().views().side->plainText().contains(QStringLiteral("Headroom")));
         QCOMPARE(memoryTime(again), Nanos{0});
     }
 
@@ -357,48 +362,48 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         const auto tools = {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals};
         for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::NextGap, ActionId::Slack})
-            QVERIFY(!window.actions()[id]->isEnabled()); // nothing is shown
-        window.openFiles({path});
+            QVERIFY(!window.workspace().actions()[id]->isEnabled()); // nothing is shown
+        window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         for (const qint64 run : {1, 2, 3}) {
-            window.showRun({window.shownRef().file, run});
+            window.workspace().shown().showRun({window.workspace().shown().ref().file, run});
             QVERIFY(WindowFixture::settle(window));
             for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView}) {
-                if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
+                if (window.workspace().actions()[id]->isEnabled()) window.workspace().actions()[id]->trigger();
                 QVERIFY(WindowFixture::settle(window));
-                QCOMPARE(window.mode(), MainWindow::Mode::Run);
+                QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
             }
-            window.setTool(MainWindow::Tool::None);
-            window.actions()[ActionId::Slack]->trigger();
+            window.workspace().shown().setTool(Shown::Tool::None);
+            window.workspace().actions()[ActionId::Slack]->trigger();
             QVERIFY(WindowFixture::settle(window));
-            QCOMPARE(window.timelineView()->panels().size(), std::size_t(1));
+            QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(1));
         }
         // Compare, edit and close override any pending request.
-        const QString file = window.shownRef().file;
+        const QString file = window.workspace().shown().ref().file;
         for (const ActionId id : tools) {
-            window.showRun({file, 3});
+            window.workspace().shown().showRun({file, 3});
             QVERIFY(WindowFixture::settle(window));
-            if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
-            window.showCompare({file, 2}, {file, 3});
+            if (window.workspace().actions()[id]->isEnabled()) window.workspace().actions()[id]->trigger();
+            window.workspace().feature<RunComparing>()->show({{file, 2}, {file, 3}});
             QVERIFY(WindowFixture::settle(window));
-            QCOMPARE(window.mode(), MainWindow::Mode::Compare);
-            QCOMPARE(window.timelineView()->panels().front()->timeline->ranks(), 1);
-            QVERIFY(!window.actions()[id]->isEnabled());
-            window.showRun({file, 3});
+            QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Compare);
+            QCOMPARE(window.workspace().views().timeline->panels().front()->timeline->ranks(), 1);
+            QVERIFY(!window.workspace().actions()[id]->isEnabled());
+            window.workspace().shown().showRun({file, 3});
             QVERIFY(WindowFixture::settle(window));
-            if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
-            window.enterEdit();
+            if (window.workspace().actions()[id]->isEnabled()) window.workspace().actions()[id]->trigger();
+            window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
-            QCOMPARE(window.mode(), MainWindow::Mode::Edit);
-            QCOMPARE(window.timelineView()->panels().size(), std::size_t(1));
+            QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
+            QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(1));
         }
-        window.showRun({file, 3});
+        window.workspace().shown().showRun({file, 3});
         QVERIFY(WindowFixture::settle(window));
-        window.actions()[ActionId::WhatIf]->trigger();
-        window.actions()[ActionId::CloseFile]->trigger();
+        window.workspace().actions()[ActionId::WhatIf]->trigger();
+        window.workspace().actions()[ActionId::CloseFile]->trigger();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(100);
-        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
     }
 
     // A run too large to read and draw at once on one thread: the window stays responsive while it is read.
@@ -409,10 +414,10 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         qint64 longest = 0;
         QElapsedTimer timer;
-        window.openFiles({path});
+        window.workspace().feature<FileOpening>()->openFiles({path});
         timer.start();
         int turns = 0;
-        while (!window.settled() && timer.elapsed() < 60000) {
+        while (!window.workspace().settled() && timer.elapsed() < 60000) {
             QElapsedTimer turn;
             turn.start();
             QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
@@ -420,8 +425,8 @@ private slots:
             ++turns;
             QTest::qSleep(1);
         }
-        QVERIFY(window.settled());
-        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY(window.workspace().settled());
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         QVERIFY2(turns > 5, "the events of the window are served while a worker reads");
         qInfo("longest turn of the event loop: %lld ms", static_cast<long long>(longest));
     }

@@ -6,8 +6,12 @@
 #include <QPushButton>
 
 #include "app/ui/playback/playback_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -30,7 +34,7 @@ class TestPlayback : public QObject {
     std::unique_ptr<MainWindow> opened(const char* schedule)
     {
         auto window = std::make_unique<MainWindow>();
-        window->openFiles({m_fixture.file("runs.stagewright", {schedule})});
+        window->workspace().feature<FileOpening>()->openFiles({m_fixture.file("runs.stagewright", {schedule})});
         if (!WindowFixture::show(*window) || !WindowFixture::settle(*window)) return nullptr;
         return window;
     }
@@ -114,31 +118,31 @@ private slots:
     {
         const auto window = opened("1f1b");
         QVERIFY(window);
-        Player* player = window->playback()->player();
-        QTest::keyClick(window->timelineView(), Qt::Key_Space);
+        Player* player = window->workspace().feature<PlaybackController>()->player();
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_Space);
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
-        QVERIFY(window->playback()->bar()->isVisible());
-        for (int i = 0; i < 20; ++i) QTest::keyClick(window->timelineView(), Qt::Key_Space);
+        QVERIFY(window->workspace().feature<PlaybackController>()->bar()->isVisible());
+        for (int i = 0; i < 20; ++i) QTest::keyClick(window->workspace().views().timeline, Qt::Key_Space);
         QCOMPARE(player->beat(), 20);
         QVERIFY(std::any_of(player->beats()->beats.begin(), player->beats()->beats.end(), [](const Beat& beat) { return !beat.words.isEmpty(); }));
-        QCOMPARE(window->playback()->bar()->words(), player->beats()->beats[20].words);
-        QTest::keyClick(window->timelineView(), Qt::Key_Space, Qt::ShiftModifier);
+        QCOMPARE(window->workspace().feature<PlaybackController>()->bar()->words(), player->beats()->beats[20].words);
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_Space, Qt::ShiftModifier);
         QCOMPARE(player->beat(), 19);
 
-        const TimelinePanel& panel = *window->timelineView()->panels().front();
-        const QImage image = window->timelineView()->grab().toImage();
+        const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
+        const QImage image = window->workspace().views().timeline->grab().toImage();
         const double ratio = image.devicePixelRatio();
         int past = 0, ahead = 0;
         for (std::size_t i = 0; i < panel.ranks[0].compute.size(); ++i) {
             const Slice& slice = panel.ranks[0].compute.slices()[i];
-            const auto rect = window->timelineView()->rectOf({0, panel.ranks[0].compute.spanOf(i)});
+            const auto rect = window->workspace().views().timeline->rectOf({0, panel.ranks[0].compute.spanOf(i)});
             QVERIFY(rect);
             const QRgb pixel = image.pixel((rect->topLeft() + QPointF(6, 6)).toPoint() * ratio);
             if (slice.end() <= player->cursor()) {
-                QCOMPARE(QColor(pixel), window->theme().of(slice.opKind()).fill);
+                QCOMPARE(QColor(pixel), window->workspace().theme().of(slice.opKind()).fill);
                 ++past;
             } else if (slice.begin() > player->cursor() + panel.duration / 8) { // parcels are near the cursor
-                QCOMPARE(QColor(pixel), window->theme().canvas);
+                QCOMPARE(QColor(pixel), window->workspace().theme().canvas);
                 ++ahead;
             }
         }
@@ -147,47 +151,47 @@ private slots:
 
         // One strip per tick, narrower than the view.
         player->nextBeat();
-        const QRect strip = window->playback()->overlay()->lastStrip();
+        const QRect strip = window->workspace().feature<PlaybackController>()->overlay()->lastStrip();
         QVERIFY(strip.width() > 0);
-        QVERIFY(strip.width() < window->timelineView()->width() / 2);
+        QVERIFY(strip.width() < window->workspace().views().timeline->width() / 2);
 
         QTest::keyClick(window.get(), Qt::Key_Escape);
         QVERIFY(!player->active());
-        QVERIFY(!window->playback()->bar()->isVisible());
+        QVERIFY(!window->workspace().feature<PlaybackController>()->bar()->isVisible());
     }
 
     void stacks_hold_what_the_rank_holds()
     {
         const auto window = opened("1f1b");
         QVERIFY(window);
-        Player* player = window->playback()->player();
-        window->actions()[ActionId::NextBeat]->trigger();
+        Player* player = window->workspace().feature<PlaybackController>()->player();
+        window->workspace().actions()[ActionId::NextBeat]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
-        const TimelinePanel& panel = *window->timelineView()->panels().front();
+        const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
         player->seek(panel.ranks[0].compute.slices()[4].begin() - 1); // four forwards are done, no gradient has returned yet
-        QCOMPARE(window->playback()->memory()->stacks().at(0), (std::vector<int>{0, 1, 2, 3}));
+        QCOMPARE(window->workspace().feature<PlaybackController>()->memory()->stacks().at(0), (std::vector<int>{0, 1, 2, 3}));
         player->seek(player->beats()->end);
-        QVERIFY(window->playback()->memory()->stacks().at(0).empty());
+        QVERIFY(window->workspace().feature<PlaybackController>()->memory()->stacks().at(0).empty());
     }
 
     void p_plays_and_stops()
     {
         const auto window = opened("gpipe");
         QVERIFY(window);
-        Player* player = window->playback()->player();
-        QTest::keyClick(window->timelineView(), Qt::Key_P);
+        Player* player = window->workspace().feature<PlaybackController>()->player();
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_P);
         QTRY_VERIFY_WITH_TIMEOUT(player->playing(), 20000);
         QTRY_VERIFY_WITH_TIMEOUT(player->cursor() > 0, 20000);
-        QTest::keyClick(window->timelineView(), Qt::Key_P);
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_P);
         QVERIFY(!player->playing());
         QVERIFY(player->active());
         const int before = player->beat();
-        QTest::keyClick(window->timelineView(), Qt::Key_N);
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_N);
         QVERIFY(player->beat() > before);
         QVERIFY(player->beats()->beats[static_cast<std::size_t>(player->beat())].interesting);
-        QTest::keyClick(window->timelineView(), Qt::Key_3);
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_3);
         QCOMPARE(player->speed(), 3);
-        QVERIFY(window->actions()[ActionId::Pace3]->isChecked());
+        QVERIFY(window->workspace().actions()[ActionId::Pace3]->isChecked());
         player->setSpeed(4);
         player->play(true);
         player->seek(player->beats()->end - 1);
@@ -199,19 +203,19 @@ private slots:
     {
         const auto window = opened("1f1b");
         QVERIFY(window);
-        window->enterEdit();
+        window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(*window));
-        Player* player = window->playback()->player();
-        window->actions()[ActionId::NextBeat]->trigger();
+        Player* player = window->workspace().feature<PlaybackController>()->player();
+        window->workspace().actions()[ActionId::NextBeat]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         for (int i = 0; i < 9; ++i) player->nextBeat();
         const Nanos cursor = player->cursor();
         const auto before = player->beats();
-        QVERIFY(window->editor()->nudge({0, 3}, 1));
+        QVERIFY(window->workspace().feature<OrderEditing>()->editor().nudge({0, 3}, 1));
         QTRY_VERIFY_WITH_TIMEOUT(player->beats() && player->beats() != before, 20000);
         QVERIFY(player->active());
         QCOMPARE(player->cursor(), cursor);
-        window->leaveEdit();
+        window->workspace().feature<OrderEditing>()->leaveEdit();
         QVERIFY(!player->active());
     }
 
@@ -219,13 +223,13 @@ private slots:
     {
         const auto window = opened("1f1b");
         QVERIFY(window);
-        Player* player = window->playback()->player();
-        window->actions()[ActionId::NextBeat]->trigger();
+        Player* player = window->workspace().feature<PlaybackController>()->player();
+        window->workspace().actions()[ActionId::NextBeat]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
-        const TimelinePanel& panel = *window->timelineView()->panels().front();
-        window->viewState()->select({0, panel.ranks[1].compute.spanOf(2)});
+        const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
+        window->workspace().viewState()->select({0, panel.ranks[1].compute.spanOf(2)});
         QCOMPARE(player->cursor(), panel.ranks[1].compute.slices()[2].begin());
-        QTest::keyClick(window->timelineView(), Qt::Key_Period);
+        QTest::keyClick(window->workspace().views().timeline, Qt::Key_Period);
         QCOMPARE(player->cursor(), panel.ranks[1].compute.slices()[3].begin());
     }
 
@@ -233,13 +237,13 @@ private slots:
     {
         {
             MainWindow window;
-            window.actions()[ActionId::ReducedMotion]->trigger();
-            QVERIFY(window.playback()->player()->reducedMotion());
+            window.workspace().actions()[ActionId::ReducedMotion]->trigger();
+            QVERIFY(window.workspace().feature<PlaybackController>()->player()->reducedMotion());
         }
         MainWindow again;
-        QVERIFY(again.playback()->player()->reducedMotion());
-        again.actions()[ActionId::ReducedMotion]->trigger();
-        QVERIFY(!again.playback()->player()->reducedMotion());
+        QVERIFY(again.workspace().feature<PlaybackController>()->player()->reducedMotion());
+        again.workspace().actions()[ActionId::ReducedMotion]->trigger();
+        QVERIFY(!again.workspace().feature<PlaybackController>()->player()->reducedMotion());
     }
 };
 

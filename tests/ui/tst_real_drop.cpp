@@ -4,10 +4,13 @@
 #include <QLineEdit>
 
 #include "app/ui/exchange/import_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "tests/ui/real_input.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/kineto_writer.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -75,17 +78,17 @@ private slots:
         QStringList files;
         for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
         QCOMPARE(drop(files, m_window.get()), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->importer()->dialog() != nullptr, 20000);
-        ImportDialog* dialog = m_window->importer()->dialog();
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<ImportController>()->dialog() != nullptr, 20000);
+        ImportDialog* dialog = m_window->workspace().feature<ImportController>()->dialog();
         QTRY_VERIFY_WITH_TIMEOUT(dialog->settled() && dialog->reading(), 60000);
         QCOMPARE(dialog->question().words, files);
         QVERIFY2(dialog->detailsText().contains(QStringLiteral("4 ranks, 1 step, 4 stages, 8 microbatches")), qPrintable(dialog->detailsText()));
         dialog->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(dialog, 20000));
         QVERIFY(RealInput::key(QStringLiteral("alt+i")));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->importer()->dialog() == nullptr && m_window->mode() == MainWindow::Mode::Run && m_window->settled(), 60000);
-        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("1f1b"));
-        QVERIFY(QFileInfo::exists(m_window->shownRef().file));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<ImportController>()->dialog() == nullptr && m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(), 60000);
+        QCOMPARE(m_window->workspace().shown().view()->run->info.scheduleName, std::string("1f1b"));
+        QVERIFY(QFileInfo::exists(m_window->workspace().shown().ref().file));
     }
 
     // Also onto the current view, and run files open as usual.
@@ -93,26 +96,26 @@ private slots:
     {
         const QString first = m_fixture->file("first.stagewright", {"1f1b"}), second = m_fixture->file("second.stagewright", {"zb-h1"});
         QCOMPARE(drop({first}, m_window.get()), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Run && m_window->settled() && m_window->shownRef().file == first, 60000);
-        QCOMPARE(drop({second}, m_window->timelineView()), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->shownRef().file == second, 60000);
-        QVERIFY(m_window->importer()->dialog() == nullptr);
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled() && m_window->workspace().shown().ref().file == first, 60000);
+        QCOMPARE(drop({second}, m_window->workspace().views().timeline), QStringLiteral("copied"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == second, 60000);
+        QVERIFY(m_window->workspace().feature<ImportController>()->dialog() == nullptr);
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
     }
 
     // Text fields don't take files: the window does.
     void fieldsLeaveThemToTheWindow()
     {
         const QString file = m_fixture->file("runs.stagewright", {"gpipe"});
-        m_window->openFiles({m_fixture->file("other.stagewright", {"1f1b"})});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Run && m_window->settled(), 60000);
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("other.stagewright", {"1f1b"})});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run && m_window->workspace().settled(), 60000);
         QLineEdit* field = nullptr;
         for (auto* one : m_window->findChildren<QLineEdit*>())
             if (one->isVisible() && one->width() > 40) field = one;
         QVERIFY(field != nullptr);
         const QString before = field->text();
         QCOMPARE(drop({file}, field), QStringLiteral("copied"));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->shownRef().file == file, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && m_window->workspace().shown().ref().file == file, 60000);
         QCOMPARE(field->text(), before);
     }
 };

@@ -7,14 +7,20 @@
 #include <QScrollArea>
 #include <QSignalSpy>
 
+#include "app/ui/exchange/export_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/real_input.h"
 #include "tests/ui/small_lesson.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/edit_record.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/record/record_process.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -50,7 +56,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(show(window));
-        QSignalSpy ended(window.recording(), &RecordProcess::finished);
+        QSignalSpy ended(window.workspace().feature<Recording>()->process(), &RecordProcess::finished);
 
         QVERIFY(RealInput::key(QStringLiteral("ctrl+r")));
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<RecordDialog*>() != nullptr, 20000);
@@ -66,25 +72,25 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(start->isEnabled(), 20000);
         QVERIFY(RealInput::click(start));
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
-        QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run && window.settled(), 60000);
+        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
 
         window.activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(&window, 20000));
-        window.timelineView()->setFocus();
+        window.workspace().views().timeline->setFocus();
         QVERIFY(RealInput::key(QStringLiteral("e")));
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Edit, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Edit, 20000);
         QTest::qWait(100); // the panels lay themselves out
 
-        ScheduleEditor& editor = *window.editor();
+        ScheduleEditor& editor = window.workspace().feature<OrderEditing>()->editor();
         const auto row = editor.schedule().order[0];
         int w = 0;
         while (w < static_cast<int>(row.size()) && row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
             ++w;
         QVERIFY(w + 1 < static_cast<int>(row.size()));
-        const auto target = window.timelineView()->rectOf({0, editor.spanAt({0, w + 1})});
+        const auto target = window.workspace().views().timeline->rectOf({0, editor.spanAt({0, w + 1})});
         QVERIFY(target.has_value());
-        QVERIFY(RealInput::drag(window.timelineView(), WindowFixture::centre(window, {0, editor.spanAt({0, w})}),
+        QVERIFY(RealInput::drag(window.workspace().views().timeline, WindowFixture::centre(window, {0, editor.spanAt({0, w})}),
                                 QPoint(static_cast<int>(target->right()) - 1, static_cast<int>(target->center().y()))));
         QTRY_VERIFY_WITH_TIMEOUT(editor.changed(), 20000);
         QVERIFY(editor.valid());
@@ -97,10 +103,10 @@ private slots:
         ended.clear();
         QVERIFY(RealInput::key(QStringLiteral("ctrl+Return")));
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
-        QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 60000);
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3)); // the original, the prediction, the measurement
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Compare && window.workspace().settled(), 60000);
+        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3)); // the original, the prediction, the measurement
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
     }
 
     void walkAndZoomByHand()
@@ -108,29 +114,29 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(show(window));
-        window.openFiles({fixture.file("walk.stagewright", {"1f1b"})});
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run && window.settled(), 60000);
-        TimelineView* view = window.timelineView();
+        window.workspace().feature<FileOpening>()->openFiles({fixture.file("walk.stagewright", {"1f1b"})});
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
+        TimelineView* view = window.workspace().views().timeline;
         const Timeline& timeline = *view->panels().front()->timeline;
         QVERIFY(RealInput::click(view, WindowFixture::centre(window, {0, WindowFixture::spanOf(timeline, "1F2")})));
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.viewState()->selected().span])), QStringLiteral("1F2"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("1F2"), 20000);
         QVERIFY(RealInput::key(QStringLiteral("period")));
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.viewState()->selected().span])), QStringLiteral("1B0"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("1B0"), 20000);
         QVERIFY(RealInput::key(QStringLiteral("Next"))); // the same microbatch on the next stage
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.viewState()->selected().span])), QStringLiteral("2B0"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(timeline.nameOf(timeline.spans()[window.workspace().viewState()->selected().span])), QStringLiteral("2B0"), 20000);
 
-        const TimeRange all = window.viewState()->visible();
+        const TimeRange all = window.workspace().viewState()->visible();
         QVERIFY(RealInput::move(view, view->rect().center()));
         QVERIFY(RealInput::send({QStringLiteral("keydown"), QStringLiteral("ctrl"), QStringLiteral("click"), QStringLiteral("4"), QStringLiteral("keyup"), QStringLiteral("ctrl")}));
-        QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->visible().duration() < all.duration(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->visible().duration() < all.duration(), 20000);
         QVERIFY(RealInput::key(QStringLiteral("Home")));
-        QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->isFitted(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->isFitted(), 20000);
 
         // An area, by dragging over idle time and ops.
         QVERIFY(RealInput::drag(view, QPoint(400, 60), QPoint(700, 160)));
-        QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->areas().size() == 1, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->areas().size() == 1, 20000);
         QVERIFY(RealInput::key(QStringLiteral("Escape")));
-        QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->areas().empty(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().viewState()->areas().empty(), 20000);
     }
 
     // A schedule from elsewhere becomes a run: search, note, picture.
@@ -147,20 +153,20 @@ private slots:
 
         MainWindow window;
         QVERIFY(show(window));
-        window.openFiles({runs});
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run && window.settled(), 60000);
-        window.timelineView()->setFocus();
+        window.workspace().feature<FileOpening>()->openFiles({runs});
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().settled(), 60000);
+        window.workspace().views().timeline->setFocus();
         QVERIFY(RealInput::key(QStringLiteral("slash")));
         QVERIFY(RealInput::type(QStringLiteral("1B1")));
         QVERIFY(RealInput::key(QStringLiteral("Return")));
         const auto selected = [&] {
-            const SpanRef ref = window.viewState()->selected();
+            const SpanRef ref = window.workspace().viewState()->selected();
             if (!ref.valid()) return QString();
-            const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
+            const Timeline& timeline = *window.workspace().views().timeline->panels().front()->timeline;
             return QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span]));
         };
         QTRY_COMPARE_WITH_TIMEOUT(selected(), QStringLiteral("1B1"), 20000);
-        window.timelineView()->setFocus();
+        window.workspace().views().timeline->setFocus();
         QVERIFY(RealInput::key(QStringLiteral("shift+m")));
         const auto kept = [&] {
             auto file = RunFile::open(runs.toStdString(), OpenMode::Read);
@@ -182,10 +188,10 @@ private slots:
         QVERIFY(!dialog->preview().isNull());
         QVERIFY(RealInput::key(QStringLiteral("Escape")));
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<ExportDialog*>() == nullptr, 20000);
-        const auto written = window.exporter()->write(picture);
+        const auto written = window.workspace().feature<ExportController>()->write(picture);
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         QVERIFY(!QImage(picture).isNull());
-        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
     }
 
     // A whole lesson by hand, from its card on the shelf to the real run and back.
@@ -198,10 +204,10 @@ private slots:
         write(folder + QStringLiteral("/small.md"), smallLesson);
         MainWindow window;
         QVERIFY(show(window));
-        LessonController& lessons = *window.lessons();
+        LessonController& lessons = *window.workspace().feature<LessonController>();
         const auto ready = [&] {
             QTest::qWait(60);
-            return QTest::qWaitFor([&] { return lessons.settled() && window.settled(); }, 120000);
+            return QTest::qWaitFor([&] { return lessons.settled() && window.workspace().settled(); }, 120000);
         };
         const auto button = [&](QWidget* in, const QString& text) -> QPushButton* {
             for (QPushButton* one : in->findChildren<QPushButton*>())

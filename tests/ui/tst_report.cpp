@@ -9,10 +9,13 @@
 #include <QProcess>
 
 #include "app/ui/tables/tables_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/html_report.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/tables/tables_panel.h"
 
 using namespace stagewright;
@@ -42,10 +45,10 @@ QString rowOf(const QString& panel, const QString& label)
 class TestReport : public WindowTest {
     Q_OBJECT
 
-    TablesPanel& panel() { return *m_window->tables()->panel(); }
+    TablesPanel& panel() { return *m_window->workspace().feature<TablesController>()->panel(); }
     void openDock()
     {
-        m_window->actions()[ActionId::Tables]->trigger();
+        m_window->findChild<QAction*>(QStringLiteral("tables"))->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
     }
 
@@ -108,23 +111,23 @@ private slots:
     {
         QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("row.stagewright", {"1f1b"})}));
         openDock();
-        QVERIFY(m_window->tables()->dock()->isVisible());
+        QVERIFY(m_window->workspace().feature<TablesController>()->dock()->isVisible());
         panel().choose(QStringLiteral("critical_path"));
         FigureTable* table = panel().table();
         QVERIFY(table != nullptr && table->model()->rowCount() > 3);
         table->setCurrentIndex(table->model()->index(3, 0));
-        const SpanRef selected = m_window->viewState()->selected();
+        const SpanRef selected = m_window->workspace().viewState()->selected();
         QVERIFY(selected.valid());
-        const Timeline& timeline = *m_window->shownView()->run->timeline;
+        const Timeline& timeline = *m_window->workspace().shown().view()->run->timeline;
         QCOMPARE(QString::fromStdString(timeline.nameOf(timeline.spans()[selected.span])), table->model()->index(3, 0).data().toString());
-        m_window->actions()[ActionId::Tables]->trigger();
-        QVERIFY(!m_window->tables()->dock()->isVisible());
+        m_window->findChild<QAction*>(QStringLiteral("tables"))->trigger();
+        QVERIFY(!m_window->workspace().feature<TablesController>()->dock()->isVisible());
     }
 
     void theConsoleKnowsTheFunctions()
     {
         QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("sql.stagewright", {"1f1b", "gpipe"})}));
-        auto file = RunFile::open(m_window->shownRef().file.toStdString(), OpenMode::Read);
+        auto file = RunFile::open(m_window->workspace().shown().ref().file.toStdString(), OpenMode::Read);
         QVERIFY(file.has_value());
         const auto joined = (*file)->query("SELECT runs.name, b.rank FROM runs JOIN report_bubbles(runs.run) b");
         QVERIFY(joined && joined->rows.size() == 8);
@@ -146,12 +149,12 @@ private slots:
         answerOf({QStringLiteral("simulate"), QStringLiteral("-s"), QStringLiteral("1f1b"), QStringLiteral("--comm"), QStringLiteral("0.25"), QStringLiteral("-o"), made});
         QVERIFY(WindowFixture::open(*m_window, {stored, made}));
         int compared = 0;
-        for (const RunRef& ref : m_window->runs()->refs()) {
-            m_window->showRun(ref, -1);
+        for (const RunRef& ref : m_window->workspace().runs()->refs()) {
+            m_window->workspace().shown().showRun(ref, -1);
             QVERIFY(WindowFixture::settle(*m_window));
-            const auto view = m_window->shownView();
+            const auto view = m_window->workspace().shown().view();
             QVERIFY(view && view->ref == ref);
-            const QString panel = m_window->sidePanel()->plainText();
+            const QString panel = m_window->workspace().views().side->plainText();
             const QJsonObject json = QJsonDocument::fromJson(answerOf({QStringLiteral("report"), ref.file, QString::number(ref.id), QStringLiteral("--json")})).object();
             QVERIFY2(!json.isEmpty(), qPrintable(ref.file));
             const Units units{view->run->timeline->timeUnit(), view->run->timeline->memoryUnit()};
@@ -161,7 +164,7 @@ private slots:
             QCOMPARE(json[QStringLiteral("step")].toInt(), view->step);
             if (view->run->info.stages > 0) {
                 QVERIFY2(rowOf(panel, QStringLiteral("Step time")) == time(json[QStringLiteral("makespan")]), label.constData());
-                QCOMPARE(m_window->sidePanel()->headline(), percentText(json[QStringLiteral("bubble_fraction")].toDouble()));
+                QCOMPARE(m_window->workspace().views().side->headline(), percentText(json[QStringLiteral("bubble_fraction")].toDouble()));
                 for (const QJsonValue& of : json[QStringLiteral("by_rank")].toArray()) {
                     const QJsonObject rank = of.toObject();
                     const QString row = rowOf(panel, QStringLiteral("Rank %1").arg(rank[QStringLiteral("rank")].toInt()));

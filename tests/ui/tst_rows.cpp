@@ -6,13 +6,19 @@
 #include <QSpinBox>
 #include <QTableView>
 
+#include "app/ui/explain/budget_controller.h"
 #include "app/ui/explain/range_controller.h"
 #include "app/ui/explain/rows_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/timeline/aggregation_panel.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -21,16 +27,16 @@ class TestRows : public WindowTest {
 
     int m_files = 0;
 
-    QAction* action(ActionId id) { return m_window->actions()[id]; }
-    const RowSettings& rows() { return m_window->viewState()->rows(); }
+    QAction* action(ActionId id) { return m_window->workspace().actions()[id]; }
+    const RowSettings& rows() { return m_window->workspace().viewState()->rows(); }
     void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
     {
         const QByteArray name = QStringLiteral("rows%1.stagewright").arg(++m_files).toUtf8();
-        m_window->openFiles({m_fixture->file(name.constData(), schedules, ranks, microbatches)});
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file(name.constData(), schedules, ranks, microbatches)});
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
-        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        m_window->workspace().views().timeline->setFocus();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
     void again() // the window closed and opened
     {
@@ -82,7 +88,7 @@ private slots:
     void rowsByKeysAreRemembered()
     {
         open({"1f1b"});
-        TimelineView* view = m_window->timelineView();
+        TimelineView* view = m_window->workspace().views().timeline;
         QVERIFY(!action(ActionId::PinRank)->isEnabled());
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
@@ -106,7 +112,7 @@ private slots:
         QCOMPARE(rows().pinned, std::set<int>{1});
         QCOMPARE(rows().collapsed, std::set<int>{2});
         QCOMPARE(rows().trackless, std::set<int>{3});
-        QCOMPARE(m_window->memoryView()->rowTitles().first(), QStringLiteral("Rank 1"));
+        QCOMPARE(m_window->workspace().views().memory->rowTitles().first(), QStringLiteral("Rank 1"));
         action(ActionId::ResetRows)->trigger();
         QVERIFY(rows().pinned.empty() && rows().collapsed.empty() && rows().trackless.empty());
         QVERIFY(!action(ActionId::ResetRows)->isEnabled());
@@ -115,7 +121,7 @@ private slots:
     void groupsByActions()
     {
         open({"1f1b"}, 80, 4);
-        TimelineView* view = m_window->timelineView();
+        TimelineView* view = m_window->workspace().views().timeline;
         QCOMPARE(view->layout().rows.size(), std::size_t(10));
         QVERIFY(action(ActionId::GroupAuto)->isChecked());
         action(ActionId::GroupNone)->trigger();
@@ -127,39 +133,39 @@ private slots:
         QTest::keyClick(view, Qt::Key_Return, Qt::ShiftModifier);
         QCOMPARE(view->layout().rows.size(), std::size_t(35));
         QMenu menu;
-        m_window->rowsController()->fillRowMenu(menu, 1);
+        m_window->workspace().feature<RowsController>()->fillRowMenu(menu, 1);
         QVERIFY(menu.actions().contains(action(ActionId::OpenGroup)) && menu.actions().contains(action(ActionId::PinRank)));
         QMenu gap;
-        m_window->rowsController()->fillGapMenu(gap, 0, 70, 10);
+        m_window->workspace().feature<RowsController>()->fillGapMenu(gap, 0, 70, 10);
         QVERIFY(gap.actions().size() > 5);
         again();
         open({"1f1b"}, 80, 4);
-        QCOMPARE(m_window->timelineView()->layout().rows.size(), std::size_t(35));
+        QCOMPARE(m_window->workspace().views().timeline->layout().rows.size(), std::size_t(35));
     }
 
     void timesAreRemembered()
     {
         open({"1f1b"});
         action(ActionId::TimeAbsolute)->trigger();
-        QCOMPARE(m_window->viewState()->timeOrigin(), TimeOrigin::Run);
+        QCOMPARE(m_window->workspace().viewState()->timeOrigin(), TimeOrigin::Run);
         action(ActionId::UnitMicros)->trigger();
         QCOMPARE(timeUnit(), TimeUnit::Microseconds);
         again();
         QCOMPARE(timeUnit(), TimeUnit::Microseconds);
         QVERIFY(action(ActionId::UnitMicros)->isChecked() && action(ActionId::TimeAbsolute)->isChecked());
-        QCOMPARE(m_window->viewState()->timeOrigin(), TimeOrigin::Run);
+        QCOMPARE(m_window->workspace().viewState()->timeOrigin(), TimeOrigin::Run);
     }
 
     void stepsOnOneAxis()
     {
-        m_window->openFiles({stepsFile(5)});
+        m_window->workspace().feature<FileOpening>()->openFiles({stepsFile(5)});
         QVERIFY(WindowFixture::settle(*m_window));
-        const auto* panel = m_window->timelineView()->panels().front().get();
+        const auto* panel = m_window->workspace().views().timeline->panels().front().get();
         QCOMPARE(panel->steps.size(), std::size_t(1));
         const Nanos one = panel->duration;
         action(ActionId::AllSteps)->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
-        panel = m_window->timelineView()->panels().front().get();
+        panel = m_window->workspace().views().timeline->panels().front().get();
         QCOMPARE(panel->steps.size(), std::size_t(5));
         QVERIFY(panel->duration > 5 * one);
         QVERIFY(action(ActionId::AllSteps)->isChecked());
@@ -173,42 +179,42 @@ private slots:
         spins[1]->setValue(3);
         dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(WindowFixture::settle(*m_window));
-        panel = m_window->timelineView()->panels().front().get();
+        panel = m_window->workspace().views().timeline->panels().front().get();
         QCOMPARE(panel->steps.size(), std::size_t(2));
         QCOMPARE(panel->steps[0].step, 1);
         // An op of the second of them can be selected, and the budget keeps the steps.
-        QVERIFY(m_window->setMemoryBudget(QStringLiteral("2 u")));
+        QVERIFY(m_window->workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("2 u")));
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->timelineView()->panels().front()->steps.size(), std::size_t(2));
+        QCOMPARE(m_window->workspace().views().timeline->panels().front()->steps.size(), std::size_t(2));
         QVERIFY(action(ActionId::AllSteps)->isChecked());
         action(ActionId::AllSteps)->trigger(); // no more
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->timelineView()->panels().front()->steps.size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().views().timeline->panels().front()->steps.size(), std::size_t(1));
     }
 
     void rangeFiltersEveryView()
     {
         open({"zb-h1"});
-        const auto shown = m_window->shownView();
-        const QString whole = m_window->sidePanel()->headline();
+        const auto shown = m_window->workspace().shown().view();
+        const QString whole = m_window->workspace().views().side->headline();
         const Nanos half = shown->panel->duration / 2;
-        m_window->viewState()->setAreas({{{0, half}, 0, 3}});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->sidePanel()->filtered() && m_window->range()->settled(), 20000);
-        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("All figures are for the selected range")));
-        QVERIFY(m_window->sidePanel()->headline() != whole);
-        AggregationPanel* table = m_window->range()->table();
+        m_window->workspace().viewState()->setAreas({{{0, half}, 0, 3}});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().views().side->filtered() && m_window->workspace().feature<RangeController>()->settled(), 20000);
+        QVERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("All figures are for the selected range")));
+        QVERIFY(m_window->workspace().views().side->headline() != whole);
+        AggregationPanel* table = m_window->workspace().feature<RangeController>()->table();
         QVERIFY(table->isVisible());
         QCOMPARE(table->table().ranks, 4);
-        QVERIFY(m_window->memoryView()->accessibleDescription().contains(QStringLiteral("in range")));
+        QVERIFY(m_window->workspace().views().memory->accessibleDescription().contains(QStringLiteral("in range")));
         // Ctrl+C copies the table that has the focus.
         table->view()->setFocus();
         QTRY_VERIFY(table->view()->hasFocus());
         QTest::keyClick(table->view(), Qt::Key_C, Qt::ControlModifier);
         QTRY_VERIFY(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("What,Count,")));
         // Another run does not inherit it.
-        m_window->viewState()->clearSelection();
-        QTRY_VERIFY(!m_window->sidePanel()->filtered());
-        QCOMPARE(m_window->sidePanel()->headline(), whole);
+        m_window->workspace().viewState()->clearSelection();
+        QTRY_VERIFY(!m_window->workspace().views().side->filtered());
+        QCOMPARE(m_window->workspace().views().side->headline(), whole);
         QVERIFY(!table->isVisible());
     }
 
@@ -216,7 +222,7 @@ private slots:
     void rangesAddUp()
     {
         open({"zb-v"});
-        const auto shown = m_window->shownView();
+        const auto shown = m_window->workspace().shown().view();
         const RunReport& all = *shown->figures;
         const Nanos begin = all.bubbles.windowBegin, end = all.bubbles.windowEnd;
         for (const Nanos cut : {begin + 1, begin + (end - begin) / 3, begin + (end - begin) / 2 + 7, end - 5}) {
@@ -241,11 +247,11 @@ private slots:
     {
         open({"1f1b"});
         action(ActionId::MemoryOwnScale)->trigger();
-        QVERIFY(m_window->memoryView()->settings().ownScale);
+        QVERIFY(m_window->workspace().views().memory->settings().ownScale);
         QVERIFY(action(ActionId::MemoryActivations)->isChecked());
         QVERIFY(!action(ActionId::MemoryPredicted)->isEnabled()); // it is simulated itself
         again();
-        QVERIFY(m_window->memoryView()->settings().ownScale);
+        QVERIFY(m_window->workspace().views().memory->settings().ownScale);
     }
 };
 

@@ -21,8 +21,15 @@
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/notes/notes_controller.h"
 #include "app/ui/search/search_controller.h"
+#include "app/ui/shell/appearance.h"
 #include "app/ui/shell/layout_controller.h"
 #include "app/ui/shell/window_set.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/preferences/preferences.h"
+#include "widgets/record/record_process.h"
+#include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -78,7 +85,7 @@ public:
     Monkey(MainWindow& window, QStringList files, unsigned seed, std::FILE* log)
         : m_window(window), m_files(std::move(files)), m_random(seed), m_log(log)
     {
-        QObject::connect(&window, &MainWindow::modeChanged, &m_listens, [this] { m_begun.reset(); });
+        QObject::connect(&window.workspace().shown(), &Shown::modeChanged, &m_listens, [this] { m_begun.reset(); });
     }
 
     QString step()
@@ -102,34 +109,34 @@ public:
     // Undoing everything restores the first order, redoing everything the last. Empty: correct, or nothing is edited.
     QString undoFault()
     {
-        if (m_window.mode() != MainWindow::Mode::Edit || !m_begun) return {};
-        QUndoStack* stack = m_window.editor()->undoStack();
-        const Schedule now = m_window.editor()->schedule();
+        if (m_window.workspace().shown().mode() != Shown::Mode::Edit || !m_begun) return {};
+        QUndoStack* stack = m_window.workspace().feature<OrderEditing>()->editor().undoStack();
+        const Schedule now = m_window.workspace().feature<OrderEditing>()->editor().schedule();
         const int at = stack->index();
         while (stack->canUndo()) stack->undo();
-        if (m_window.editor()->schedule() != *m_begun) return QStringLiteral("undoing everything gives another order than the one that was begun with");
+        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != *m_begun) return QStringLiteral("undoing everything gives another order than the one that was begun with");
         if (pick(2) == 0) return {}; // and stay there
         while (stack->index() < at) stack->redo();
-        if (m_window.editor()->schedule() != now) return QStringLiteral("undoing everything and redoing it gives another order");
+        if (m_window.workspace().feature<OrderEditing>()->editor().schedule() != now) return QStringLiteral("undoing everything and redoing it gives another order");
         return {};
     }
     // The autosave matches the current order; there is none if it is unchanged.
     QString autosaveFault()
     {
-        if (m_window.mode() != MainWindow::Mode::Edit) return {};
-        EditAutosave* autosave = m_window.edit()->autosave();
+        if (m_window.workspace().shown().mode() != Shown::Mode::Edit) return {};
+        EditAutosave* autosave = m_window.workspace().feature<EditController>()->autosave();
         const auto& preferences = PreferenceStore::instance().value();
-        if (!preferences.autosave || preferences.autosaveSeconds > 5 || m_window.lessons()->session() != nullptr) return {}; // switched off, or due much later
+        if (!preferences.autosave || preferences.autosaveSeconds > 5 || m_window.workspace().feature<LessonController>()->session() != nullptr) return {}; // switched off, or due much later
         const auto same = [&]() -> QString {
-            if (m_window.mode() != MainWindow::Mode::Edit) return {};
-            if (autosave->file().isEmpty()) return m_window.editor()->changed() ? QStringLiteral("a changed order is not kept") : QString();
+            if (m_window.workspace().shown().mode() != Shown::Mode::Edit) return {};
+            if (autosave->file().isEmpty()) return m_window.workspace().feature<OrderEditing>()->editor().changed() ? QStringLiteral("a changed order is not kept") : QString();
             QFile file(autosave->file());
-            if (!m_window.editor()->changed()) return !file.exists() ? QString() : QStringLiteral("an order that was not changed is kept");
+            if (!m_window.workspace().feature<OrderEditing>()->editor().changed()) return !file.exists() ? QString() : QStringLiteral("an order that was not changed is kept");
             if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("a changed order is not kept");
             const QByteArray bytes = file.readAll();
             const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
             if (!record) return QStringLiteral("what is kept can't be read: ") + QString::fromStdString(record.error().message);
-            return record->edited == m_window.editor()->schedule() && record->original == m_window.editor()->original() ? QString() : QStringLiteral("what is kept is not the order as it is");
+            return record->edited == m_window.workspace().feature<OrderEditing>()->editor().schedule() && record->original == m_window.workspace().feature<OrderEditing>()->editor().original() ? QString() : QStringLiteral("what is kept is not the order as it is");
         };
         (void)QTest::qWaitFor([&] { return same().isEmpty(); }, 20000 + 1000 * preferences.autosaveSeconds);
         return same();
@@ -154,17 +161,17 @@ private:
 
     void remember()
     {
-        if (m_window.mode() == MainWindow::Mode::Edit && !m_begun && m_window.editor()->active() && m_window.editor()->undoStack()->index() == 0)
-            m_begun = m_window.editor()->schedule();
+        if (m_window.workspace().shown().mode() == Shown::Mode::Edit && !m_begun && m_window.workspace().feature<OrderEditing>()->editor().active() && m_window.workspace().feature<OrderEditing>()->editor().undoStack()->index() == 0)
+            m_begun = m_window.workspace().feature<OrderEditing>()->editor().schedule();
     }
 
     QString action()
     {
-        const auto& table = Actions::table();
-        const ActionEntry& entry = table[static_cast<std::size_t>(pick(static_cast<int>(table.size())))];
+        const auto& all = m_window.workspace().actions().all();
+        const auto& [entry, action] = all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
         if (entry.id == ActionId::Quit) return said(QStringLiteral("nothing"));
         const QString name = said(QStringLiteral("action %1").arg(QLatin1String(entry.name)));
-        if (m_window.actions()[entry.id]->isEnabled()) m_window.actions()[entry.id]->trigger();
+        if (action->isEnabled()) action->trigger();
         return name;
     }
 
@@ -178,7 +185,7 @@ private:
         const Qt::KeyboardModifiers with = modifiers();
         if (with == Qt::ControlModifier && chosen == Qt::Key_Q) return said(QStringLiteral("nothing"));
         QWidget* to = QApplication::focusWidget();
-        if (to == nullptr || pick(3) == 0) to = m_window.timelineView();
+        if (to == nullptr || pick(3) == 0) to = m_window.workspace().views().timeline;
         const QString name = said(QStringLiteral("key %1 to %2").arg(QKeySequence(QKeyCombination(with, static_cast<Qt::Key>(chosen))).toString(), QLatin1String(to->metaObject()->className())));
         QTest::keyClick(to, static_cast<Qt::Key>(chosen), with);
         return name;
@@ -187,14 +194,14 @@ private:
     // Half of the time the timeline, else any visible widget that is not blocked by a modal dialog.
     QWidget* someWidget()
     {
-        if (pick(2) == 0) return m_window.timelineView();
+        if (pick(2) == 0) return m_window.workspace().views().timeline;
         QList<QWidget*> visible;
         for (QWidget* top : QApplication::topLevelWidgets()) {
             if (!top->isVisible() || qobject_cast<QMenu*>(top) != nullptr || top->windowType() == Qt::ToolTip) continue;
             for (QWidget* widget : top->findChildren<QWidget*>())
                 if (widget->isVisible() && widget->window() == top && widget->width() > 2 && widget->height() > 2 && qobject_cast<QMenuBar*>(widget) == nullptr) visible << widget;
         }
-        return visible.isEmpty() ? m_window.timelineView() : visible[pick(static_cast<int>(visible.size()))];
+        return visible.isEmpty() ? m_window.workspace().views().timeline : visible[pick(static_cast<int>(visible.size()))];
     }
     QPoint inside(const QWidget* widget) { return {pick(widget->width()), pick(widget->height())}; }
 
@@ -217,7 +224,7 @@ private:
 
     QString drag()
     {
-        QWidget* widget = pick(4) == 0 ? someWidget() : m_window.timelineView();
+        QWidget* widget = pick(4) == 0 ? someWidget() : m_window.workspace().views().timeline;
         const QPoint from = inside(widget), to = inside(widget);
         const QString name = said(QStringLiteral("drag on %1 from %2,%3 to %4,%5").arg(QLatin1String(widget->metaObject()->className())).arg(from.x()).arg(from.y()).arg(to.x()).arg(to.y()));
         QPointer<QWidget> alive(widget);
@@ -246,27 +253,27 @@ private:
 
     QString show()
     {
-        const auto refs = m_window.runs()->refs();
+        const auto refs = m_window.workspace().runs()->refs();
         const int what = pick(4);
         if (refs.empty() || what == 0) {
             const QString name = said(QStringLiteral("open"));
-            m_window.openFiles({m_files[pick(static_cast<int>(m_files.size()))]});
+            m_window.workspace().feature<FileOpening>()->openFiles({m_files[pick(static_cast<int>(m_files.size()))]});
             return name;
         }
         const auto one = [&] { return refs[static_cast<std::size_t>(pick(static_cast<int>(refs.size())))]; };
         if (what == 1 && refs.size() > 1) {
             const QString name = said(QStringLiteral("compare"));
             const RunRef a = one(), b = one();
-            if (!(a == b)) m_window.showCompare(a, b);
+            if (!(a == b)) m_window.workspace().feature<RunComparing>()->show({a, b});
             return name;
         }
         if (what == 2) {
             const QString name = said(QStringLiteral("edit"));
-            m_window.enterEdit();
+            m_window.workspace().feature<OrderEditing>()->enterEdit();
             return name;
         }
         const QString name = said(QStringLiteral("show"));
-        m_window.showRun(one());
+        m_window.workspace().shown().showRun(one());
         return name;
     }
 
@@ -275,7 +282,7 @@ private:
         const QSize sizes[] = {{1280, 720}, {1600, 1000}, {1000, 640}, {2200, 1300}};
         const QString name = said(QStringLiteral("resize"));
         m_window.resize(sizes[pick(4)]);
-        m_window.setThemeChoice(pick(2) == 0 ? ThemeChoice::Light : ThemeChoice::Dark);
+        Appearance::choose(pick(2) == 0 ? ThemeChoice::Light : ThemeChoice::Dark);
         return name;
     }
 
@@ -299,7 +306,7 @@ private:
         const QString texts[] = {QStringLiteral("rank:1 mb:2 B"), QStringLiteral("F"), QStringLiteral("zzz"), QStringLiteral("2F0"), QString()};
         const QString text = texts[pick(5)];
         const QString name = said(QStringLiteral("find %1").arg(text));
-        m_window.find(text, pick(2) == 0);
+        m_window.workspace().feature<OpFinding>()->find(text, pick(2) == 0);
         return name;
     }
 
@@ -329,29 +336,29 @@ class TestSoak : public QObject {
     static QString busy(MainWindow& window)
     {
         QStringList parts;
-        if (!window.compare()->settled()) parts << QStringLiteral("compare");
-        if (window.search()->searching()) parts << QStringLiteral("search");
-        if (!window.edit()->settled()) parts << QStringLiteral("edit");
-        if (window.notes()->busy()) parts << QStringLiteral("notes");
-        if (window.library()->busy()) parts << QStringLiteral("library");
-        if (window.recording()->running()) parts << QStringLiteral("recording");
+        if (!window.workspace().feature<CompareController>()->settled()) parts << QStringLiteral("compare");
+        if (window.workspace().feature<SearchController>()->searching()) parts << QStringLiteral("search");
+        if (!window.workspace().feature<EditController>()->settled()) parts << QStringLiteral("edit");
+        if (window.workspace().feature<NotesController>()->busy()) parts << QStringLiteral("notes");
+        if (window.workspace().library()->busy()) parts << QStringLiteral("library");
+        if (window.workspace().feature<Recording>()->process()->running()) parts << QStringLiteral("recording");
         return QStringLiteral("the window does not settle: ") + (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));
     }
 
     // Everything closed, light theme, initial size.
     static QString reset(MainWindow& window) // what went wrong; empty: nothing
     {
-        window.lessons()->leave();
-        window.explorer()->setShown(false);
-        window.setTool(MainWindow::Tool::None);
+        window.workspace().feature<LessonController>()->leave();
+        window.workspace().feature<ExplorerController>()->setShown(false);
+        window.workspace().shown().setTool(Shown::Tool::None);
         for (QWidget* widget : QApplication::topLevelWidgets())
             if (widget != &window && widget->isVisible()) widget->close();
         for (int round = 0; round < 3; ++round) { // an edited order stays in the list when its run is closed
-            while (!window.runs()->files().isEmpty()) window.closeFile(window.runs()->files().front());
+            while (!window.workspace().runs()->files().isEmpty()) window.workspace().feature<FileOpening>()->closeFile(window.workspace().runs()->files().front());
             if (!WindowFixture::settle(window, 60000)) return busy(window);
         }
-        window.layouts()->reset();
-        window.setThemeChoice(ThemeChoice::Light);
+        window.workspace().feature<LayoutController>()->reset();
+        Appearance::choose(ThemeChoice::Light);
         window.resize(1400, 900);
         window.show();
         const bool settled = WindowFixture::settle(window, 60000);
@@ -360,24 +367,24 @@ class TestSoak : public QObject {
             QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         }
         if (!settled) return busy(window);
-        return window.mode() == MainWindow::Mode::Empty ? QString() : QStringLiteral("something is shown where every file is closed: mode %1, %2").arg(static_cast<int>(window.mode())).arg(window.windowTitle());
+        return window.workspace().shown().mode() == Shown::Mode::Empty ? QString() : QStringLiteral("something is shown where every file is closed: mode %1, %2").arg(static_cast<int>(window.workspace().shown().mode())).arg(window.windowTitle());
     }
 
     // Every action once, so that lazily created objects exist.
     static bool tour(MainWindow& window, const QString& file)
     {
-        for (const ActionEntry& entry : Actions::table()) {
+        for (const auto& [entry, action] : window.workspace().actions().all()) {
             if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
-            if (window.runs()->files().isEmpty()) {
-                window.openFiles({file});
+            if (window.workspace().runs()->files().isEmpty()) {
+                window.workspace().feature<FileOpening>()->openFiles({file});
                 if (!WindowFixture::settle(window, 60000)) return false;
             }
-            if (window.mode() == MainWindow::Mode::Run) window.viewState()->select({0, 3});
-            if (window.actions()[entry.id]->isEnabled()) window.actions()[entry.id]->trigger();
+            if (window.workspace().shown().mode() == Shown::Mode::Run) window.workspace().viewState()->select({0, 3});
+            if (action->isEnabled()) action->trigger();
             QCoreApplication::processEvents();
         }
-        const auto refs = window.runs()->refs();
-        if (refs.size() > 1) window.showCompare(refs[0], refs[1]);
+        const auto refs = window.workspace().runs()->refs();
+        if (refs.size() > 1) window.workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         return WindowFixture::settle(window, 60000);
     }
 private slots:
@@ -403,16 +410,16 @@ private slots:
         QVERIFY(tour(window, file));
         QCOMPARE(reset(window), QString());
         Counts before = objects();
-        for (const ActionEntry& entry : Actions::table()) {
+        for (const auto& [entry, action] : window.workspace().actions().all()) {
             if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
             for (int i = 0; i < times; ++i) {
-                if (window.runs()->files().isEmpty()) {
-                    window.openFiles({file});
+                if (window.workspace().runs()->files().isEmpty()) {
+                    window.workspace().feature<FileOpening>()->openFiles({file});
                     QVERIFY(WindowFixture::settle(window, 60000));
                 }
-                if (window.mode() == MainWindow::Mode::Run) window.viewState()->select({0, 3});
-                if (!window.actions()[entry.id]->isEnabled()) break;
-                window.actions()[entry.id]->trigger();
+                if (window.workspace().shown().mode() == Shown::Mode::Run) window.workspace().viewState()->select({0, 3});
+                if (!action->isEnabled()) break;
+                action->trigger();
                 QTest::qWait(20);
             }
             QCOMPARE(reset(window), QString());
@@ -447,7 +454,7 @@ private slots:
             QVERIFY(tour(window, files.front()));
             QCOMPARE(reset(window), QString());
             const Counts begun = objects();
-            window.openFiles({files.front()});
+            window.workspace().feature<FileOpening>()->openFiles({files.front()});
             QVERIFY(WindowFixture::settle(window));
             {
                 Monkey monkey(window, files, seed, log);
@@ -464,7 +471,7 @@ private slots:
                         }
                     if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
                 }
-                QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(report(count, busy(window))));
+                QVERIFY2(QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000), qPrintable(report(count, busy(window))));
                 QString fault = monkey.autosaveFault();
                 if (fault.isEmpty()) fault = monkey.undoFault();
                 QVERIFY2(fault.isEmpty(), qPrintable(report(count, fault)));

@@ -13,18 +13,25 @@
 #include "app/costs/split_sources.h"
 #include "app/ui/compare/compare_controller.h"
 #include "app/ui/edit/edit_controller.h"
+#include "app/ui/edit/recovery_bar.h"
 #include "app/ui/search/search_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/recovery_bar.h"
-#include "app/ui/shell/scratch_folder.h"
 #include "app/ui/shell/session_controller.h"
 #include "app/ui/shell/welcome_page.h"
 #include "app/ui/shell/window_set.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/scratch_folder.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/edit/edit_ops.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/op_tray.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/record/record_process.h"
+#include "widgets/runs/runs_panel.h"
 #include "widgets/search/find_field.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -75,8 +82,8 @@ class TestStartAndStop : public QObject {
     }
     static QVariantMap stateOf(MainWindow& window)
     {
-        window.session()->keepSimulated(true);
-        return window.session()->state();
+        window.workspace().feature<SessionController>()->keepSimulated(true);
+        return window.workspace().feature<SessionController>()->state();
     }
 
 private slots:
@@ -90,14 +97,14 @@ private slots:
         const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
         MainWindow window;
         QVERIFY(WindowFixture::open(window, {path}));
-        window.startRecording(endless(), path, false);
-        QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2, longWait);
+        window.workspace().feature<Recording>()->startRecording(endless(), path, false);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, longWait);
         QMessageBox* box = asked(window);
         QVERIFY(box != nullptr);
         QVERIFY(window.isVisible());
         answer(box, QMessageBox::RejectRole)->click();
         QTest::qWait(100);
-        QVERIFY(window.isVisible() && window.recording()->running());
+        QVERIFY(window.isVisible() && window.workspace().feature<Recording>()->process()->running());
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, longWait);
         box = asked(window);
         QVERIFY(box != nullptr);
@@ -110,10 +117,10 @@ private slots:
         // The next start opens it without a message.
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.session()->restore(stateOf(window));
+        again.workspace().feature<SessionController>()->restore(stateOf(window));
         QVERIFY(WindowFixture::settle(again));
-        QVERIFY2(again.bannerText().isEmpty(), qPrintable(again.bannerText()));
-        QCOMPARE(again.runs()->refs().size(), std::size_t(2));
+        QVERIFY2(again.workspace().banner()->text().isEmpty(), qPrintable(again.workspace().banner()->text()));
+        QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(2));
     }
 
     // A running recording leaves nothing in the session that disappears with its window.
@@ -125,17 +132,17 @@ private slots:
         {
             MainWindow window;
             QVERIFY(WindowFixture::open(window, {path}));
-            window.startRecording(endless(), path, false);
-            QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2 && window.mode() == MainWindow::Mode::Run && window.isScratch(window.shownRef().file), longWait);
-            state = window.session()->state();
+            window.workspace().feature<Recording>()->startRecording(endless(), path, false);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2 && window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file), longWait);
+            state = window.workspace().feature<SessionController>()->state();
             QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
-            window.actions()[ActionId::CancelRecording]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running(), longWait);
+            window.workspace().actions()[ActionId::CancelRecording]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running(), longWait);
             // as a killed window leaves it: the file in its temporary folder
             const QString file = state.value(QStringLiteral("recording")).toStringList().value(0);
             scratch = m_fixture->dir.filePath(QStringLiteral("left/recording-1.stagewright"));
             QVERIFY(QDir().mkpath(QFileInfo(scratch).path()));
-            QTRY_VERIFY_WITH_TIMEOUT(window.settled(), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
             QVERIFY(!QFileInfo::exists(file)); // adopted here; replaced by another one
             QVERIFY(QFile::copy(path, scratch));
         }
@@ -143,9 +150,9 @@ private slots:
         state[QStringLiteral("recording")] = QStringList{scratch, path};
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.session()->restore(state);
+        again.workspace().feature<SessionController>()->restore(state);
         QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, longWait);
-        QTRY_VERIFY2_WITH_TIMEOUT(again.bannerText().contains(QStringLiteral("during a recording")), qPrintable(again.bannerText()), longWait);
+        QTRY_VERIFY2_WITH_TIMEOUT(again.workspace().banner()->text().contains(QStringLiteral("during a recording")), qPrintable(again.workspace().banner()->text()), longWait);
         QVERIFY(!QFileInfo::exists(scratch));
     }
 
@@ -194,17 +201,17 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::open(window, {good}));
         for (const QString& path : {good, fresh}) {
-            window.startRecording(endless(1000000), path, path == fresh);
-            QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2, longWait);
-            window.actions()[ActionId::CancelRecording]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
-            QVERIFY2(window.bannerText().contains(QStringLiteral("nothing was kept")), qPrintable(window.bannerText()));
+            window.workspace().feature<Recording>()->startRecording(endless(1000000), path, path == fresh);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, longWait);
+            window.workspace().actions()[ActionId::CancelRecording]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+            QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("nothing was kept")), qPrintable(window.workspace().banner()->text()));
         }
         QCOMPARE(runsOf(good).size(), std::size_t(1));
         QVERIFY(!QFileInfo::exists(fresh));
-        QCOMPARE(window.runs()->files(), QStringList{good});
-        QCOMPARE(window.shownRef(), (RunRef{good, 1})); // not an empty page beside the list
-        QVERIFY(window.mode() == MainWindow::Mode::Run);
+        QCOMPARE(window.workspace().runs()->files(), QStringList{good});
+        QCOMPARE(window.workspace().shown().ref(), (RunRef{good, 1})); // not an empty page beside the list
+        QVERIFY(window.workspace().shown().mode() == Shown::Mode::Run);
     }
 
     void namesDoNotCollide()
@@ -213,18 +220,18 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
         for (const bool isNew : {true, false}) {
-            window.startRecording(WindowFixture::tinyRecording(), path, isNew);
-            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+            window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, isNew);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
         }
         const auto runs = runsOf(path);
         QCOMPARE(runs.size(), std::size_t(2));
         QCOMPARE(runs[1].name, runs[0].name + " (2)");
         QCOMPARE(runTitle(runs[1]), runTitle(runs[0]) + QStringLiteral(" (2)"));
         // A new recording never replaces a file.
-        window.startRecording(WindowFixture::tinyRecording(), path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
         QCOMPARE(runsOf(path).size(), std::size_t(2));
-        QVERIFY(window.bannerText().contains(QStringLiteral("names-2.stagewright")));
+        QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("names-2.stagewright")));
     }
 
     // A start shows a run if there is one, restores in-memory runs, and reports missing files once.
@@ -235,42 +242,42 @@ private slots:
         {
             MainWindow window;
             QVERIFY(WindowFixture::open(window, {path}));
-            window.newFromLibrary(QStringLiteral("gpipe"), Shape(3, 5));
+            window.workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("gpipe"), Shape(3, 5));
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY(window.library()->isSimulated(window.shownRef().file));
-            window.library()->open(m_fixture->dir.filePath(QStringLiteral("unreadable.stagewright")));
+            QVERIFY(window.workspace().library()->isSimulated(window.workspace().shown().ref().file));
+            window.workspace().library()->open(m_fixture->dir.filePath(QStringLiteral("unreadable.stagewright")));
             QFile bad(m_fixture->dir.filePath(QStringLiteral("bad.stagewright")));
             QVERIFY(bad.open(QIODevice::WriteOnly) && bad.write("not a run file, whatever its name says") > 0);
             bad.close();
-            window.openFiles({bad.fileName()});
+            window.workspace().feature<FileOpening>()->openFiles({bad.fileName()});
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY(!window.bannerText().isEmpty());
+            QVERIFY(!window.workspace().banner()->text().isEmpty());
             state = stateOf(window);
             QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path}); // unreadable files were reported
         }
         { // the run that was shown is in memory only
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
-            again.session()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
-            QVERIFY2(again.bannerText().isEmpty(), qPrintable(again.bannerText()));
-            QVERIFY(again.library()->isSimulated(again.shownRef().file));
-            QCOMPARE(again.shownView()->run->info.ranks, 3);
-            QCOMPARE(again.runs()->refs().size(), std::size_t(3));
+            again.workspace().feature<SessionController>()->restore(state);
+            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QVERIFY2(again.workspace().banner()->text().isEmpty(), qPrintable(again.workspace().banner()->text()));
+            QVERIFY(again.workspace().library()->isSimulated(again.workspace().shown().ref().file));
+            QCOMPARE(again.workspace().shown().view()->run->info.ranks, 3);
+            QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(3));
         }
         { // it is gone: shows the first of the others, not the welcome page
             QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
-            again.session()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
-            QCOMPARE(again.shownRef(), (RunRef{path, 1}));
+            again.workspace().feature<SessionController>()->restore(state);
+            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
         }
         MainWindow listed; // runs are listed, none is shown
         QVERIFY(WindowFixture::show(listed));
         QVERIFY(welcomeText(listed).contains(QStringLiteral("Start in one of these ways")));
-        listed.library()->open(path);
-        QTRY_COMPARE_WITH_TIMEOUT(listed.runs()->refs().size(), std::size_t(2), longWait);
+        listed.workspace().library()->open(path);
+        QTRY_COMPARE_WITH_TIMEOUT(listed.workspace().runs()->refs().size(), std::size_t(2), longWait);
         QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Start in one of these ways")), qPrintable(welcomeText(listed)));
     }
 
@@ -283,27 +290,27 @@ private slots:
         {
             MainWindow window;
             QVERIFY(WindowFixture::open(window, {path}));
-            window.enterEdit();
+            window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY(window.editor()->apply(QStringLiteral("move"), moveOps(window.editor()->schedule(), {{0, 1}}, 1)));
-            edited = window.editor()->schedule();
+            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{0, 1}}, 1)));
+            edited = window.workspace().feature<OrderEditing>()->editor().schedule();
             state = stateOf(window);
-            window.edit()->closing();
+            window.workspace().feature<EditController>()->closing();
         }
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        QVERIFY(again.edit()->offersRecovery());
-        again.session()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
+        QVERIFY(again.workspace().feature<EditController>()->offersRecovery());
+        again.workspace().feature<SessionController>()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
         QTest::qWait(100);
-        QVERIFY(again.mode() == MainWindow::Mode::Run);
-        for (QPushButton* button : again.edit()->recovery()->findChildren<QPushButton*>())
+        QVERIFY(again.workspace().shown().mode() == Shown::Mode::Run);
+        for (QPushButton* button : again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) button->click();
-        QTRY_VERIFY_WITH_TIMEOUT(again.mode() == MainWindow::Mode::Edit && again.settled(), longWait);
-        QVERIFY(again.editor()->schedule().order == edited.order);
-        QCOMPARE(again.shownRef(), (RunRef{path, 1}));
-        QCOMPARE(again.runs()->refs().size(), std::size_t(1));
-        again.leaveEdit();
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(), longWait);
+        QVERIFY(again.workspace().feature<OrderEditing>()->editor().schedule().order == edited.order);
+        QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
+        QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(1));
+        again.workspace().feature<OrderEditing>()->leaveEdit();
     }
 
     // The field's example works with a split B, and the answer is in the field.
@@ -312,16 +319,16 @@ private slots:
         const QString path = m_fixture->file("runs.stagewright", {"zb-h1"});
         MainWindow window;
         QVERIFY(WindowFixture::open(window, {path}));
-        FindField* field = window.findField();
+        FindField* field = window.workspace().views().find;
         field->setFocus();
         QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 B"));
         QTest::keyClick(field, Qt::Key_Return);
         QTRY_COMPARE_WITH_TIMEOUT(field->answer(), QStringLiteral("1 of 2"), longWait);
-        const Timeline& timeline = *window.shownView()->run->timeline;
-        QVERIFY(timeline.spans()[window.viewState()->selected().span].op.kind == OpKind::InputGrad);
+        const Timeline& timeline = *window.workspace().shown().view()->run->timeline;
+        QVERIFY(timeline.spans()[window.workspace().viewState()->selected().span].op.kind == OpKind::InputGrad);
         QTest::keyClick(field, Qt::Key_Return);
         QCOMPARE(field->answer(), QStringLiteral("2 of 2"));
-        QVERIFY(timeline.spans()[window.viewState()->selected().span].op.kind == OpKind::WeightGrad);
+        QVERIFY(timeline.spans()[window.workspace().viewState()->selected().span].op.kind == OpKind::WeightGrad);
         field->clear();
         QTest::keyClicks(field, QStringLiteral("2B5"));
         QVERIFY(field->answer().isEmpty());
@@ -349,38 +356,38 @@ private slots:
         QVERIFY(WindowFixture::open(window, {path}));
         auto* panel = window.findChild<RunsPanel*>();
         const auto click = [&](qint64 id) {
-            const QRect row = panel->tree()->visualRect(window.runs()->indexOf({path, id}));
+            const QRect row = panel->tree()->visualRect(window.workspace().runs()->indexOf({path, id}));
             QTest::mouseMove(panel->tree()->viewport(), row.center());
             emit panel->compareAsked({path, id}); // the offscreen platform knows no pressed modifier
         };
         click(2);
         click(3); // before the first is on screen
-        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.mode() == MainWindow::Mode::Compare, longWait);
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3));
-        for (int i = 0; i < 3; ++i) QCOMPARE(window.runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(), QString(QChar(u'A' + i)));
-        const QString text = window.comparePanel()->plainText();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, longWait);
+        QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3));
+        for (int i = 0; i < 3; ++i) QCOMPARE(window.workspace().runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(), QString(QChar(u'A' + i)));
+        const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains(QStringLiteral("Differences from A")), qPrintable(text));
         QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bB is [0-9.]+ % (faster|slower)"))) || text.contains(QStringLiteral("A and B take the same time")), qPrintable(text));
         QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))), qPrintable(text));
         // The memory curves show A and the compared run, with its own letter.
-        QVERIFY2(window.memoryView()->subtitle().contains(QStringLiteral("solid = C")) && window.memoryView()->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.memoryView()->subtitle()));
-        window.actions()[ActionId::NextCompared]->trigger();
-        QVERIFY(window.memoryView()->subtitle().contains(QStringLiteral("solid = B")));
+        QVERIFY2(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = C")) && window.workspace().views().memory->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.workspace().views().memory->subtitle()));
+        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        QVERIFY(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = B")));
         click(4);
-        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 4, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, longWait);
         click(5); // no room
-        QVERIFY(window.settled());
-        QVERIFY(window.bannerText().contains(QStringLiteral("At most four runs")));
+        QVERIFY(window.workspace().settled());
+        QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("At most four runs")));
         click(2); // off again
-        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 3, longWait);
-        QCOMPARE(window.runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 3, longWait);
+        QCOMPARE(window.workspace().runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
         // All of it is restored.
         const QVariantMap state = stateOf(window);
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.session()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Compare, longWait);
-        QCOMPARE(again.timelineView()->panels().size(), std::size_t(3));
+        again.workspace().feature<SessionController>()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Compare, longWait);
+        QCOMPARE(again.workspace().views().timeline->panels().size(), std::size_t(3));
     }
 
     // Any run of the comparison is shown alone by a click, also the one that the list has as current.
@@ -391,19 +398,19 @@ private slots:
         QVERIFY(WindowFixture::open(window, {path}));
         auto* tree = window.findChild<QTreeView*>();
         for (const int row : {0, 1}) {
-            window.showCompare({path, 1}, {path, 2});
-            QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.mode() == MainWindow::Mode::Compare, longWait);
+            window.workspace().feature<RunComparing>()->show({{path, 1}, {path, 2}});
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, longWait);
             const QModelIndex run = tree->model()->index(row, 0, tree->model()->index(0, 0));
             QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(run).center());
-            QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.mode() == MainWindow::Mode::Run, longWait);
-            QCOMPARE(window.shownRef(), (RunRef{path, row + 1}));
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QCOMPARE(window.workspace().shown().ref(), (RunRef{path, row + 1}));
         }
         // A click on the edited run does not leave edit mode.
-        window.enterEdit();
+        window.workspace().feature<OrderEditing>()->enterEdit();
         const QModelIndex edited = tree->currentIndex();
         QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(edited).center());
         QVERIFY(WindowFixture::settle(window));
-        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
     }
 
     // Cut ops wait in the tray; the text keeps its lines.
@@ -412,21 +419,21 @@ private slots:
         const QString path = m_fixture->file("runs.stagewright", {"zb-h1"}, 4, 8);
         MainWindow window;
         QVERIFY(WindowFixture::open(window, {path}, {1280, 800}));
-        window.enterEdit();
+        window.workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
-        const int before = window.edit()->text()->height();
-        window.edit()->choose({{0, 3}, {1, 3}, {2, 3}});
-        window.actions()[ActionId::RemoveOps]->trigger();
+        const int before = window.workspace().feature<EditController>()->text()->height();
+        window.workspace().feature<EditController>()->choose({{0, 3}, {1, 3}, {2, 3}});
+        window.workspace().actions()[ActionId::RemoveOps]->trigger();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
-        QVERIFY(window.edit()->tray()->isVisible());
-        QVERIFY2(window.edit()->text()->height() >= before - 4, qPrintable(QStringLiteral("%1 of %2").arg(window.edit()->text()->height()).arg(before)));
-        QVERIFY(window.edit()->tray()->height() >= window.edit()->tray()->heightFor(window.edit()->tray()->width()) - 4);
-        window.editor()->undoStack()->undo();
+        QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
+        QVERIFY2(window.workspace().feature<EditController>()->text()->height() >= before - 4, qPrintable(QStringLiteral("%1 of %2").arg(window.workspace().feature<EditController>()->text()->height()).arg(before)));
+        QVERIFY(window.workspace().feature<EditController>()->tray()->height() >= window.workspace().feature<EditController>()->tray()->heightFor(window.workspace().feature<EditController>()->tray()->width()) - 4);
+        window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QTest::qWait(50);
-        QVERIFY(std::abs(window.edit()->text()->height() - before) <= 6);
-        window.leaveEdit();
+        QVERIFY(std::abs(window.workspace().feature<EditController>()->text()->height() - before) <= 6);
+        window.workspace().feature<OrderEditing>()->leaveEdit();
     }
 
     // Missing I and W are reported and taken from a run of the file that has them.
@@ -438,15 +445,15 @@ private slots:
         RecordSettings settings = WindowFixture::tinyRecording();
         settings.schedules = {QStringLiteral("1f1b")};
         settings.steps = 4;
-        window.startRecording(settings, path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        window.workspace().feature<Recording>()->startRecording(settings, path, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
         const auto split = [&] {
-            window.showRun({path, 1});
-            QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.shownRef() == (RunRef{path, 1}), longWait);
-            window.enterEdit();
+            window.workspace().shown().showRun({path, 1});
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().ref() == (RunRef{path, 1}), longWait);
+            window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
-            QVERIFY2(!window.editPanel()->plainText().contains(QStringLiteral("I and W")), qPrintable(window.editPanel()->plainText()));
-            QVERIFY(window.editor()->apply(QStringLiteral("split"), splitBackward(window.editor()->schedule(), allPositions(window.editor()->schedule(), 1))));
+            QVERIFY2(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("I and W")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+            QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(QStringLiteral("split"), splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(), allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 1))));
         };
         split();
         const auto share = [](const CostModel& costs) {
@@ -455,11 +462,11 @@ private slots:
         };
         const auto freed = [](const CostModel& costs) { return static_cast<double>(costs.memory[0].freedAtInput) / static_cast<double>(costs.memory[0].activation); };
         // No other run is there yet: times from the layers of the run itself, memory from the model's shape, as simulate --costs-from has it.
-        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("B is split as in the run's layers")), qPrintable(window.editPanel()->plainText()));
-        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("What I frees is as in the shape of the model")), qPrintable(window.editPanel()->plainText()));
-        const CostModel guessed = window.editor()->costs();
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("B is split as in the run's layers")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("What I frees is as in the shape of the model")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        const CostModel guessed = window.workspace().feature<OrderEditing>()->editor().costs();
         QVERIFY(freed(guessed) != 0);
-        const auto first = window.library()->cachedRun({path, 1});
+        const auto first = window.workspace().library()->cachedRun({path, 1});
         QVERIFY(first && first->costs && !knowsSplit(*first->costs));
         // Without its layers the times are from the shape too.
         CostModel bare = *first->costs;
@@ -468,20 +475,20 @@ private slots:
         QVERIFY(shaped.use.times && shaped.sources[*shaped.use.times].basis == SplitBasis::Shape);
         QVERIFY2(std::abs(share(shaped.costs) - 0.5) > 0.005, qPrintable(QString::number(share(shaped.costs))));
         QCOMPARE(freed(shaped.costs), freed(guessed));
-        window.editor()->revert();
-        window.leaveEdit();
+        window.workspace().feature<OrderEditing>()->editor().revert();
+        window.workspace().feature<OrderEditing>()->leaveEdit();
         settings.schedules = {QStringLiteral("zb-h1")};
-        window.startRecording(settings, path, false);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        window.workspace().feature<Recording>()->startRecording(settings, path, false);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
         split();
-        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("What I frees is as in run 2, ZB-H1")), qPrintable(window.editPanel()->plainText()));
-        const CostModel& taken = window.editor()->costs();
-        const auto measured = window.library()->cachedRun({path, 2});
+        QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("What I frees is as in run 2, ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
+        const CostModel& taken = window.workspace().feature<OrderEditing>()->editor().costs();
+        const auto measured = window.workspace().library()->cachedRun({path, 2});
         QVERIFY(measured && measured->costs);
         QVERIFY(share(taken) == share(guessed));
         QVERIFY(std::abs(freed(taken) - freed(*measured->costs)) < 1e-3); // what I adds or frees was not known either
-        window.editor()->revert();
-        window.leaveEdit();
+        window.workspace().feature<OrderEditing>()->editor().revert();
+        window.workspace().feature<OrderEditing>()->leaveEdit();
     }
 };
 

@@ -14,17 +14,23 @@
 #include "app/ui/notes/bookmarks_controller.h"
 #include "app/ui/notes/notes_controller.h"
 #include "app/ui/search/search_controller.h"
-#include "app/ui/shell/banner.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/shell/key_page.h"
 #include "app/ui/shell/layout_controller.h"
 #include "app/ui/shell/palette_controller.h"
 #include "app/ui/shell/session_controller.h"
 #include "app/ui/shell/window_set.h"
 #include "app/ui/sql/built_in_queries.h"
 #include "app/ui/sql/sql_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/console/sql_console.h"
 #include "widgets/notes/notes_panel.h"
+#include "widgets/preferences/preferences.h"
 #include "widgets/search/search_panel.h"
+#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -34,14 +40,14 @@ class TestWorking : public WindowTest {
     QString open(std::initializer_list<const char*> schedules, const char* name = "work.stagewright")
     {
         const QString path = m_fixture->file(name, schedules);
-        m_window->openFiles({path});
-        if (!WindowFixture::settle(*m_window) || m_window->mode() != MainWindow::Mode::Run) return {};
+        m_window->workspace().feature<FileOpening>()->openFiles({path});
+        if (!WindowFixture::settle(*m_window) || m_window->workspace().shown().mode() != Shown::Mode::Run) return {};
         m_window->activateWindow();
-        m_window->timelineView()->setFocus();
+        m_window->workspace().views().timeline->setFocus();
         return path;
     }
-    QAction* action(ActionId id) { return m_window->actions()[id]; }
-    const Timeline& timeline() { return *m_window->timelineView()->panels().front()->timeline; }
+    QAction* action(ActionId id) { return m_window->workspace().actions()[id]; }
+    const Timeline& timeline() { return *m_window->workspace().views().timeline->panels().front()->timeline; }
     SpanId span(const char* name) { return WindowFixture::spanOf(timeline(), name); }
     static std::vector<Note> stored(const QString& path, qint64 run = 1)
     {
@@ -50,8 +56,8 @@ class TestWorking : public WindowTest {
     }
     void ask(const char* sql)
     {
-        m_window->sql()->ask(QString::fromUtf8(sql));
-        QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
+        m_window->workspace().feature<SqlController>()->ask(QString::fromUtf8(sql));
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
     }
 
 private slots:
@@ -59,13 +65,13 @@ private slots:
     {
         const QString path = open({"1f1b", "zb-h1"});
         QVERIFY(!path.isEmpty());
-        NotesController& notes = *m_window->notes();
+        NotesController& notes = *m_window->workspace().feature<NotesController>();
         action(ActionId::AddNote)->trigger(); // nothing is selected
         QVERIFY(!notes.passing());
-        m_window->viewState()->select({0, span("2F3")});
+        m_window->workspace().viewState()->select({0, span("2F3")});
         action(ActionId::AddNote)->trigger();
         QVERIFY(notes.passing().has_value());
-        QCOMPARE(m_window->timelineView()->flags()->notes.size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().views().timeline->flags()->notes.size(), std::size_t(1));
         QVERIFY(stored(path).empty()); // a temporary note is not stored
         action(ActionId::KeepNote)->trigger();
         QVERIFY(!notes.passing());
@@ -73,11 +79,11 @@ private slots:
         QCOMPARE(stored(path)[0].op, std::string("2F3"));
         QVERIFY(notes.dock()->isVisible());
         // Its text, in the list.
-        notes.changeText(m_window->shownRef(), 1, QStringLiteral("waits for rank 1"));
+        notes.changeText(m_window->workspace().shown().ref(), 1, QStringLiteral("waits for rank 1"));
         QTRY_COMPARE_WITH_TIMEOUT(stored(path)[0].text, std::string("waits for rank 1"), 20000);
-        QCOMPARE(m_window->timelineView()->flags()->notes[0].text, QStringLiteral("waits for rank 1"));
+        QCOMPARE(m_window->workspace().views().timeline->flags()->notes[0].text, QStringLiteral("waits for rank 1"));
         // A range.
-        m_window->viewState()->setAreas({{{0, 5 * rankShare}, 1, 2}});
+        m_window->workspace().viewState()->setAreas({{{0, 5 * rankShare}, 1, 2}});
         action(ActionId::KeepNote)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
         QCOMPARE(stored(path)[1].rank, 1);
@@ -85,22 +91,22 @@ private slots:
         // Undo to the start, redo to the end.
         while (notes.undoStack()->canUndo()) action(ActionId::Undo)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).empty(), 20000);
-        QVERIFY(m_window->timelineView()->flags() == nullptr);
+        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr);
         while (notes.undoStack()->canRedo()) action(ActionId::Redo)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
         // The flag is drawn, and a click on it selects the note, which Delete removes.
         QVERIFY(WindowFixture::settle(*m_window));
-        const auto rect = m_window->timelineView()->rectOf({0, span("2F3")});
+        const auto rect = m_window->workspace().views().timeline->rectOf({0, span("2F3")});
         const QPoint flag(static_cast<int>(rect->left()) + 8, static_cast<int>(rect->top()) - 12);
-        QCOMPARE(m_window->timelineView()->flagAt(flag), 0);
-        const QImage picture = m_window->timelineView()->grab().toImage();
+        QCOMPARE(m_window->workspace().views().timeline->flagAt(flag), 0);
+        const QImage picture = m_window->workspace().views().timeline->grab().toImage();
         const double ratio = picture.devicePixelRatio();
-        QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio), static_cast<int>((rect->top() - 20) * ratio)), m_window->theme().accent);
-        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, flag);
+        QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio), static_cast<int>((rect->top() - 20) * ratio)), m_window->workspace().theme().accent);
+        QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, flag);
         QCOMPARE(notes.panel()->currentRow(), 0);
         action(ActionId::RemoveNote)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
-        QVERIFY(m_window->bannerText().isEmpty());
+        QVERIFY(m_window->workspace().banner()->text().isEmpty());
     }
 
     void notesAreCarriedToARerun()
@@ -112,30 +118,30 @@ private slots:
             note.text = "here";
             QVERIFY(file->setNotes(1, {note}).has_value());
         }
-        m_window->openFiles({path});
+        m_window->workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->showRun({path, 2});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->shownRef().id == 2 && WindowFixture::settle(*m_window), 20000);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->notes()->notes({path, 2}).size() == 1, 20000);
-        QVERIFY(m_window->timelineView()->flags()->notes[0].carried);
+        m_window->workspace().shown().showRun({path, 2});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().ref().id == 2 && WindowFixture::settle(*m_window), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<NotesController>()->notes({path, 2}).size() == 1, 20000);
+        QVERIFY(m_window->workspace().views().timeline->flags()->notes[0].carried);
         // Changed, it becomes this run's own.
-        emit m_window->notes()->panel()->model()->edited(0, QStringLiteral("here too"));
+        emit m_window->workspace().feature<NotesController>()->panel()->model()->edited(0, QStringLiteral("here too"));
         QTRY_VERIFY_WITH_TIMEOUT(stored(path, 2).size() == 1, 20000);
         QCOMPARE(stored(path, 1)[0].text, std::string("here"));
     }
 
     void notesOfRunsInMemoryAreSavedWithThem()
     {
-        m_window->newFromLibrary(QStringLiteral("zb-h1"), Shape{4, 8, 0});
+        m_window->workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("zb-h1"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(*m_window));
-        if (m_window->mode() == MainWindow::Mode::Edit) m_window->leaveEdit();
+        if (m_window->workspace().shown().mode() == Shown::Mode::Edit) m_window->workspace().feature<OrderEditing>()->leaveEdit();
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->viewState()->select({0, span("1F1")});
-        m_window->notes()->keep();
-        QCOMPARE(m_window->notes()->notes(m_window->shownRef()).size(), std::size_t(1));
+        m_window->workspace().viewState()->select({0, span("1F1")});
+        m_window->workspace().feature<NotesController>()->keep();
+        QCOMPARE(m_window->workspace().feature<NotesController>()->notes(m_window->workspace().shown().ref()).size(), std::size_t(1));
         const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
         bool done = false;
-        m_window->library()->saveCopy(m_window->shownRef().file, copy, [&](Result<void> result) { done = result.has_value(); });
+        m_window->workspace().library()->saveCopy(m_window->workspace().shown().ref().file, copy, [&](Result<void> result) { done = result.has_value(); });
         QTRY_VERIFY_WITH_TIMEOUT(done, 20000);
         QCOMPARE(stored(copy).size(), std::size_t(1));
         QCOMPARE(stored(copy)[0].op, std::string("1F1"));
@@ -149,7 +155,7 @@ private slots:
         QVERIFY(palette != nullptr);
         // Every action in any state, except the palette itself and the menu of recent files.
         palette->field()->clear();
-        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(Actions::table().size()) - 2, true);
+        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(m_window->workspace().actions().all().size()) - 2, true);
         QTest::keyClicks(palette->field(), QStringLiteral("zb-h1"));
         bool run = false, schedule = false;
         for (int row = 0; row < palette->model()->rowCount(); ++row) {
@@ -160,18 +166,18 @@ private slots:
         palette->field()->setText(QStringLiteral("2F3"));
         QVERIFY(palette->model()->entry(0)->id.startsWith(QLatin1String("op:")));
         QTest::keyClick(palette->field(), Qt::Key_Return);
-        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
         // Recently used entries come first; unavailable ones say why.
         QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
-        palette = m_window->palettes()->open();
+        palette = m_window->workspace().feature<PaletteController>()->open();
         palette->field()->setText(QStringLiteral("swap a and b"));
         QVERIFY(!palette->model()->entry(0)->disabled.isEmpty());
         palette->field()->setText(QStringLiteral("criticalpath"));
-        const bool before = m_window->viewState()->showsCriticalPath();
+        const bool before = m_window->workspace().viewState()->showsCriticalPath();
         QTest::keyClick(palette->field(), Qt::Key_Return);
-        QCOMPARE(m_window->viewState()->showsCriticalPath(), !before);
+        QCOMPARE(m_window->workspace().viewState()->showsCriticalPath(), !before);
         QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
-        palette = m_window->palettes()->open();
+        palette = m_window->workspace().feature<PaletteController>()->open();
         QCOMPARE(palette->model()->entry(0)->id, QStringLiteral("action:criticalPath"));
         palette->close();
     }
@@ -180,8 +186,8 @@ private slots:
     {
         const QString path = open({"1f1b", "zb-h1"});
         action(ActionId::SqlConsole)->trigger();
-        SqlConsole& console = *m_window->sql()->console();
-        QVERIFY(m_window->sql()->dock()->isVisible());
+        SqlConsole& console = *m_window->workspace().feature<SqlController>()->console();
+        QVERIFY(m_window->workspace().feature<SqlController>()->dock()->isVisible());
         for (const SavedQuery& query : builtInQueries()) { // the built-in ones
             ask(query.sql.c_str());
             QVERIFY2(console.model()->columnCount() > 0, query.sql.c_str());
@@ -189,88 +195,88 @@ private slots:
         }
         ask("SELECT name, span, start_ns, rank FROM spans WHERE run=:run AND name IN ('2F3','1F1') ORDER BY name");
         QCOMPARE(console.model()->rowCount(), 2);
-        m_window->sql()->chooseRow(1);
-        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
-        m_window->sql()->showAllRows();
-        QCOMPARE(m_window->timelineView()->flags()->hits->size(), std::size_t(2));
+        m_window->workspace().feature<SqlController>()->chooseRow(1);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
+        m_window->workspace().feature<SqlController>()->showAllRows();
+        QCOMPARE(m_window->workspace().views().timeline->flags()->hits->size(), std::size_t(2));
         // By rank and name only, and by rank and start.
         ask("SELECT rank, name FROM spans WHERE run=1 AND name='3B0'");
-        m_window->sql()->chooseRow(0);
-        QCOMPARE(m_window->viewState()->selected().span, span("3B0"));
+        m_window->workspace().feature<SqlController>()->chooseRow(0);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("3B0"));
         ask("SELECT rank, start_ns FROM spans WHERE run=1 AND name='0B7'");
-        m_window->sql()->chooseRow(0);
-        QCOMPARE(m_window->viewState()->selected().span, span("0B7"));
+        m_window->workspace().feature<SqlController>()->chooseRow(0);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("0B7"));
         // A row of the other run shows it first.
         ask("SELECT run, step, span, name FROM spans WHERE run=2 AND name='1I2'");
-        m_window->sql()->chooseRow(0);
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->viewState()->selected().valid() && m_window->viewState()->selected().span == span("1I2"), 20000);
+        m_window->workspace().feature<SqlController>()->chooseRow(0);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().viewState()->selected().valid() && m_window->workspace().viewState()->selected().span == span("1I2"), 20000);
         // Faults name what is known.
         ask("SELECT * FROM spam");
         QVERIFY(console.status().contains(QStringLiteral("spam")));
         ask("DELETE FROM run");
         QVERIFY(console.status().contains(QStringLiteral("reading")));
         // Cancel.
-        m_window->sql()->ask(QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"));
+        m_window->workspace().feature<SqlController>()->ask(QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"));
         QTRY_VERIFY(console.running());
-        m_window->sql()->cancel();
+        m_window->workspace().feature<SqlController>()->cancel();
         QTRY_VERIFY_WITH_TIMEOUT(!console.running(), 30000);
         QCOMPARE(console.status(), QStringLiteral("Cancelled."));
         // Saved in the file and in the settings.
-        m_window->sql()->saveQuery({"mine", "SELECT 1 AS one", "just one"}, true);
-        m_window->sql()->saveQuery({"everywhere", "SELECT 2 AS two", ""}, false);
+        m_window->workspace().feature<SqlController>()->saveQuery({"mine", "SELECT 1 AS one", "just one"}, true);
+        m_window->workspace().feature<SqlController>()->saveQuery({"everywhere", "SELECT 2 AS two", ""}, false);
         QTRY_COMPARE_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->savedQueries()->size(), std::size_t(1), 20000);
-        QCOMPARE(m_window->sql()->ownQueries().size(), std::size_t(1));
-        m_window->sql()->removeQuery(QStringLiteral("everywhere"), false);
-        QVERIFY(m_window->sql()->ownQueries().empty());
+        QCOMPARE(m_window->workspace().feature<SqlController>()->ownQueries().size(), std::size_t(1));
+        m_window->workspace().feature<SqlController>()->removeQuery(QStringLiteral("everywhere"), false);
+        QVERIFY(m_window->workspace().feature<SqlController>()->ownQueries().empty());
     }
 
     // Numbers of spans are the run's: chosen from a query, a note or a bookmark while a tool draws its own picture they bring the run's back.
     void placesOfTheRunLeaveAToolsPicture()
     {
         const QString path = open({"zb-h1"});
-        const Timeline& timeline = *m_window->shownView()->run->timeline;
-        QVERIFY(m_window->selectOp(WindowFixture::spanOf(timeline, "2W5")));
+        const Timeline& timeline = *m_window->workspace().shown().view()->run->timeline;
+        QVERIFY(m_window->workspace().shown().selectOp(WindowFixture::spanOf(timeline, "2W5")));
         const auto selected = [&] {
-            const SpanRef ref = m_window->viewState()->selected();
-            return ref.valid() && m_window->tool() == MainWindow::Tool::None ? QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span])) : QString();
+            const SpanRef ref = m_window->workspace().viewState()->selected();
+            return ref.valid() && m_window->workspace().shown().tool() == Shown::Tool::None ? QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span])) : QString();
         };
         QCOMPARE(selected(), QStringLiteral("2W5"));
         const auto away = [&] {
             action(ActionId::LoweredView)->trigger();
             QVERIFY(WindowFixture::settle(*m_window));
-            QCOMPARE(m_window->tool(), MainWindow::Tool::Lowered);
-            QVERIFY(m_window->timelineView()->panels().front()->timeline.get() != &timeline);
+            QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::Lowered);
+            QVERIFY(m_window->workspace().views().timeline->panels().front()->timeline.get() != &timeline);
         };
-        m_window->bookmarks()->set(1);
+        m_window->workspace().feature<BookmarksController>()->set(1);
         QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
         action(ActionId::SqlConsole)->trigger();
         ask("SELECT name, span FROM spans WHERE run = :run AND name = '2W5'");
         away();
-        m_window->sql()->chooseRow(0);
+        m_window->workspace().feature<SqlController>()->chooseRow(0);
         QTRY_COMPARE(selected(), QStringLiteral("2W5"));
         away();
-        m_window->bookmarks()->jump(1);
+        m_window->workspace().feature<BookmarksController>()->jump(1);
         QTRY_COMPARE(selected(), QStringLiteral("2W5"));
         away();
-        m_window->sql()->showAllRows();
-        QCOMPARE(m_window->tool(), MainWindow::Tool::None);
-        QVERIFY(m_window->timelineView()->flags() && m_window->timelineView()->flags()->hits);
+        m_window->workspace().feature<SqlController>()->showAllRows();
+        QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::None);
+        QVERIFY(m_window->workspace().views().timeline->flags() && m_window->workspace().views().timeline->flags()->hits);
         away(); // marks of the run are not those of another picture's ops
-        QVERIFY(!m_window->timelineView()->flags() || !m_window->timelineView()->flags()->hits);
-        m_window->setTool(MainWindow::Tool::None);
+        QVERIFY(!m_window->workspace().views().timeline->flags() || !m_window->workspace().views().timeline->flags()->hits);
+        m_window->workspace().shown().setTool(Shown::Tool::None);
     }
 
     void sqlAsksRunsInMemory()
     {
-        m_window->newFromLibrary(QStringLiteral("1f1b"), Shape{2, 4, 0});
+        m_window->workspace().feature<LibraryOpening>()->newFromLibrary(QStringLiteral("1f1b"), Shape{2, 4, 0});
         QVERIFY(WindowFixture::settle(*m_window));
-        if (m_window->mode() == MainWindow::Mode::Edit) m_window->leaveEdit();
+        if (m_window->workspace().shown().mode() == Shown::Mode::Edit) m_window->workspace().feature<OrderEditing>()->leaveEdit();
         QVERIFY(WindowFixture::settle(*m_window));
         ask("SELECT span, name FROM spans WHERE run = :run AND name = '1F3'");
-        QCOMPARE(m_window->sql()->console()->model()->rowCount(), 1);
-        m_window->sql()->chooseRow(0);
-        QCOMPARE(m_window->viewState()->selected().span, span("1F3"));
+        QCOMPARE(m_window->workspace().feature<SqlController>()->console()->model()->rowCount(), 1);
+        m_window->workspace().feature<SqlController>()->chooseRow(0);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("1F3"));
     }
 
     void shownStandsForRunAndStep()
@@ -282,68 +288,68 @@ private slots:
     void searchListsWalksAndMarks()
     {
         open({"zb-h1"});
-        SearchController& search = *m_window->search();
-        m_window->find(QStringLiteral("rank:2 W"));
+        SearchController& search = *m_window->workspace().feature<SearchController>();
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
         QCOMPARE(search.hits().size(), std::size_t(8));
-        QCOMPARE(m_window->timelineView()->flags()->hits->size(), std::size_t(8));
-        const SpanId first = m_window->viewState()->selected().span;
-        m_window->find(QStringLiteral("rank:2 W"));
-        QVERIFY(m_window->viewState()->selected().span != first);
-        m_window->find(QStringLiteral("rank:2 W"), true);
-        QCOMPARE(m_window->viewState()->selected().span, first);
+        QCOMPARE(m_window->workspace().views().timeline->flags()->hits->size(), std::size_t(8));
+        const SpanId first = m_window->workspace().viewState()->selected().span;
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
+        QVERIFY(m_window->workspace().viewState()->selected().span != first);
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"), true);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, first);
         action(ActionId::SearchList)->trigger();
         QVERIFY(search.dock()->isVisible());
         search.panel()->table()->setCurrentIndex(search.panel()->model()->index(5, 0));
-        QCOMPARE(m_window->viewState()->selected().span, search.hits()[5].span);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, search.hits()[5].span);
         // The text of a note finds its op.
         Note note = noteOnSpan(timeline(), span("3F1"));
         note.text = "slow here";
-        m_window->notes()->addNote(m_window->shownRef(), note);
-        m_window->find(QStringLiteral("slow"));
+        m_window->workspace().feature<NotesController>()->addNote(m_window->workspace().shown().ref(), note);
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("slow"));
         QCOMPARE(search.hits().size(), std::size_t(1));
-        QCOMPARE(m_window->viewState()->selected().span, span("3F1"));
-        m_window->find(QStringLiteral("nothing like it"));
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("3F1"));
+        m_window->workspace().feature<OpFinding>()->find(QStringLiteral("nothing like it"));
         QVERIFY(search.hits().empty());
-        QVERIFY(m_window->timelineView()->flags() == nullptr || m_window->timelineView()->flags()->hits == nullptr || m_window->timelineView()->flags()->hits->empty());
-        m_window->find(QString());
+        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr || m_window->workspace().views().timeline->flags()->hits == nullptr || m_window->workspace().views().timeline->flags()->hits->empty());
+        m_window->workspace().feature<OpFinding>()->find(QString());
         QVERIFY(search.hits().empty());
     }
 
     void bookmarksComeBack()
     {
         const QString path = open({"1f1b", "zb-h1"});
-        m_window->viewState()->select({0, span("2F3")});
-        m_window->viewState()->setVisible({2 * rankShare, 6 * rankShare});
-        const TimeRange view = m_window->viewState()->visible();
+        m_window->workspace().viewState()->select({0, span("2F3")});
+        m_window->workspace().viewState()->setVisible({2 * rankShare, 6 * rankShare});
+        const TimeRange view = m_window->workspace().viewState()->visible();
         action(ActionId::BookmarkSet3)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
         QVERIFY(!action(ActionId::BookmarkJump1)->isEnabled());
-        m_window->showRun({path, 2});
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
+        m_window->workspace().shown().showRun({path, 2});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
         QVERIFY(action(ActionId::BookmarkJump3)->isEnabled());
         action(ActionId::BookmarkJump3)->trigger();
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 1, 20000);
-        QTRY_COMPARE(m_window->viewState()->visible(), view);
-        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 1, 20000);
+        QTRY_COMPARE(m_window->workspace().viewState()->visible(), view);
+        QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
     }
 
     void layoutsAreKeptByName()
     {
         open({"1f1b"});
-        LayoutController& layouts = *m_window->layouts();
+        LayoutController& layouts = *m_window->workspace().feature<LayoutController>();
         layouts.save(QStringLiteral("all of it/1"));
         action(ActionId::RunsList)->trigger();
         action(ActionId::Memory)->trigger();
-        m_window->notes()->dock()->show();
+        m_window->workspace().feature<NotesController>()->dock()->show();
         layouts.save(QStringLiteral("narrow"));
         QCOMPARE(layouts.names(), (QStringList{"all of it/1", "narrow"}));
         QVERIFY(layouts.apply(QStringLiteral("all of it/1")));
         QVERIFY(action(ActionId::RunsList)->isChecked());
         QVERIFY(action(ActionId::Memory)->isChecked());
-        QVERIFY(m_window->notes()->dock()->isHidden());
+        QVERIFY(m_window->workspace().feature<NotesController>()->dock()->isHidden());
         QVERIFY(layouts.apply(QStringLiteral("narrow")));
         QVERIFY(!action(ActionId::RunsList)->isChecked());
-        QVERIFY(!m_window->notes()->dock()->isHidden());
+        QVERIFY(!m_window->workspace().feature<NotesController>()->dock()->isHidden());
         QVERIFY(!layouts.apply(QStringLiteral("unknown")));
         layouts.reset();
         QVERIFY(action(ActionId::RunsList)->isChecked());
@@ -355,14 +361,14 @@ private slots:
     {
         const QString first = open({"1f1b", "zb-h1"});
         const QString second = m_fixture->file("second.stagewright", {"gpipe"});
-        m_window->openFiles({second});
+        m_window->workspace().feature<FileOpening>()->openFiles({second});
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->showRun({first, 2});
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
+        m_window->workspace().shown().showRun({first, 2});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->viewState()->select({0, span("1I2")});
-        m_window->viewState()->setVisible({rankShare, 5 * rankShare});
-        const TimeRange view = m_window->viewState()->visible();
+        m_window->workspace().viewState()->select({0, span("1I2")});
+        m_window->workspace().viewState()->setVisible({rankShare, 5 * rankShare});
+        const TimeRange view = m_window->workspace().viewState()->visible();
         WindowSet& set = WindowSet::instance();
         set.keepSession();
         set.save(); // as during work; the process ends abruptly
@@ -379,13 +385,13 @@ private slots:
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
         QVERIFY(set.restore(again));
-        QTRY_COMPARE_WITH_TIMEOUT(again.shownRef().id, 2, 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(again.workspace().shown().ref().id, 2, 20000);
         QVERIFY(WindowFixture::settle(again));
-        QCOMPARE(again.shownRef().file, first);
-        QCOMPARE(again.runs()->files().size(), 2);
-        QCOMPARE(again.viewState()->visible(), view);
-        QCOMPARE(again.viewState()->selected().span, span("1I2"));
-        QVERIFY(again.bannerText().contains(QStringLiteral("did not exit properly")));
+        QCOMPARE(again.workspace().shown().ref().file, first);
+        QCOMPARE(again.workspace().runs()->files().size(), 2);
+        QCOMPARE(again.workspace().viewState()->visible(), view);
+        QCOMPARE(again.workspace().viewState()->selected().span, span("1I2"));
+        QVERIFY(again.workspace().banner()->text().contains(QStringLiteral("did not exit properly")));
 
         // Switched off; and a restore that crashed the program is not retried automatically.
         Preferences preferences = PreferenceStore::instance().value();
@@ -398,9 +404,9 @@ private slots:
         before(true);
         QVERIFY(WindowFixture::show(third));
         QVERIFY(!set.restore(third));
-        QVERIFY(third.bannerText().contains(QStringLiteral("could not be reopened")));
-        third.banner()->answerButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(third.shownRef().id, 2, 20000);
+        QVERIFY(third.workspace().banner()->text().contains(QStringLiteral("could not be reopened")));
+        third.workspace().banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(third.workspace().shown().ref().id, 2, 20000);
         QVERIFY(WindowFixture::settle(third));
         // A file that is gone is named.
         QVERIFY(QFile::remove(second));
@@ -409,8 +415,8 @@ private slots:
         before(false);
         QVERIFY(set.restore(fourth));
         QVERIFY(WindowFixture::settle(fourth));
-        QVERIFY(fourth.bannerText().contains(QStringLiteral("second.stagewright")));
-        QTRY_COMPARE_WITH_TIMEOUT(fourth.shownRef().id, 2, 20000);
+        QVERIFY(fourth.workspace().banner()->text().contains(QStringLiteral("second.stagewright")));
+        QTRY_COMPARE_WITH_TIMEOUT(fourth.workspace().shown().ref().id, 2, 20000);
         QCOMPARE(WindowSet::instance().windows().size(), std::size_t(4));
         QSettings().remove(QStringLiteral("session"));
     }
@@ -418,39 +424,39 @@ private slots:
     void comparisonsAreRestored()
     {
         const QString path = open({"1f1b", "zb-h1"});
-        m_window->showCompare({path, 1}, {path, 2});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Compare, 20000);
-        const QVariantMap state = m_window->session()->state();
+        m_window->workspace().feature<RunComparing>()->show({{path, 1}, {path, 2}});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Compare, 20000);
+        const QVariantMap state = m_window->workspace().feature<SessionController>()->state();
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
-        again.session()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.mode() == MainWindow::Mode::Compare, 20000);
-        QCOMPARE(again.shownRef().id, 1);
+        again.workspace().feature<SessionController>()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Compare, 20000);
+        QCOMPARE(again.workspace().shown().ref().id, 1);
         QVERIFY(WindowFixture::settle(again));
     }
 
     void runsMoveBetweenWindows()
     {
         const QString path = open({"1f1b", "zb-h1"});
-        m_window->viewState()->select({0, span("2F3")});
+        m_window->workspace().viewState()->select({0, span("2F3")});
         MainWindow* other = WindowSet::instance().moveRun(*m_window, nullptr);
         QVERIFY(other != nullptr);
-        QTRY_COMPARE_WITH_TIMEOUT(other->shownRef(), (RunRef{path, 1}), 20000);
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef(), (RunRef{path, 2}), 20000);
-        QCOMPARE(other->viewState()->selected().span, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "2F3"));
+        QTRY_COMPARE_WITH_TIMEOUT(other->workspace().shown().ref(), (RunRef{path, 1}), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref(), (RunRef{path, 2}), 20000);
+        QCOMPARE(other->workspace().viewState()->selected().span, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "2F3"));
         // Each has its own view; the theme is shared.
-        other->viewState()->setVisible({0, rankShare});
-        QVERIFY(!(m_window->viewState()->visible() == other->viewState()->visible()));
-        m_window->setThemeChoice(ThemeChoice::HighContrast);
-        QVERIFY(other->theme().highContrast);
-        other->setThemeChoice(ThemeChoice::Light);
-        QVERIFY(!m_window->theme().dark);
+        other->workspace().viewState()->setVisible({0, rankShare});
+        QVERIFY(!(m_window->workspace().viewState()->visible() == other->workspace().viewState()->visible()));
+        Appearance::choose(ThemeChoice::HighContrast);
+        QVERIFY(other->workspace().theme().highContrast);
+        Appearance::choose(ThemeChoice::Light);
+        QVERIFY(!m_window->workspace().theme().dark);
         // A note set in one window is not an outside change to the other.
-        other->viewState()->select({0, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "0F0")});
-        other->notes()->keep();
-        QTRY_VERIFY_WITH_TIMEOUT(!other->notes()->busy() && stored(path).size() == 1, 20000);
+        other->workspace().viewState()->select({0, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "0F0")});
+        other->workspace().feature<NotesController>()->keep();
+        QTRY_VERIFY_WITH_TIMEOUT(!other->workspace().feature<NotesController>()->busy() && stored(path).size() == 1, 20000);
         QTest::qWait(1500);
-        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(WindowFixture::settle(*other));
         QVERIFY(WindowFixture::settle(*m_window));
         other->close();
@@ -464,16 +470,16 @@ private slots:
             auto file = RunFile::open(path.toStdString(), OpenMode::Write);
             QVERIFY(file && (*file)->add(WindowFixture::simulated("gpipe")));
         }
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->bannerText().contains(QStringLiteral("changed by another program")), 20000);
-        QCOMPARE(m_window->runs()->refs().size(), std::size_t(1));
-        m_window->banner()->answerButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->runs()->refs().size(), std::size_t(2), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
+        QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t(1));
+        m_window->workspace().banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().runs()->refs().size(), std::size_t(2), 20000);
         QVERIFY(WindowFixture::settle(*m_window));
-        QCOMPARE(m_window->shownRef(), (RunRef{path, 1}));
-        QVERIFY(m_window->bannerText().isEmpty());
+        QCOMPARE(m_window->workspace().shown().ref(), (RunRef{path, 1}));
+        QVERIFY(m_window->workspace().banner()->text().isEmpty());
         QVERIFY(QFile::remove(path));
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->bannerText().contains(QStringLiteral("removed")), 20000);
-        QVERIFY(m_window->mode() == MainWindow::Mode::Run); // what was read is still there
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().banner()->text().contains(QStringLiteral("removed")), 20000);
+        QVERIFY(m_window->workspace().shown().mode() == Shown::Mode::Run); // what was read is still there
     }
 
     // A key means the same wherever it is pressed: the timeline's keys and the window's.
@@ -481,8 +487,8 @@ private slots:
     {
         const std::map<ActionId, ViewAction> same{{ActionId::Fit, ViewAction::FitAll}, {ActionId::FitSelection, ViewAction::FitSelection}, {ActionId::Back, ViewAction::HistoryBack}, {ActionId::Forward, ViewAction::HistoryForward}};
         QMap<QKeySequence, QString> window;
-        for (const ActionEntry& entry : Actions::table())
-            for (const QKeySequence& key : action(entry.id)->shortcuts()) {
+        for (const auto& [entry, declared] : m_window->workspace().actions().all())
+            for (const QKeySequence& key : declared->shortcuts()) {
                 if (entry.id == ActionId::RemoveOps && window.value(key) == QLatin1String("removeNote")) continue; // only in edit mode, the note's only outside it
                 QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QLatin1String(entry.name)));
                 window[key] = QString::fromLatin1(entry.name);
@@ -502,13 +508,13 @@ private slots:
         open({"1f1b"});
         for (const ActionId id : {ActionId::KeysTracy, ActionId::KeysNsight, ActionId::KeysPerfetto}) {
             action(id)->trigger();
-            m_window->showKeys();
+            showKeys(m_window->workspace());
             auto* page = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));
             QVERIFY(page != nullptr);
             QStringList texts;
             for (const QLabel* label : page->findChildren<QLabel*>()) texts << label->text();
-            for (const KeyBinding& binding : keyMap(m_window->timelineView()->keyMap())) QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
-            m_window->showKeys();
+            for (const KeyBinding& binding : keyMap(m_window->workspace().views().timeline->keyMap())) QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
+            showKeys(m_window->workspace());
             QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("keyMap")) == nullptr);
         }
     }

@@ -8,10 +8,13 @@
 
 #include "app/ui/exchange/export_controller.h"
 #include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
@@ -66,7 +69,7 @@ struct WindowFixture {
 
     static bool settle(MainWindow& window, int timeout = 20000)
     {
-        return QTest::qWaitFor([&] { return window.settled(); }, timeout);
+        return QTest::qWaitFor([&] { return window.workspace().settled(); }, timeout);
     }
     static bool show(MainWindow& window, QSize size = {1400, 900})
     {
@@ -78,7 +81,7 @@ struct WindowFixture {
     static bool open(MainWindow& window, const QStringList& files, QSize size = {1400, 900})
     {
         if (!show(window, size)) return false;
-        window.openFiles(files);
+        window.workspace().feature<FileOpening>()->openFiles(files);
         return settle(window);
     }
     // A key to whatever has the focus, as the keyboard sends it.
@@ -92,7 +95,7 @@ struct WindowFixture {
     // The keys that zoom, pan and step from op to op do so, from a view of all with nothing selected; afterwards an op is.
     static void walkByKeys(MainWindow& window)
     {
-        ViewState& state = *window.viewState();
+        ViewState& state = *window.workspace().viewState();
         const TimeRange all = state.visible();
         press(Qt::Key_W);
         QVERIFY(state.visible().duration() < all.duration());
@@ -108,7 +111,7 @@ struct WindowFixture {
     // Centre of an op's slice in the timeline view.
     static QPoint centre(MainWindow& window, SpanRef ref)
     {
-        const auto rect = window.timelineView()->rectOf(ref);
+        const auto rect = window.workspace().views().timeline->rectOf(ref);
         return rect ? rect->center().toPoint() : QPoint(-1, -1);
     }
     static SpanId spanOf(const Timeline& timeline, const char* text)

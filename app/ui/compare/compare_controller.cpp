@@ -8,18 +8,24 @@
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QPushButton>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include "app/ui/runs/run_lanes.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
 #include "widgets/compare/baseline_strip.h"
+#include "widgets/compare/compare_panel.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/panel/figure_measure.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/runs/runs_panel.h"
 #include "widgets/style.h"
+#include "widgets/timeline/legend.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
-
 namespace {
 
 constexpr std::size_t mostRuns = 4;
@@ -77,48 +83,78 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
 
 } // namespace
 
-CompareController::CompareController(MainWindow& window) : QObject(&window), m_window(window), m_strip(new BaselineStrip(&window))
+CompareController::CompareController(Workspace& workspace) : Feature(workspace), m_strip(new BaselineStrip(workspace.window())), m_panel(new ComparePanel(workspace.room().panels()))
 {
-    window.panelColumn()->insertWidget(0, m_strip);
+    workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
+    m_panel->setAccessibleName(tr("What differs"));
+    connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
+        if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.room().panels()->setCurrentWidget(m_panel);
+    });
+    connect(&workspace.shown(), &Shown::timesRefreshed, this, [this] {
+        const Shown& now = m_workspace.shown();
+        if (now.mode() == Shown::Mode::Compare && now.view() && now.other()) m_panel->setComparison(now.view()->run, now.other()->run, now.comparison());
+    });
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
+        Actions& actions = m_workspace.actions();
+        actions[ActionId::Compare]->setEnabled(comparing || m_workspace.runs()->refs().size() > 1);
+        actions[ActionId::Compare]->setChecked(comparing);
+        actions[ActionId::SwapCompare]->setEnabled(comparing);
+    });
+    workspace.shown().setCaptions(Shown::Mode::Compare, [this]() -> Shown::Captions {
+        const Shown& now = m_workspace.shown();
+        if (!now.view() || !now.other()) return {};
+        QString clock = provenanceText(now.view()->run->info);
+        if (provenanceText(now.other()->run->info) != clock) clock = tr("A: %1, B: %2").arg(clock, provenanceText(now.other()->run->info));
+        return {title(), QStringLiteral(", ") + statusText(), clock};
+    });
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
-    connect(&window, &MainWindow::modeChanged, this, &CompareController::refresh);
-    const auto on = [&](ActionId id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    connect(&workspace.shown(), &Shown::modeChanged, this, &CompareController::refresh);
+    const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on(ActionId::Compare, [this] { toggle(); });
     on(ActionId::SwapCompare, [this] { swap(); });
     on(ActionId::NextCompared, [this] { setAgainst(m_against + 1 < static_cast<int>(m_views.size()) ? m_against + 1 : 1); });
     on(ActionId::AlignAtOp, [this](bool atOp) {
-        const SpanRef selected = m_window.viewState()->selected();
+        const SpanRef selected = m_workspace.viewState()->selected();
         if (!atOp)
             alignAt(std::nullopt);
         else if (selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size())
             alignAt(m_views[static_cast<std::size_t>(selected.panel)]->run->timeline->spans()[selected.span].op);
         else
-            m_window.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
+            m_workspace.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
         refresh();
     });
     on(ActionId::SetBaseline, [this] {
-        const RunRef shown = m_window.shownRef();
+        const RunRef shown = m_workspace.shown().ref();
         setBaseline(shown == baseline() ? RunRef{} : shown);
     });
-    ComparePanel* panel = window.comparePanel();
+    ComparePanel* panel = m_panel;
     connect(panel, &ComparePanel::againstAsked, this, &CompareController::setAgainst);
     connect(panel, &ComparePanel::stepAsked, this, &CompareController::setStep);
     connect(panel, &ComparePanel::alignAsked, this, [this](bool atOp) {
-        QAction* action = m_window.actions()[ActionId::AlignAtOp];
+        QAction* action = m_workspace.actions()[ActionId::AlignAtOp];
         if (action->isChecked() != atOp || atOp) {
             action->setChecked(!atOp);
             action->trigger();
         }
-        if (!m_comparing && m_window.mode() == MainWindow::Mode::Compare) present(false); // nothing to align at: restores the box
+        if (!m_comparing && m_workspace.shown().mode() == Shown::Mode::Compare) present(false); // nothing to align at: restores the box
     });
     connect(panel, &ComparePanel::opChosen, this, [this](SpanId a, SpanId b) {
-        if (m_window.mode() != MainWindow::Mode::Compare) return;
+        if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
         const SpanRef ref = b != noSpan ? SpanRef{m_against, b} : SpanRef{0, a};
-        m_window.viewState()->select(ref);
-        m_window.timelineView()->ensureVisible(ref);
+        m_workspace.viewState()->select(ref);
+        m_workspace.views().timeline->ensureVisible(ref);
     });
     refresh();
+}
+
+FeatureParts CompareController::parts()
+{
+    FeatureParts parts;
+    parts.panels = {m_panel};
+    return parts;
 }
 
 void CompareController::show(const std::vector<RunRef>& refs, int step)
@@ -150,9 +186,9 @@ QString CompareController::predictionText() const
 
 std::vector<RunRef> CompareController::chosen() const
 {
-    if (m_window.m_pending && m_askedGeneration == m_window.m_generation) return m_asked.refs;
-    if (m_window.mode() == MainWindow::Mode::Compare) return m_question.refs;
-    return m_window.shownRef().valid() ? std::vector<RunRef>{m_window.shownRef()} : std::vector<RunRef>{};
+    if (m_workspace.shown().pending() && m_workspace.shown().isLatest(m_askedRequest)) return m_asked.refs;
+    if (m_workspace.shown().mode() == Shown::Mode::Compare) return m_question.refs;
+    return m_workspace.shown().ref().valid() ? std::vector<RunRef>{m_workspace.shown().ref()} : std::vector<RunRef>{};
 }
 
 void CompareController::add(const RunRef& ref)
@@ -160,7 +196,7 @@ void CompareController::add(const RunRef& ref)
     std::vector<RunRef> refs = chosen();
     const auto there = std::find(refs.begin(), refs.end(), ref);
     if (there == refs.end() && refs.size() == mostRuns) {
-        m_window.banner()->showNote(tr("At most four runs can be compared. Ctrl+click one of them to remove it."));
+        m_workspace.banner()->showNote(tr("At most four runs can be compared. Ctrl+click one of them to remove it."));
         return;
     }
     if (there == refs.end())
@@ -168,9 +204,9 @@ void CompareController::add(const RunRef& ref)
     else
         refs.erase(there);
     if (refs.size() == 1) {
-        m_window.showRun(refs.front());
+        m_workspace.shown().showRun(refs.front());
     } else if (refs.size() > 1) {
-        Question question = m_window.mode() == MainWindow::Mode::Compare ? m_question : Question{};
+        Question question = m_workspace.shown().mode() == Shown::Mode::Compare ? m_question : Question{};
         question.refs = refs;
         question.predicted = false;
         ask(question, static_cast<int>(refs.size()) - 1);
@@ -179,7 +215,7 @@ void CompareController::add(const RunRef& ref)
 
 void CompareController::swap()
 {
-    if (m_window.mode() != MainWindow::Mode::Compare || m_views.size() < 2) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Compare || m_views.size() < 2) return;
     Question question = m_question;
     std::swap(question.refs[0], question.refs[static_cast<std::size_t>(m_against)]);
     question.predicted = false;
@@ -188,14 +224,14 @@ void CompareController::swap()
 
 void CompareController::setAgainst(int index)
 {
-    if (m_window.mode() != MainWindow::Mode::Compare || index < 1 || index >= static_cast<int>(m_views.size()) || index == m_against) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Compare || index < 1 || index >= static_cast<int>(m_views.size()) || index == m_against) return;
     m_against = index;
     present(false);
 }
 
 void CompareController::setStep(int step)
 {
-    if (m_window.mode() != MainWindow::Mode::Compare) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
     Question question = m_question;
     question.step = step;
     ask(question, m_against);
@@ -203,7 +239,7 @@ void CompareController::setStep(int step)
 
 void CompareController::alignAt(std::optional<Op> op)
 {
-    if (m_window.mode() != MainWindow::Mode::Compare) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
     Question question = m_question;
     question.alignedAt = op;
     ask(question, m_against);
@@ -211,40 +247,36 @@ void CompareController::alignAt(std::optional<Op> op)
 
 void CompareController::ask(const Question& question, int against)
 {
-    m_window.m_followLive = false;
-    const quint64 generation = ++m_window.m_generation;
+    const quint64 request = m_workspace.shown().request();
     m_asked = question;
-    m_askedGeneration = generation;
-    m_window.m_pending = true;
+    m_askedRequest = request;
     auto views = std::make_shared<std::vector<std::shared_ptr<const RunView>>>(question.refs.size());
     for (std::size_t i = 0; i < question.refs.size(); ++i)
-        m_window.library()->request(question.refs[i], question.step, [this, generation, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
-            if (generation != m_window.m_generation) return;
-            const bool closed = view && !m_window.runs()->files().contains((*view)->ref.file); // while it was read
+        m_workspace.library()->request(question.refs[i], question.step, [this, request, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
+            if (!m_workspace.shown().isLatest(request)) return;
+            const bool closed = view && !m_workspace.runs()->files().contains((*view)->ref.file); // while it was read
             if (!view || closed) {
-                m_window.m_pending = false;
-                ++m_window.m_generation;
-                if (!closed) m_window.banner()->showError(QString(), view.error());
-                if (m_window.mode() == MainWindow::Mode::Compare) present(false);
-                m_window.refreshActions();
+                m_workspace.shown().drop();
+                if (!closed) m_workspace.banner()->showError(QString(), view.error());
+                if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
+                m_workspace.refreshActions();
                 return;
             }
             (*views)[i] = *view;
-            if (std::all_of(views->begin(), views->end(), [](const auto& one) { return one != nullptr; })) compareViews(question, generation, against, *views);
+            if (std::all_of(views->begin(), views->end(), [](const auto& one) { return one != nullptr; })) compareViews(question, request, against, *views);
         });
 }
 
-void CompareController::compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views)
+void CompareController::compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views)
 {
     inBackground(
         this, [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
-        [this, question, generation, against, views](Result<Answer> answer) {
-            if (generation != m_window.m_generation) return;
-            m_window.m_pending = false;
+        [this, question, request, against, views](Result<Answer> answer) {
+            if (!m_workspace.shown().answered(request)) return;
             if (!answer) {
-                m_window.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
-                if (m_window.mode() == MainWindow::Mode::Compare) present(false);
-                m_window.refreshActions();
+                m_workspace.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
+                if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
+                m_workspace.refreshActions();
                 return;
             }
             m_question = question;
@@ -261,42 +293,39 @@ void CompareController::present(bool fit)
     const auto other = static_cast<std::size_t>(m_against);
     const auto& comparison = m_comparisons[other - 1];
     if (fit) {
-        m_window.m_editor->stop();
-        m_window.m_editSource.reset();
-        m_window.m_state->clearSelection();
-        m_window.m_state->setStep(-1);
+        emit m_workspace.shown().replacing();
+        m_workspace.viewState()->clearSelection();
+        m_workspace.viewState()->setStep(-1);
     }
-    m_window.m_shown = m_views.front();
-    m_window.m_other = m_views[other];
-    m_window.m_comparison = comparison;
-    if (fit) m_window.m_timeline->setPanels(m_panels);
+    m_workspace.shown().presentCompared(m_views.front(), m_views[other], comparison);
+    if (fit) m_workspace.views().timeline->setPanels(m_panels);
     std::vector<bool> shows;
     for (const auto& one : m_comparisons) shows.push_back(one->shows());
-    m_window.m_timeline->setDifferenceShows(std::move(shows));
-    m_window.m_memory->setPanels({m_panels.front(), m_panels[other]}, QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
-    m_window.m_legend->setPanels(m_panels);
-    m_window.applyBudget();
-    m_window.tellDamage({m_views.front().get(), m_views[other].get()});
+    m_workspace.views().timeline->setDifferenceShows(std::move(shows));
+    m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]}, QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
+    m_workspace.views().legend->setPanels(m_panels);
+    m_workspace.shown().applyBudget();
+    m_workspace.shown().tellDamage({m_views.front().get(), m_views[other].get()});
     QStringList names;
     int steps = m_views.front()->run->timeline->steps();
     for (const auto& view : m_views) {
         names << runTitle(view->run->info);
         steps = std::min(steps, view->run->timeline->steps());
     }
-    m_window.m_comparePanel->setChoices(names, m_against, m_question.alignedAt.has_value(), steps, m_question.step);
-    m_window.m_comparePanel->setAll(m_comparisons, predictionText());
-    m_window.m_comparePanel->setComparison(m_views.front()->run, m_views[other]->run, comparison);
-    m_window.setMode(MainWindow::Mode::Compare);
+    m_panel->setChoices(names, m_against, m_question.alignedAt.has_value(), steps, m_question.step);
+    m_panel->setAll(m_comparisons, predictionText());
+    m_panel->setComparison(m_views.front()->run, m_views[other]->run, comparison);
+    m_workspace.shown().setMode(Shown::Mode::Compare);
     std::vector<RunRef> refs;
     for (const auto& view : m_views) refs.push_back(view->ref);
-    m_window.runs()->setMarks(std::move(refs));
-    m_window.m_runsPanel->setCurrent(m_views[other]->ref);
+    m_workspace.runs()->setMarks(std::move(refs));
+    m_workspace.views().runs->setCurrent(m_views[other]->ref);
     if (fit) {
-        m_window.splitViews();
-        m_window.m_state->fitAll();
-        m_window.m_state->clearHistory();
+        m_workspace.shown().splitViews();
+        m_workspace.viewState()->fitAll();
+        m_workspace.viewState()->clearHistory();
     }
-    m_window.ready();
+    m_workspace.shown().ready();
 }
 
 QString CompareController::title() const
@@ -316,19 +345,19 @@ QString CompareController::statusText() const
 
 void CompareController::toggle()
 {
-    if (m_window.mode() == MainWindow::Mode::Compare) { // the button again: back to a single run
-        if (m_window.m_other) m_window.showRun(m_window.m_other->ref);
+    if (m_workspace.shown().mode() == Shown::Mode::Compare) { // the button again: back to a single run
+        if (m_workspace.shown().other()) m_workspace.shown().showRun(m_workspace.shown().other()->ref);
         return;
     }
-    m_window.refreshActions(); // the button stays unchecked until there is something to compare
+    m_workspace.refreshActions(); // the button stays unchecked until there is something to compare
     choose();
 }
 
 void CompareController::choose()
 {
-    const auto refs = m_window.runs()->refs();
+    const auto refs = m_workspace.runs()->refs();
     if (refs.size() < 2) return;
-    auto* dialog = new QDialog(&m_window);
+    auto* dialog = new QDialog(m_workspace.window());
     dialog->setObjectName(QStringLiteral("chooseCompare"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(tr("Compare runs"));
@@ -341,9 +370,9 @@ void CompareController::choose()
         auto* box = new QComboBox(dialog);
         if (i > 1) box->addItem(tr("none"));
         for (const RunRef& ref : refs) {
-            const RunInfo* info = m_window.runs()->info(ref);
+            const RunInfo* info = m_workspace.runs()->info(ref);
             if (info == nullptr) continue;
-            const QString file = m_window.runs()->indexOfFile(ref.file).data().toString();
+            const QString file = m_workspace.runs()->indexOfFile(ref.file).data().toString();
             box->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id), QVariant::fromValue(static_cast<int>(&ref - refs.data())));
         }
         const QString letter(QChar(static_cast<char16_t>(u'A' + i)));
@@ -354,7 +383,7 @@ void CompareController::choose()
         layout->addWidget(box, i, 1);
         boxes.push_back(box);
     }
-    const RunRef shown = m_window.shownRef();
+    const RunRef shown = m_workspace.shown().ref();
     const auto place = std::find(refs.begin(), refs.end(), shown);
     const int at = place == refs.end() ? 0 : static_cast<int>(place - refs.begin());
     boxes[0]->setCurrentIndex(at);
@@ -371,7 +400,7 @@ void CompareController::choose()
         dialog->accept();
         for (std::size_t i = 0; i < chosen.size(); ++i)
             if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) != chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
-                m_window.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
+                m_workspace.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
                 return;
             }
         show(chosen);
@@ -381,14 +410,14 @@ void CompareController::choose()
 
 void CompareController::refresh()
 {
-    const bool comparing = m_window.mode() == MainWindow::Mode::Compare;
-    Actions& actions = m_window.actions();
+    const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
+    Actions& actions = m_workspace.actions();
     actions[ActionId::AlignAtOp]->setEnabled(comparing);
     actions[ActionId::AlignAtOp]->setChecked(comparing && m_question.alignedAt.has_value());
     actions[ActionId::NextCompared]->setEnabled(comparing && m_views.size() > 2);
-    actions[ActionId::SetBaseline]->setEnabled(m_window.shownRef().valid() && m_window.mode() != MainWindow::Mode::Edit);
-    actions[ActionId::SetBaseline]->setChecked(m_baseline && m_window.shownRef() == m_baseline->ref);
-    if (m_window.mode() == MainWindow::Mode::Empty && !comparing) {
+    actions[ActionId::SetBaseline]->setEnabled(m_workspace.shown().ref().valid() && m_workspace.shown().mode() != Shown::Mode::Edit);
+    actions[ActionId::SetBaseline]->setChecked(m_baseline && m_workspace.shown().ref() == m_baseline->ref);
+    if (m_workspace.shown().mode() == Shown::Mode::Empty && !comparing) {
         m_views.clear();
         m_panels.clear();
         m_comparisons.clear();
@@ -409,10 +438,10 @@ void CompareController::setBaseline(const RunRef& ref)
         refresh();
         return;
     }
-    m_window.library()->request(ref, -1, [this, generation](Result<std::shared_ptr<const RunView>> view) {
+    m_workspace.library()->request(ref, -1, [this, generation](Result<std::shared_ptr<const RunView>> view) {
         if (generation != m_baselineGeneration) return;
         if (!view) {
-            m_window.banner()->showError(tr("the baseline can't be read"), view.error());
+            m_workspace.banner()->showError(tr("the baseline can't be read"), view.error());
             return;
         }
         m_baseline = *view;
@@ -423,15 +452,15 @@ void CompareController::setBaseline(const RunRef& ref)
 
 void CompareController::measureBaseline()
 {
-    const bool wanted = m_baseline && (m_window.mode() == MainWindow::Mode::Run || m_window.mode() == MainWindow::Mode::Compare) && m_window.m_shown;
+    const bool wanted = m_baseline && (m_workspace.shown().mode() == Shown::Mode::Run || m_workspace.shown().mode() == Shown::Mode::Compare) && m_workspace.shown().view();
     m_strip->setVisible(wanted);
     if (!wanted) {
-        m_window.sidePanel()->setMeasure(nullptr);
+        m_workspace.views().side->setMeasure(nullptr);
         return;
     }
     const QString name = runTitle(m_baseline->run->info);
     // in a comparison: the compared run, so that its figures have a second measure
-    const std::shared_ptr<const RunView> shown = m_window.mode() == MainWindow::Mode::Compare && m_window.m_other ? m_window.m_other : m_window.m_shown;
+    const std::shared_ptr<const RunView> shown = m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other() ? m_workspace.shown().other() : m_workspace.shown().view();
     const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
     if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
         ++m_measureGeneration; // drops pending answers
@@ -439,7 +468,7 @@ void CompareController::measureBaseline()
         m_measured = {};
         m_againstBaseline.reset();
         m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
-        m_window.sidePanel()->setMeasure(nullptr);
+        m_workspace.views().side->setMeasure(nullptr);
         return;
     }
     if (!m_measure) m_measure = std::make_shared<const FigureMeasure>(*m_baseline->run, m_baseline->figures, name);
@@ -448,7 +477,7 @@ void CompareController::measureBaseline()
     m_measuredStep = shown->step;
     const quint64 generation = ++m_measureGeneration;
     m_comparing = true;
-    m_window.sidePanel()->setMeasure(m_measure);
+    m_workspace.views().side->setMeasure(m_measure);
     inBackground(
         this,
         [baseline = m_baseline, shown]() -> Result<std::shared_ptr<const Comparison>> {
@@ -460,9 +489,11 @@ void CompareController::measureBaseline()
             if (generation != m_measureGeneration) return;
             m_comparing = false;
             m_againstBaseline = comparison ? *comparison : nullptr;
-            m_window.sidePanel()->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
+            m_workspace.views().side->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
             m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));
         });
 }
+
+Feature* compareFeature(Workspace& workspace) { return new CompareController(workspace); }
 
 } // namespace stagewright

@@ -10,40 +10,41 @@
 #include <QObject>
 
 #include "app/ui/runs/run_library.h"
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "traces/compare/compare.h"
 
 namespace stagewright {
 
 class BaselineStrip;
+class ComparePanel;
 class FigureMeasure;
-class MainWindow;
 
-class CompareController : public QObject {
+class CompareController : public Feature, public RunComparing {
     Q_OBJECT
 public:
-    explicit CompareController(MainWindow& window);
+    explicit CompareController(Workspace& workspace);
 
-    // Two to four runs; the first is A. step −1: each run's representative step.
-    void show(const std::vector<RunRef>& refs, int step = -1);
-    void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured); // and shows the prediction error
-    void add(const RunRef& ref);                                                                 // to the runs shown; removes it if it is already there
-    void swap();                                                                                 // A and the one it is compared with
-    void setAgainst(int index);                                                                  // which of the other runs the panel shows, from 1
+    FeatureParts parts() override;
+    void show(const std::vector<RunRef>& refs, int step = -1) override; // step −1: each run's representative step
+    void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured) override;
+    void add(const RunRef& ref) override;
+    void swap();                // A and the one it is compared with
+    void setAgainst(int index); // which of the other runs the panel shows, from 1
     int against() const { return m_against; }
     void setStep(int step);
     void alignAt(std::optional<Op> op); // nullopt: at the start of the step
     std::optional<Op> alignedAt() const { return m_question.alignedAt; }
     void toggle(); // the button: selects runs, or returns to a single run
-    const std::vector<std::shared_ptr<const RunView>>& shown() const { return m_views; }
+    const std::vector<std::shared_ptr<const RunView>>& shown() const override { return m_views; }
     const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; } // of A and each other
-    QString statusText() const;
-    QString title() const; // the runs by name
 
-    void setBaseline(const RunRef& ref); // invalid: no baseline
+    void setBaseline(const RunRef& ref) override;
     RunRef baseline() const { return m_baseline ? m_baseline->ref : RunRef{}; }
     std::shared_ptr<const Comparison> againstBaseline() const { return m_againstBaseline; } // of the run shown
     BaselineStrip* strip() { return m_strip; }
-    bool settled() const { return !m_comparing; }
+    ComparePanel* panel() { return m_panel; }
+    bool settled() const override { return !m_comparing; }
 
 private:
     struct Question {
@@ -54,18 +55,20 @@ private:
     };
     void ask(const Question& question, int against);
     QString predictionText() const;
+    QString statusText() const;
+    QString title() const;              // the runs by name
     std::vector<RunRef> chosen() const; // the runs compared or about to be; else the run shown
-    void compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views);
+    void compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views);
     void present(bool fit);
     void refresh();         // actions, and the strip's visibility
     void measureBaseline(); // the run shown against the baseline
     void choose();          // the dialog
 
-    MainWindow& m_window;
     BaselineStrip* m_strip;
+    ComparePanel* m_panel;
     Question m_question;
-    Question m_asked; // latest request; pending while the window's generation is m_askedGeneration
-    quint64 m_askedGeneration = 0;
+    Question m_asked; // latest request; pending while it is the workspace's latest request
+    quint64 m_askedRequest = 0;
     std::vector<std::shared_ptr<const RunView>> m_views;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // aligned
     std::vector<std::shared_ptr<const Comparison>> m_comparisons;

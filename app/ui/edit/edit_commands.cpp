@@ -11,21 +11,23 @@
 #include <QStatusBar>
 
 #include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/numbers.h"
+#include "widgets/record/record_process.h"
 #include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
 void EditController::connectCommands()
 {
     using I = ActionId;
-    Actions& actions = m_window.actions();
+    Actions& actions = m_workspace.actions();
     auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
     auto whole = [this](const QString& text, auto change) { return [this, text, change] { apply(text.arg(names(m_chosen)), change(m_editor->schedule(), m_chosen)); }; };
     on(I::CutOps, [this] { copy(true); });
@@ -53,7 +55,7 @@ void EditController::connectCommands()
     on(I::ExtendLeft, [this] { extend(-1); });
     on(I::ExtendRight, [this] { extend(1); });
     on(I::ChooseAll, [this] {
-        m_window.viewState()->clearSelection();
+        m_workspace.viewState()->clearSelection();
         choose(allPositions(m_editor->schedule()));
     });
     on(I::ChooseMicrobatch, [this] {
@@ -78,7 +80,7 @@ void EditController::connectCommands()
     // Keys of single ops belong to the canvas; the text and the tables have their own copy and paste.
     for (const I id : {I::CutOps, I::CopyOps, I::PasteOps, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::SnapAll, I::RankAbove, I::RankBelow,
                        I::ExtendLeft, I::ExtendRight, I::ChooseAll, I::ChooseMicrobatch, I::ChooseRank}) {
-        m_window.timelineView()->addAction(actions[id]);
+        m_workspace.views().timeline->addAction(actions[id]);
         actions[id]->setShortcutContext(Qt::WidgetShortcut);
     }
     for (const I id : {I::InsertDelay, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::CopyOps, I::PasteOps})
@@ -90,8 +92,17 @@ void EditController::connectCommands()
 void EditController::refreshActions()
 {
     using I = ActionId;
-    const Actions& actions = m_window.actions();
+    const Actions& actions = m_workspace.actions();
+    auto* recording = m_workspace.feature<Recording>();
+    const bool records = recording != nullptr && recording->process()->running();
     const bool editing = m_editor->active() && m_source;
+    const auto& shown = m_workspace.shown().view();
+    actions[I::EditMode]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial); // of a growing run only the newest step is here
+    actions[I::EditMode]->setChecked(m_workspace.shown().mode() == Shown::Mode::Edit);
+    actions[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
+    actions[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());
+    actions[I::RunEdited]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Edit && m_editor->valid() && !records);
+    m_panel->setCanRun(!records, tr("A recording is running."));
     const Schedule& order = m_editor->schedule();
     bool any = false, whole = false, parts = false, compute = false;
     for (const OpPosition at : m_chosen) {
@@ -134,7 +145,7 @@ QString EditController::names(const std::vector<OpPosition>& positions) const
 bool EditController::apply(const QString& text, Result<Edited> change)
 {
     if (!m_editor->active()) return false;
-    m_window.viewState()->setAreas({}); // an area selection becomes a selection of ops
+    m_workspace.viewState()->setAreas({}); // an area selection becomes a selection of ops
     return m_editor->apply(text, std::move(change));
 }
 
@@ -143,9 +154,9 @@ void EditController::refused(const Error& error)
     QString text = QString::fromStdString(error.message);
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
-    m_window.statusBar()->showMessage(text, 10000);
+    m_workspace.room().tell(text, 10000);
     const SpanId span = m_chosen.empty() ? noSpan : m_editor->spanAt(m_chosen.front());
-    const auto rect = span == noSpan ? std::nullopt : m_window.timelineView()->rectOf({0, span});
+    const auto rect = span == noSpan ? std::nullopt : m_workspace.views().timeline->rectOf({0, span});
     m_goThere = -1;
     m_refusedFrom = {};
     QString reason = QString::fromStdString(error.message), remedy = QString::fromStdString(error.remedy);
@@ -164,7 +175,7 @@ void EditController::copy(bool cut)
     if (cut)
         apply(tr("Cut %1").arg(what), removeOps(m_editor->schedule(), m_chosen));
     else
-        m_window.statusBar()->showMessage(tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what), 8000);
+        m_workspace.room().tell(tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what), 8000);
     refreshActions();
 }
 
@@ -179,9 +190,9 @@ void EditController::paste()
     const bool changed = apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
     m_copies = next;
     if (!changed)
-        m_window.statusBar()->showMessage(tr("Microbatch %1 is already there").arg(microbatch), 6000);
+        m_workspace.room().tell(tr("Microbatch %1 is already there").arg(microbatch), 6000);
     else if (shoved > 0)
-        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"), tr("%L1 ops of its ranks moved later"))), 6000);
+        m_workspace.room().tell(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"), tr("%L1 ops of its ranks moved later"))), 6000);
 }
 
 void EditController::remove()
@@ -211,11 +222,11 @@ void EditController::snap(bool all)
     if (!m_editor->active()) return;
     if (all) {
         Edited next{earliestOrder(m_editor->schedule(), m_editor->costs()), {}};
-        if (!apply(tr("Snap all to the earliest place"), std::move(next))) m_window.statusBar()->showMessage(tr("Every op is already where it can start earliest"), 6000);
+        if (!apply(tr("Snap all to the earliest place"), std::move(next))) m_workspace.room().tell(tr("Every op is already where it can start earliest"), 6000);
         return;
     }
     if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)), snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
-        m_window.statusBar()->showMessage(tr("It is already where it can start earliest"), 6000);
+        m_workspace.room().tell(tr("It is already where it can start earliest"), 6000);
 }
 
 void EditController::toRank(int by)
@@ -334,13 +345,13 @@ void EditController::askMicrobatches()
 {
     if (!m_editor->active()) return;
     bool ok = false;
-    const int count = QInputDialog::getInt(&m_window, tr("Microbatches"), tr("Number of microbatches per step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
+    const int count = QInputDialog::getInt(m_workspace.window(), tr("Microbatches"), tr("Number of microbatches per step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
     if (ok) changeMicrobatches(count);
 }
 
 void EditController::askEmpty()
 {
-    auto* dialog = new QDialog(&m_window);
+    auto* dialog = new QDialog(m_workspace.window());
     dialog->setObjectName(QStringLiteral("newEmpty"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(tr("New empty canvas"));
@@ -393,11 +404,11 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
     base.name = "empty";
     auto run = simulatedRun(base, CostModel::uniform(base));
     if (!run) {
-        m_window.banner()->showError(QString(), run.error());
+        m_workspace.banner()->showError(QString(), run.error());
         return;
     }
     run->info.name = tr("canvas %1 × %2").arg(ranks).arg(microbatches).toStdString();
-    m_window.editRun(std::move(*run), {}, nothing);
+    editRun(std::move(*run), {}, nothing);
 }
 
 // Its source is the same order with the rest placed, so that it has costs and can be trained.
@@ -414,7 +425,7 @@ bool EditController::editIncomplete(const Schedule& order)
     auto run = simulatedRun(whole, CostModel::uniform(whole));
     if (!run) return false;
     run->info.name = whole.name.empty() ? tr("order").toStdString() : whole.name;
-    m_window.editRun(std::move(*run), {}, order);
+    editRun(std::move(*run), {}, order);
     return true;
 }
 

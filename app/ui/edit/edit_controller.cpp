@@ -7,24 +7,29 @@
 #include <QKeyEvent>
 #include <QSettings>
 #include <QSplitter>
+#include <QStackedWidget>
 
 #include "app/costs/split_sources.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
-#include "app/ui/shell/recovery_bar.h"
+#include "app/ui/edit/recovery_bar.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/timeline/legend.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-EditController::EditController(MainWindow& window, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel)
-    : QObject(&window), m_window(window), m_editor(editor), m_overlay(overlay), m_panel(panel)
+EditController::EditController(Workspace& workspace)
+    : Feature(workspace), m_editor(new ScheduleEditor(this)), m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())), m_panel(new EditPanel(m_editor, workspace.room().panels()))
 {
+    m_panel->setAccessibleName(tr("Edited schedule"));
     m_autosave = new EditAutosave(this);
     buildDeck();
     connectAll();
@@ -34,8 +39,8 @@ EditController::EditController(MainWindow& window, ScheduleEditor* editor, EditO
     const QSettings settings;
     const std::pair<ActionId, const char*> remembered[] = {{ActionId::ScheduleText, "edit/text"}, {ActionId::StrictMoves, "edit/strict"}, {ActionId::CarryAlong, "edit/carry"}, {ActionId::GhostOriginal, "edit/ghost"}};
     for (const auto& [id, key] : remembered) {
-        window.actions()[id]->setChecked(settings.value(QLatin1String(key), id == ActionId::ScheduleText).toBool());
-        connect(window.actions()[id], &QAction::toggled, this, [key = key](bool on) { QSettings().setValue(QLatin1String(key), on); });
+        workspace.actions()[id]->setChecked(settings.value(QLatin1String(key), id == ActionId::ScheduleText).toBool());
+        connect(workspace.actions()[id], &QAction::toggled, this, [key = key](bool on) { QSettings().setValue(QLatin1String(key), on); });
     }
     m_deck->hide();
     offerRecovery();
@@ -43,13 +48,28 @@ EditController::EditController(MainWindow& window, ScheduleEditor* editor, EditO
 
 EditController::~EditController() = default;
 
-bool EditController::on(ActionId id) const { return m_window.actions()[id]->isChecked(); }
+FeatureParts EditController::parts()
+{
+    FeatureParts parts;
+    parts.panels = {m_panel};
+    return parts;
+}
+
+bool EditController::escape()
+{
+    if (!m_editor->previewing()) return false;
+    m_editor->cancelPreview();
+    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    return true;
+}
+
+bool EditController::on(ActionId id) const { return m_workspace.actions()[id]->isChecked(); }
 
 Units EditController::units() const { return {m_editor->costs().timeUnit, m_editor->costs().memoryUnit}; }
 
 void EditController::buildDeck()
 {
-    auto* rows = qobject_cast<QSplitter*>(m_window.timelineView()->parentWidget());
+    auto* rows = qobject_cast<QSplitter*>(m_workspace.views().timeline->parentWidget());
     m_deck = new QSplitter(Qt::Vertical);
     m_deck->setObjectName(QStringLiteral("editDeck"));
     m_deck->setHandleWidth(1);
@@ -60,16 +80,38 @@ void EditController::buildDeck()
     m_deck->addWidget(m_text);
     m_deck->setMinimumHeight(90);
     if (rows != nullptr) rows->addWidget(m_deck);
-    m_hint = new MoveHint(m_window.timelineView());
+    m_hint = new MoveHint(m_workspace.views().timeline);
 }
 
 void EditController::connectAll()
 {
-    Actions& actions = m_window.actions();
+    Actions& actions = m_workspace.actions();
+    Shown& shown = m_workspace.shown();
+    connect(actions[ActionId::EditMode], &QAction::triggered, this, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
+    connect(actions[ActionId::Undo], &QAction::triggered, this, [this] {
+        if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->undoStack()->undo(); // else that of the notes
+    });
+    connect(actions[ActionId::Redo], &QAction::triggered, this, [this] {
+        if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->undoStack()->redo();
+    });
+    connect(&shown, &Shown::replacing, m_editor, &ScheduleEditor::stop);
+    connect(&shown, &Shown::modeChanging, this, [this] {
+        if (m_workspace.shown().mode() == Shown::Mode::Edit)
+            m_workspace.room().panels()->setCurrentWidget(m_panel);
+        else
+            m_overlay->clear();
+    });
+    shown.setCaptions(Shown::Mode::Edit, [this]() -> Shown::Captions {
+        if (!m_source) return {};
+        return {tr("%1 (edited)%2").arg(runTitle(m_source->run->info), m_editor->changed() ? QStringLiteral(" *") : QString()), tr(", simulated as you edit"),
+                tr("model: %1").arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run") : m_editor->costs().origin))};
+    });
+    connect(&m_workspace, &Workspace::actionsRefreshed, this, &EditController::refreshActions);
+    connect(&m_workspace, &Workspace::themeChanged, this, &EditController::applyTheme);
     connect(m_editor, &ScheduleEditor::edited, this, &EditController::edited);
-    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { m_window.refreshEdit(); }); // after the change was announced
+    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { refreshEdit(); }); // after the change was announced
     connect(m_editor, &ScheduleEditor::refused, this, &EditController::refused);
-    connect(m_window.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
+    connect(m_workspace.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
     connect(actions[ActionId::ScheduleText], &QAction::toggled, this, [this](bool wanted) {
         m_text->setVisible(wanted);
         m_deck->setVisible(m_editor->active() && (wanted || m_tray->count() > 0));
@@ -84,14 +126,14 @@ void EditController::connectAll()
     connect(m_text, &ScheduleText::caretMoved, this, [this](OpPosition at) {
         if (!m_editor->active() || opAt(m_editor->schedule(), at) == nullptr || (m_chosen.size() == 1 && m_chosen.front() == at)) return;
         choose({at});
-        if (m_window.viewState()->selected().valid()) m_window.timelineView()->ensureVisible(m_window.viewState()->selected());
+        if (m_workspace.viewState()->selected().valid()) m_workspace.views().timeline->ensureVisible(m_workspace.viewState()->selected());
     });
     connect(m_text, &ScheduleText::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
     connect(m_text, &ScheduleText::redoAsked, m_editor->undoStack(), &QUndoStack::redo);
-    connect(m_text, &ScheduleText::leaveAsked, this, [this] { m_window.timelineView()->setFocus(); });
+    connect(m_text, &ScheduleText::leaveAsked, this, [this] { m_workspace.views().timeline->setFocus(); });
     connect(m_tray, &OpTray::placeAsked, this, &EditController::place);
     connect(m_tray, &OpTray::placeAllAsked, this, &EditController::placeAll);
-    connect(m_window.timelineView(), &TimelineView::opToggled, this, [this](SpanRef ref) {
+    connect(m_workspace.views().timeline, &TimelineView::opToggled, this, [this](SpanRef ref) {
         if (!m_editor->active() || ref.panel != 0) return;
         const OpPosition at = m_editor->positionOf(ref.span);
         if (!at.valid()) return;
@@ -103,19 +145,19 @@ void EditController::connectAll()
             next.erase(there);
         choose(std::move(next));
     });
-    connect(m_window.timelineView(), &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
+    connect(m_workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
         if (m_editor->active() && panel == 0) chooseGap(gapAt(m_editor->times(), rank, time + (m_picture ? m_picture->origin : 0)));
     });
-    connect(m_panel, &EditPanel::runAsked, &m_window, &MainWindow::runEdited);
-    connect(m_panel, &EditPanel::doneAsked, &m_window, &MainWindow::leaveEdit);
-    connect(m_panel, &EditPanel::deadlockAsked, &m_window, &MainWindow::showEditedDeadlock);
-    m_window.timelineView()->installEventFilter(this);
+    connect(m_panel, &EditPanel::runAsked, this, [this] { m_workspace.feature<Recording>()->runEdited(); });
+    connect(m_panel, &EditPanel::doneAsked, this, &EditController::leaveEdit);
+    connect(m_panel, &EditPanel::deadlockAsked, this, &EditController::showEditedDeadlock);
+    m_workspace.views().timeline->installEventFilter(this);
 }
 
 // The tray has the height of its chips, up to four rows, taken from the views above, never from the text.
 void EditController::fitDeck(bool fresh)
 {
-    auto* rows = qobject_cast<QSplitter*>(m_window.timelineView()->parentWidget());
+    auto* rows = qobject_cast<QSplitter*>(m_workspace.views().timeline->parentWidget());
     if (rows == nullptr || !m_deck->isVisible()) return;
     const int height = rows->height();
     const bool text = on(ActionId::ScheduleText), tray = m_tray->count() > 0;
@@ -124,9 +166,9 @@ void EditController::fitDeck(bool fresh)
     const int wanted = fresh || !text ? lines : std::max(m_text->height(), m_text->minimumSizeHint().height());
     const int deck = std::clamp(std::min(wanted, height / 3) + chips, 110, std::max(110, height * 3 / 5));
     QList<int> sizes = rows->sizes();
-    const int timeline = rows->indexOf(m_window.timelineView()), memory = rows->indexOf(m_window.memoryView());
+    const int timeline = rows->indexOf(m_workspace.views().timeline), memory = rows->indexOf(m_workspace.views().memory);
     sizes[rows->indexOf(m_deck)] = deck;
-    sizes[timeline] = std::min(m_window.timelineView()->sizeHint().height(), (height - deck) * 62 / 100);
+    sizes[timeline] = std::min(m_workspace.views().timeline->sizeHint().height(), (height - deck) * 62 / 100);
     if (memory >= 0) sizes[memory] = std::max(60, height - deck - sizes[timeline]);
     rows->setSizes(sizes);
     if (text && tray) m_deck->setSizes({chips, std::max(m_text->minimumSizeHint().height(), deck - chips)});
@@ -135,13 +177,13 @@ void EditController::fitDeck(bool fresh)
 // Ctrl+C copies a table everywhere except on the canvas, where it copies the selected ops.
 bool EditController::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_window.timelineView() && m_editor->active() && (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
+    if (watched == m_workspace.views().timeline && m_editor->active() && (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->matches(QKeySequence::Copy) && m_window.actions()[ActionId::CopyOps]->isEnabled()) {
+        if (key->matches(QKeySequence::Copy) && m_workspace.actions()[ActionId::CopyOps]->isEnabled()) {
             if (event->type() == QEvent::ShortcutOverride)
                 event->accept();
             else
-                m_window.actions()[ActionId::CopyOps]->trigger();
+                m_workspace.actions()[ActionId::CopyOps]->trigger();
             return true;
         }
     }
@@ -195,7 +237,7 @@ void EditController::completeSplit(const CostModel& measured, const BackwardCost
         return;
     }
     m_panel->setSplitNote(splitNote(given));
-    if (m_window.library()->isSimulated(m_source->ref.file)) return;
+    if (m_workspace.library()->isSimulated(m_source->ref.file)) return;
     m_completing = true;
     inBackground(
         this,
@@ -249,7 +291,7 @@ void EditController::ended()
     m_hint->hide();
     m_deck->hide();
     m_text->clear();
-    m_window.timelineView()->setPreview(nullptr);
+    m_workspace.views().timeline->setPreview(nullptr);
 }
 
 // Leaving loses no changes: a valid order stays in the list as a simulated run; any other is restored when the same
@@ -260,7 +302,7 @@ void EditController::keepLeft()
     if (!m_editor->changed() || (m_kept && *m_kept == order)) return;
     if (!m_editor->complete() || !validate(order).valid()) {
         m_left = Left{m_source->ref.file, m_source->ref.id, order};
-        m_window.banner()->showNote(tr("The order still has a fault. Edit the same run again to restore it."));
+        m_workspace.banner()->showNote(tr("The order still has a fault. Edit the same run again to restore it."));
         return;
     }
     ++m_keeping;
@@ -274,7 +316,7 @@ void EditController::keepLeft()
         },
         [this](Result<std::shared_ptr<Run>> run) {
             --m_keeping;
-            if (run) m_window.library()->addSimulated(std::move(**run));
+            if (run) m_workspace.library()->addSimulated(std::move(**run));
         });
 }
 
@@ -334,7 +376,7 @@ void EditController::edited()
     showChosen();
     recogniseSoon();
     keepSoon();
-    m_window.refreshEdit();
+    refreshEdit();
 }
 
 // The committed order on screen. Large orders are drawn at once from their spans; the rest is computed in the background.
@@ -343,18 +385,18 @@ void EditController::picture(bool detailed)
     PanelOptions options;
     options.step = 0;
     options.name = QString::fromStdString(m_editor->schedule().name);
-    options.memoryCap = m_window.budgetOfRank();
+    options.memoryCap = m_workspace.shown().budget();
     options.causes = detailed;
     options.pyramids = detailed || m_editor->schedule().opCount() > 200000;
     if (m_editor->timeline() == nullptr) return;
-    const bool keep = !m_window.timelineView()->panels().empty() && m_window.viewState()->extent().duration() > 0 && !m_window.viewState()->isFitted();
+    const bool keep = !m_workspace.views().timeline->panels().empty() && m_workspace.viewState()->extent().duration() > 0 && !m_workspace.viewState()->isFitted();
     m_picture = makePanel(m_editor->timeline(), options);
     m_choosing = true;
-    m_window.timelineView()->setPanels({m_picture});
-    if (detailed) m_window.memoryView()->setPanels({m_picture});
-    m_window.legend()->setPanels({m_picture});
+    m_workspace.views().timeline->setPanels({m_picture});
+    if (detailed) m_workspace.views().memory->setPanels({m_picture});
+    m_workspace.views().legend->setPanels({m_picture});
     m_choosing = false;
-    if (!keep) m_window.viewState()->fitAll();
+    if (!keep) m_workspace.viewState()->fitAll();
     m_overlay->setFaults(m_editor->faultSpans());
     refreshGhost();
     const quint64 generation = ++m_pictureGeneration;
@@ -384,28 +426,28 @@ void EditController::showWaiting()
     const std::vector<OpPosition> chosen = m_chosen;
     m_editor->setDetailed(m_picture->timeline);
     m_choosing = true;
-    m_window.timelineView()->setPanels({m_picture});
-    m_window.memoryView()->setPanels({m_picture});
+    m_workspace.views().timeline->setPanels({m_picture});
+    m_workspace.views().memory->setPanels({m_picture});
     m_choosing = false;
     m_overlay->setFaults(m_editor->faultSpans());
     m_chosen = chosen;
     showChosen();
     if (!m_originalPicture || !m_editor->changed()) m_originalPicture = m_picture;
     refreshGhost();
-    m_window.refreshEdit();
+    refreshEdit();
 }
 
 OpPosition EditController::primary() const
 {
-    const SpanRef selected = m_window.viewState()->selected();
+    const SpanRef selected = m_workspace.viewState()->selected();
     return m_editor->active() && selected.valid() && selected.panel == 0 ? m_editor->positionOf(selected.span) : OpPosition{};
 }
 
 std::vector<OpPosition> EditController::opsIn(const std::vector<AreaSelection>& areas) const
 {
     std::vector<OpPosition> out;
-    const auto& panels = m_window.timelineView()->panels();
-    const auto& plan = m_window.timelineView()->layout().plan;
+    const auto& panels = m_workspace.views().timeline->panels();
+    const auto& plan = m_workspace.views().timeline->layout().plan;
     if (panels.empty() || !plan) return out;
     const TimelinePanel& panel = *panels.front();
     for (const AreaSelection& area : areas)
@@ -426,7 +468,7 @@ std::vector<OpPosition> EditController::opsIn(const std::vector<AreaSelection>& 
 void EditController::selectionChanged()
 {
     if (!m_editor->active() || m_choosing || !m_source) return;
-    const auto& areas = m_window.viewState()->areas();
+    const auto& areas = m_workspace.viewState()->areas();
     if (!areas.empty()) {
         m_chosen = opsIn(areas);
     } else {
@@ -456,9 +498,9 @@ void EditController::showChosen()
     for (const OpPosition at : m_chosen)
         if (const Op* op = opAt(m_editor->schedule(), at)) m_chosenOps.emplace_back(at.rank, *op);
     m_choosing = true;
-    if (m_window.viewState()->areas().empty()) {
+    if (m_workspace.viewState()->areas().empty()) {
         const SpanId span = m_chosen.empty() ? noSpan : m_editor->spanAt(m_chosen.front());
-        m_window.viewState()->select(span == noSpan ? SpanRef{} : SpanRef{0, span});
+        m_workspace.viewState()->select(span == noSpan ? SpanRef{} : SpanRef{0, span});
     }
     m_choosing = false;
     std::vector<SpanId> outlined;
@@ -497,8 +539,10 @@ void EditController::chooseGap(const RowGap& gap)
     refreshActions();
 }
 
-void EditController::setTheme(const Theme& theme)
+void EditController::applyTheme()
 {
+    const Theme& theme = m_workspace.theme();
+    m_panel->setTheme(theme);
     m_overlay->setTheme(theme);
     m_text->setTheme(theme);
     m_tray->setTheme(theme);

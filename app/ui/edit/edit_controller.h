@@ -1,5 +1,5 @@
 // EditController: edit mode. It connects the ScheduleEditor with the views: selecting and dragging ops, commands on them, the text and
-// the tray under the canvas, the reference schedule, and the autosave. Sources: edit_controller.cpp (layout, selection, pictures),
+// the tray under the canvas, the reference schedule, and the autosave. Sources: edit_entry.cpp (entering, leaving), edit_controller.cpp (layout, selection, pictures),
 // edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library, ghosts, autosave). GUI thread only.
 #pragma once
 
@@ -11,7 +11,9 @@
 
 #include "app/costs/split_sources.h"
 #include "app/ui/edit/edit_autosave.h"
-#include "app/ui/shell/actions.h"
+#include "app/ui/workspace/actions.h"
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "schedules/edit/edit_pattern.h"
 #include "schedules/edit/edit_timing.h"
 #include "widgets/edit/edit_overlay.h"
@@ -22,30 +24,35 @@ class QSplitter;
 
 namespace stagewright {
 
-class MainWindow;
 class MoveHint;
 class OpTray;
 class RecoveryBar;
 class ScheduleText;
 struct RunView;
 
-class EditController : public QObject {
+class EditController : public Feature, public OrderEditing {
     Q_OBJECT
 public:
-    EditController(MainWindow& window, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel);
+    explicit EditController(Workspace& workspace);
     ~EditController() override;
+    FeatureParts parts() override;
 
-    // Called by the window when editing of a source starts (mode Edit is set) or ends.
-    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
-    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
-    void completeSplit(const CostModel& measured, const BackwardCosts& given);
-    void saved();                           // the order as it is now is on disk
-    void recorded(const Schedule& order);   // it was trained, and its run is in a file; it may be another than the one edited now
-    void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
-    void redraw();                          // with another budget
-    void refreshActions();
-    void setTheme(const Theme& theme);
-    bool settled() const; // no background work is running
+    ScheduleEditor& editor() override { return *m_editor; }
+    const std::shared_ptr<const RunView>& source() const override { return m_source; }
+    EditPanel* panel() { return m_panel; }
+    void enterEdit() override;
+    void leaveEdit() override;
+    // Shows an in-memory run and edits it, with `order` as a change of this name; without a name the edit starts from `order`.
+    void editRun(Run run, const QString& change, Schedule order);
+    // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else done(false) and
+    // nothing has changed.
+    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done);
+    void saved() override;
+    void recorded(const Schedule& order) override;   // it may be another than the one edited now
+    void closing() override { m_autosave->flush(); } // what is being edited stays on disk, for the next start
+    bool escape() override;
+    void redraw() override;
+    bool settled() const override;
 
     const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
     void choose(std::vector<OpPosition> positions);
@@ -55,18 +62,27 @@ public:
     OpTray* tray() { return m_tray; }
     MoveHint* hint() { return m_hint; }
     RecoveryBar* recovery() { return m_recovery; }
-    bool offersRecovery() const { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
+    bool offersRecovery() const override { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
-    bool editIncomplete(const Schedule& order);             // an order with missing ops and no other fault; false: not such an order
+    bool editIncomplete(const Schedule& order) override;
     bool changeMicrobatches(int count);
-    void compareWith(const QString& name); // a library schedule; empty: none
+    void compareWith(const QString& name) override;
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    // edit_entry.cpp
+    void startEdit(std::optional<Schedule> beginWith); // nullopt: the order of the run
+    void refreshEdit();                                // title, actions and status after a change of the order
+    void showEditedDeadlock();                         // why the edited order never ends, with a suggested change
     // edit_controller.cpp
+    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected); // mode Edit is set
+    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
+    void completeSplit(const CostModel& measured, const BackwardCosts& given);
+    void refreshActions();
+    void applyTheme();
     void takeCosts(const CostModel& costs);
     void buildDeck();
     void fitDeck(bool fresh); // space for the tray and the text; fresh: an edit starts
@@ -121,7 +137,6 @@ private:
     void offerRecovery();
     void recover();
 
-    MainWindow& m_window;
     ScheduleEditor* m_editor;
     EditOverlay* m_overlay;
     EditPanel* m_panel;

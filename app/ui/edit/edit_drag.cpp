@@ -6,10 +6,11 @@
 #include <QStatusBar>
 
 #include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/numbers.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -55,14 +56,14 @@ QString onTwoLines(const MoveRefusal& why, const Op& op)
 
 void EditController::connectDrag()
 {
-    TimelineView* view = m_window.timelineView();
+    TimelineView* view = m_workspace.views().timeline;
     connect(view, &TimelineView::opDragged, this, [this](SpanRef, int rank, int from, int toRank, int to) { dragged(rank, from, toRank, to); });
     connect(view, &TimelineView::opDropped, this, [this](SpanRef, int rank, int from, int toRank, int to) { dropped(rank, from, toRank, to); });
     connect(view, &TimelineView::opDragCancelled, this, [this] {
         const bool wasDrag = m_dragging;
         endDrag();
         // A click on one of several without a drag selects only it.
-        if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_window.viewState()->areas().empty()) choose({m_chosen.front()});
+        if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_workspace.viewState()->areas().empty()) choose({m_chosen.front()});
     });
     connect(view, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
         if (!m_editor->active()) return;
@@ -97,9 +98,9 @@ void EditController::connectDrag()
     connect(m_hint, &MoveHint::goAsked, this, &EditController::goThere);
     connect(m_hint, &MoveHint::carryAsked, this, &EditController::carryAlong);
     connect(m_hint, &MoveHint::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
-    connect(m_window.actions()[ActionId::GoThere], &QAction::triggered, this, &EditController::goThere);
-    connect(m_window.actions()[ActionId::CarryThere], &QAction::triggered, this, &EditController::carryAlong);
-    auto key = [this](ActionId id) { return m_window.actions()[id]->shortcut().toString(QKeySequence::NativeText); };
+    connect(m_workspace.actions()[ActionId::GoThere], &QAction::triggered, this, &EditController::goThere);
+    connect(m_workspace.actions()[ActionId::CarryThere], &QAction::triggered, this, &EditController::carryAlong);
+    auto key = [this](ActionId id) { return m_workspace.actions()[id]->shortcut().toString(QKeySequence::NativeText); };
     m_hint->setKeys(key(ActionId::GoThere), key(ActionId::CarryThere), key(ActionId::Undo));
 }
 
@@ -126,7 +127,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     auto change = moved(rank, from, toRank, to, carry);
     if (!change) {
         m_editor->cancelPreview();
-        m_window.timelineView()->setPreview(nullptr);
+        m_workspace.views().timeline->setPreview(nullptr);
         QString message = QString::fromStdString(change.error().message);
         if (!change.error().remedy.empty()) message += QLatin1Char('\n') + QString::fromStdString(change.error().remedy);
         tellDrag(message, false, rank, toRank, to, {rank, from});
@@ -139,7 +140,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     PanelOptions options;
     options.step = 0;
     options.causes = options.pyramids = false;
-    if (m_editor->timeline()) m_window.timelineView()->setPreview(makePanel(m_editor->timeline(), options));
+    if (m_editor->timeline()) m_workspace.views().timeline->setPreview(makePanel(m_editor->timeline(), options));
     if (m_editor->valid() || !m_editor->committedValid()) {
         const EditFigures& now = m_editor->figures();
         QString message = unmoved ? tr("no change") : now.makespan == before.makespan ? tr("same time")
@@ -174,7 +175,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
 // The label under the op and the bar at its new place.
 void EditController::tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition there)
 {
-    TimelineView* view = m_window.timelineView();
+    TimelineView* view = m_workspace.views().timeline;
     const auto& panels = view->panels();
     if (panels.empty()) return;
     DragFeedback feedback;
@@ -193,16 +194,16 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     if (!view->preview() && !lane.slices().empty()) feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
     view->setDragFeedback(feedback);
     const auto row = view->rowRect(0, toRank);
-    if (row) showLabel(view, m_window.theme(), message, valid, QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
+    if (row) showLabel(view, m_workspace.theme(), message, valid, QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
 }
 
 void EditController::endDrag()
 {
     m_dragging = false;
     ++m_explainGeneration;
-    m_window.timelineView()->setPreview(nullptr);
-    m_window.timelineView()->setDragFeedback(std::nullopt);
-    hideLabel(m_window.timelineView());
+    m_workspace.views().timeline->setPreview(nullptr);
+    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    hideLabel(m_workspace.views().timeline);
     m_editor->cancelPreview();
     refreshGhost();
     showWaiting();
@@ -229,15 +230,15 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     const bool nowValid = m_editor->valid();
     auto change = moved(rank, from, toRank, to, carry);
     m_dragging = false;
-    m_window.timelineView()->setPreview(nullptr);
-    m_window.timelineView()->setDragFeedback(std::nullopt);
-    hideLabel(m_window.timelineView());
+    m_workspace.views().timeline->setPreview(nullptr);
+    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    hideLabel(m_workspace.views().timeline);
     if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // moves back, with the reason
         endDrag();
         if (alone)
             explain({rank, from}, to, false);
         else
-            m_window.statusBar()->showMessage(tr("%1 would break the order, so nothing moved").arg(text), 6000);
+            m_workspace.room().tell(tr("%1 would break the order, so nothing moved").arg(text), 6000);
         return;
     }
     m_refusedFrom = {};
@@ -271,12 +272,12 @@ void EditController::explain(OpPosition from, int to, bool made)
         if (generation != m_explainGeneration || !m_editor->active() || !why.refused) return;
         m_goThere = why.goThere;
         const SpanId span = m_editor->spanAt({from.rank, made ? to : from.position});
-        const auto rect = span == noSpan ? std::nullopt : m_window.timelineView()->rectOf({0, span});
+        const auto rect = span == noSpan ? std::nullopt : m_workspace.views().timeline->rectOf({0, span});
         QString place = QString::fromStdString(why.where);
         if (!place.isEmpty()) place[0] = place[0].toUpper();
         const QString reason = tr("%1 can't go there: %2").arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
         m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place, why.goThere >= 0 && why.goThere != from.position, true, made);
-        m_window.statusBar()->showMessage(m_hint->text(), 10000);
+        m_workspace.room().tell(m_hint->text(), 10000);
         refreshActions();
     };
     if (before->opCount() <= explainLimit)

@@ -7,9 +7,9 @@
 #include <QVBoxLayout>
 
 #include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
-#include "app/ui/shell/recovery_bar.h"
+#include "app/ui/edit/recovery_bar.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
@@ -57,18 +57,18 @@ void EditController::connectReference()
     m_recognise.setInterval(recognisePause);
     connect(&m_recognise, &QTimer::timeout, this, &EditController::recogniseNow);
     connect(m_panel, &EditPanel::referenceChosen, this, &EditController::compareWith);
-    Actions& actions = m_window.actions();
+    Actions& actions = m_workspace.actions();
     for (const ActionId id : {ActionId::GhostOriginal, ActionId::GhostLibrary})
         connect(actions[id], &QAction::toggled, this, [this, id](bool wanted) {
             const ActionId other = id == ActionId::GhostOriginal ? ActionId::GhostLibrary : ActionId::GhostOriginal;
-            if (wanted) m_window.actions()[other]->setChecked(false); // one ghost at a time
+            if (wanted) m_workspace.actions()[other]->setChecked(false); // one ghost at a time
             refreshGhost();
         });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
         m_autosave->preferencesChanged();
         if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on during an edit
     });
-    connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_window.banner()->showError(QString(), error); });
+    connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_workspace.banner()->showError(QString(), error); });
 }
 
 void EditController::recogniseSoon()
@@ -120,7 +120,7 @@ void EditController::compareWith(const QString& name)
     m_against = {};
     m_against.name = name;
     m_againstPicture.reset();
-    if (!name.isEmpty()) m_window.actions()[ActionId::GhostLibrary]->setChecked(true);
+    if (!name.isEmpty()) m_workspace.actions()[ActionId::GhostLibrary]->setChecked(true);
     makeReference();
 }
 
@@ -132,7 +132,7 @@ void EditController::makeReference()
         m_against = {};
         m_againstPicture.reset();
         m_panel->setReference(m_against);
-        m_window.actions()[ActionId::GhostLibrary]->setChecked(false);
+        m_workspace.actions()[ActionId::GhostLibrary]->setChecked(false);
         refreshGhost();
         refreshActions();
         return;
@@ -185,8 +185,8 @@ void EditController::makeReference()
 void EditController::refreshGhost()
 {
     if (m_dragging) return; // then it is the order before the drag
-    const bool library = m_window.actions()[ActionId::GhostLibrary]->isChecked() && m_againstPicture;
-    const bool original = m_window.actions()[ActionId::GhostOriginal]->isChecked() && m_editor->active() && m_editor->changed();
+    const bool library = m_workspace.actions()[ActionId::GhostLibrary]->isChecked() && m_againstPicture;
+    const bool original = m_workspace.actions()[ActionId::GhostOriginal]->isChecked() && m_editor->active() && m_editor->changed();
     m_overlay->setGhost(!m_editor->active() ? nullptr : library ? m_againstPicture
                                                     : original  ? m_originalPicture
                                                                 : nullptr);
@@ -217,13 +217,13 @@ void EditController::offerRecovery()
 {
     m_orphan = m_autosave->takeOrphan();
     if (!m_orphan) return;
-    m_recovery = new RecoveryBar(m_window.centralWidget());
+    m_recovery = new RecoveryBar(m_workspace.window()->centralWidget());
     const EditRecord& record = m_orphan->record;
     const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
     const QString file = record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
     m_recovery->offer(tr("The window ended while “%1” was being edited").arg(record.source),
                       tr("%1; %2; last saved %3").arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes), QLocale().toString(when, QLocale::ShortFormat)));
-    if (auto* column = qobject_cast<QVBoxLayout*>(m_window.centralWidget()->layout())) column->insertWidget(0, m_recovery);
+    if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout())) column->insertWidget(0, m_recovery);
     connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
     connect(m_recovery, &RecoveryBar::discardAsked, this, [this] {
         if (m_orphan) m_autosave->drop(*m_orphan);
@@ -247,16 +247,16 @@ void EditController::recover()
     m_recovery->hide();
     const EditRecord& record = orphan.record;
     const QString change = record.changes == 1 ? tr("Recover 1 change") : tr("Recover %1 changes").arg(record.changes);
-    m_window.editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
+    editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
         if (!done) {
             auto run = simulatedRun(orphan.record.original, orphan.record.costs);
             if (!run) {
                 m_autosave->release(orphan);
-                m_window.banner()->showError(tr("the order can't be recovered"), run.error());
+                m_workspace.banner()->showError(tr("the order can't be recovered"), run.error());
                 return;
             }
             run->info.name = orphan.record.source.toStdString();
-            m_window.editRun(std::move(*run), change, orphan.record.edited);
+            editRun(std::move(*run), change, orphan.record.edited);
         }
         m_autosave->drop(orphan); // saved again under this window's name, within two seconds
     });

@@ -1,33 +1,34 @@
 #include "app/ui/edit/plan_controller.h"
 
-#include "app/ui/compare/compare_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-PlanController::PlanController(MainWindow& window) : QObject(&window), m_window(window)
+PlanController::PlanController(Workspace& workspace) : Feature(workspace)
 {
-    QAction* action = window.actions()[ActionId::ComparePlan];
-    connect(action, &QAction::triggered, this, [this] { compare(m_window.shownRef()); });
-    connect(&window, &MainWindow::actionsRefreshed, this, [this, action] {
-        const auto view = m_window.shownView();
-        action->setEnabled(m_window.mode() == MainWindow::Mode::Run && view && !view->partial && view->run->info.provenance != Provenance::Simulated);
+    QAction* action = workspace.actions()[ActionId::ComparePlan];
+    connect(action, &QAction::triggered, this, [this] { compareWithPlan(m_workspace.shown().ref()); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] {
+        const auto view = m_workspace.shown().view();
+        action->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial && view->run->info.provenance != Provenance::Simulated);
     });
-    connect(&window, &MainWindow::runShown, this, &PlanController::shown);
+    connect(&workspace.shown(), &Shown::runShown, this, &PlanController::shown);
 }
 
-void PlanController::compare(const RunRef& measured)
+void PlanController::compareWithPlan(const RunRef& measured)
 {
     if (!measured.valid()) return;
     const quint64 generation = ++m_generation;
     m_measured = m_plan = {};
     ++m_busy;
-    m_window.library()->request(measured, -1, [this, generation, measured](Result<std::shared_ptr<const RunView>> view) {
+    m_workspace.library()->request(measured, -1, [this, generation, measured](Result<std::shared_ptr<const RunView>> view) {
         --m_busy;
         if (generation != m_generation) return;
-        if (!view) return m_window.banner()->showError(QString(), view.error());
+        if (!view) return m_workspace.banner()->showError(QString(), view.error());
         ++m_busy;
         inBackground(
             this,
@@ -39,27 +40,27 @@ void PlanController::compare(const RunRef& measured)
             [this, generation, measured](Result<std::shared_ptr<Run>> plan) {
                 --m_busy;
                 if (generation != m_generation) return;
-                if (!plan) return m_window.banner()->showRefusal(tr("no plan to compare with"), plan.error());
-                m_window.banner()->clear();
-                m_plan = m_window.library()->addSimulated(std::move(**plan));
+                if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());
+                m_workspace.banner()->clear();
+                m_plan = m_workspace.library()->addSimulated(std::move(**plan));
                 m_measured = measured;
-                m_window.compare()->show({m_plan, m_measured});
+                m_workspace.feature<RunComparing>()->show({m_plan, m_measured});
             });
     });
 }
 
 void PlanController::shown()
 {
-    if (!m_plan.valid() || m_window.mode() != MainWindow::Mode::Compare) return;
-    const auto& views = m_window.compare()->shown();
+    if (!m_plan.valid() || m_workspace.shown().mode() != Shown::Mode::Compare) return;
+    const auto& views = m_workspace.feature<RunComparing>()->shown();
     if (views.size() != 2 || !(views[0]->ref == m_plan) || !(views[1]->ref == m_measured)) return;
     m_plan = m_measured = {};
     ++m_busy;
     inBackground(
-        this, [plan = views[0]->run, run = views[1]->run, comparison = m_window.comparison()] { return firstDeviation(*plan, *run, *comparison); },
-        [this, of = m_window.comparison()](std::optional<Deviation> deviation) {
+        this, [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] { return firstDeviation(*plan, *run, *comparison); },
+        [this, of = m_workspace.shown().comparison()](std::optional<Deviation> deviation) {
             --m_busy;
-            if (m_window.mode() == MainWindow::Mode::Compare && m_window.comparison() == of) tell(deviation);
+            if (m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().comparison() == of) tell(deviation);
         });
 }
 
@@ -67,13 +68,15 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
 {
     m_deviation = deviation;
     if (!deviation) {
-        m_window.banner()->showNote(tr("No op starts or ends more than 2 % of the step away from its plan"));
+        m_workspace.banner()->showNote(tr("No op starts or ends more than 2 % of the step away from its plan"));
         return;
     }
     const SpanRef ref{1, deviation->op.b};
-    m_window.viewState()->select(ref);
-    m_window.timelineView()->ensureVisible(ref);
-    m_window.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
+    m_workspace.viewState()->select(ref);
+    m_workspace.views().timeline->ensureVisible(ref);
+    m_workspace.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
 }
+
+Feature* planFeature(Workspace& workspace) { return new PlanController(workspace); }
 
 } // namespace stagewright

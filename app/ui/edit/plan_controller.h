@@ -7,27 +7,26 @@
 
 #include <QObject>
 
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "traces/compare/plan_of.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class PlanController : public QObject {
+class PlanController : public Feature, public PlanComparing {
     Q_OBJECT
 public:
-    explicit PlanController(MainWindow& window);
+    explicit PlanController(Workspace& workspace);
 
-    void compare(const RunRef& measured); // the plan is A; it is added to the simulated runs
-    bool settled() const { return m_busy == 0; }
+    void compareWithPlan(const RunRef& measured) override;
+    bool settled() const override { return m_busy == 0; }
     const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates
 
 private:
     void shown();
     void tell(const std::optional<Deviation>& deviation);
 
-    MainWindow& m_window;
     RunRef m_measured, m_plan; // announced when their comparison is on screen
     std::optional<Deviation> m_deviation;
     quint64 m_generation = 0;

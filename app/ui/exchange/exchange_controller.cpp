@@ -7,9 +7,9 @@
 #include <QFileInfo>
 #include <QStatusBar>
 
-#include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/pytorch.h"
 #include "traces/export/chrome_json.h"
@@ -18,6 +18,7 @@
 #include "traces/export/torchtitan.h"
 #include "traces/format/atomic_file.h"
 #include "widgets/background.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -85,9 +86,17 @@ struct ExchangeController::Cell {
     std::atomic<std::int64_t> total = 0;
 };
 
-ExchangeController::ExchangeController(MainWindow& window) : QObject(&window), m_window(window)
+ExchangeController::ExchangeController(Workspace& workspace) : Feature(workspace)
 {
-    const auto on = [&](ActionId id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        using I = ActionId;
+        const Shown& shown = m_workspace.shown();
+        Actions& actions = m_workspace.actions();
+        for (const I id : {I::ExportCsv, I::ExportPyTorch, I::ExportTorchTitan}) actions[id]->setEnabled(shown.mode() != Shown::Mode::Empty);
+        for (const I id : {I::ExportChrome, I::ExportKineto}) // of a growing run only the newest step is here
+            actions[id]->setEnabled(shown.mode() != Shown::Mode::Empty && shown.view() && !shown.view()->partial);
+    });
+    const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on(ActionId::ExportChrome, [this] { askTrace(); });
     on(ActionId::ExportKineto, [this] { askKineto(); });
     on(ActionId::ExportPyTorch, [this] { askSchedule(Kind::PyTorch); });
@@ -107,7 +116,7 @@ void ExchangeController::cancel()
 // Not application modal; a folder is entered as a new name.
 void ExchangeController::askPlace(const QString& title, const QString& suggestion, const QString& filters, std::function<void(const QString& path, int filter)> then)
 {
-    auto* dialog = new QFileDialog(&m_window, title, QFileInfo(suggestion).path(), filters);
+    auto* dialog = new QFileDialog(m_workspace.window(), title, QFileInfo(suggestion).path(), filters);
     dialog->setObjectName(QStringLiteral("exportTo"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -121,7 +130,7 @@ void ExchangeController::askPlace(const QString& title, const QString& suggestio
 
 void ExchangeController::askTrace()
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) return;
     askPlace(tr("Export a trace"), suggested(*shown, QStringLiteral(".pftrace")), tr("Perfetto trace (*.pftrace *.perfetto-trace);;Chrome JSON (*.json)"), [this](QString path, int filter) {
         if (QFileInfo(path).suffix().isEmpty()) path += filter == 1 ? QStringLiteral(".json") : QStringLiteral(".pftrace");
@@ -131,18 +140,18 @@ void ExchangeController::askTrace()
 
 void ExchangeController::askKineto()
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) return;
     askPlace(tr("Export PyTorch profiler traces into a new folder"), suggested(*shown, tr(" traces")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::Kineto, path); });
 }
 
 void ExchangeController::askSchedule(Kind kind)
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown || m_stop) return;
-    const bool edited = m_window.mode() == MainWindow::Mode::Edit;
+    const bool edited = m_workspace.shown().mode() == Shown::Mode::Edit;
     std::optional<Schedule> order;
-    if (edited) order = m_window.editor()->schedule();
+    if (edited) order = m_workspace.feature<OrderEditing>()->editor().schedule();
     m_stop.emplace();
     inBackground(
         this,
@@ -154,7 +163,7 @@ void ExchangeController::askSchedule(Kind kind)
         },
         [this, kind, edited, shown](Result<void> can) {
             m_stop.reset();
-            if (!can) return m_window.banner()->showRefusal(tr("could not export"), can.error());
+            if (!can) return m_workspace.banner()->showRefusal(tr("could not export"), can.error());
             const QString name = edited ? QStringLiteral(".edited") : QString();
             if (kind == Kind::TorchTitan)
                 return askPlace(tr("Export for TorchTitan into a new folder"), suggested(*shown, name + tr(" torchtitan")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::TorchTitan, path); });
@@ -168,12 +177,12 @@ void ExchangeController::askSchedule(Kind kind)
 
 void ExchangeController::write(Kind kind, const QString& path)
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) return;
-    if (m_stop) return m_window.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
-    const bool edited = m_window.mode() == MainWindow::Mode::Edit;
+    if (m_stop) return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
+    const bool edited = m_workspace.shown().mode() == Shown::Mode::Edit;
     std::optional<Schedule> order;
-    if (edited) order = m_window.editor()->schedule();
+    if (edited) order = m_workspace.feature<OrderEditing>()->editor().schedule();
     m_stop.emplace();
     m_cell = std::make_shared<Cell>();
     m_path = path;
@@ -209,29 +218,31 @@ void ExchangeController::poll()
     const QString name = QFileInfo(m_path).fileName();
     const QString text = total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
     if (m_told.isEmpty()) {
-        m_window.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
-        m_window.banner()->setAbout([] { return true; }); // the file is being written whatever is shown
-    } else if (m_window.banner()->text() == m_told)       // otherwise it shows something else by now
-        m_window.banner()->setMessage(text);
+        m_workspace.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
+        m_workspace.banner()->setAbout([] { return true; }); // the file is being written whatever is shown
+    } else if (m_workspace.banner()->text() == m_told)       // otherwise it shows something else by now
+        m_workspace.banner()->setMessage(text);
     else
         return;
-    m_told = m_window.banner()->text();
+    m_told = m_workspace.banner()->text();
 }
 
 void ExchangeController::ended(const Result<Written>& written, bool edited)
 {
     m_poll.stop();
     m_stop.reset();
-    if (!m_told.isEmpty() && m_window.banner()->text() == m_told) m_window.banner()->clear();
+    if (!m_told.isEmpty() && m_workspace.banner()->text() == m_told) m_workspace.banner()->clear();
     m_told.clear();
     if (written) {
-        if (edited && m_window.mode() == MainWindow::Mode::Edit) m_window.edit()->saved();
-        m_window.statusBar()->showMessage(tr("Wrote %1: %2").arg(QDir::toNativeSeparators(written->path), written->sentence), 8000);
+        if (edited && m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.feature<OrderEditing>()->saved();
+        m_workspace.room().tell(tr("Wrote %1: %2").arg(QDir::toNativeSeparators(written->path), written->sentence), 8000);
     } else if (written.error().code == ErrorCode::Cancelled) {
-        m_window.statusBar()->showMessage(tr("Cancelled; %1 was not written").arg(m_path), 8000);
+        m_workspace.room().tell(tr("Cancelled; %1 was not written").arg(m_path), 8000);
     } else {
-        m_window.banner()->showError(tr("could not export"), written.error());
+        m_workspace.banner()->showError(tr("could not export"), written.error());
     }
 }
+
+Feature* exchangeFeature(Workspace& workspace) { return new ExchangeController(workspace); }
 
 } // namespace stagewright

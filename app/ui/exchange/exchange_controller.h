@@ -12,13 +12,12 @@
 #include <QObject>
 #include <QTimer>
 
+#include "app/ui/workspace/feature.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class ExchangeController : public QObject {
+class ExchangeController : public Feature {
     Q_OBJECT
 public:
     enum class Kind { Perfetto,
@@ -29,13 +28,13 @@ public:
                       PyTorchMessages,
                       TorchTitan };
 
-    explicit ExchangeController(MainWindow& window);
+    explicit ExchangeController(Workspace& workspace);
     ~ExchangeController() override; // cancels
 
     // A file, or a folder for Kineto and TorchTitan; all or nothing. The window reports what was written, or why not.
     void write(Kind kind, const QString& path);
     void cancel();
-    bool settled() const { return !m_stop; }
+    bool settled() const override { return !m_stop; }
 
 private:
     struct Written {
@@ -50,7 +49,6 @@ private:
     void poll();
     void ended(const Result<Written>& written, bool edited);
 
-    MainWindow& m_window;
     std::optional<std::stop_source> m_stop;
     std::shared_ptr<Cell> m_cell;
     QElapsedTimer m_since;

@@ -12,14 +12,19 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
 #include "app/ui/version.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/export/html_report.h"
 #include "traces/format/atomic_file.h"
 #include "widgets/background.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
+#include "widgets/timeline/legend.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -53,24 +58,24 @@ QString sourceText(const RunView& view, bool withTime = false)
 
 } // namespace
 
-ExportController::ExportController(MainWindow& window) : QObject(&window), m_window(window)
+ExportController::ExportController(Workspace& workspace) : Feature(workspace)
 {
-    Actions& a = window.actions();
+    Actions& a = workspace.actions();
     connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
     connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
     connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
     connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
-    connect(&window, &MainWindow::modeChanged, this, &ExportController::refresh);
+    connect(&workspace.shown(), &Shown::modeChanged, this, &ExportController::refresh);
     refresh();
 }
 
 // In edit mode Ctrl+C copies ops.
 void ExportController::refresh()
 {
-    const bool tables = m_window.mode() != MainWindow::Mode::Empty && m_window.mode() != MainWindow::Mode::Edit;
-    for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_window.actions()[id]->setEnabled(tables);
-    const auto shown = m_window.shownView();
-    m_window.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial);
+    const bool tables = m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
+    for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_workspace.actions()[id]->setEnabled(tables);
+    const auto shown = m_workspace.shown().view();
+    m_workspace.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial);
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
 }
 
@@ -99,19 +104,19 @@ QStringList ExportController::captionOf(const RunView& view, const QString& mark
 PictureContent ExportController::picture() const
 {
     PictureContent content;
-    content.theme = &m_window.theme();
-    const auto shown = m_window.shownView(), other = m_window.comparedView();
-    if (m_window.mode() == MainWindow::Mode::Empty || !shown) return content;
-    TimelineView* timeline = m_window.timelineView();
-    MemoryView* memory = m_window.memoryView();
-    if (m_window.mode() == MainWindow::Mode::Compare && other) {
+    content.theme = &m_workspace.theme();
+    const auto shown = m_workspace.shown().view(), other = m_workspace.shown().other();
+    if (m_workspace.shown().mode() == Shown::Mode::Empty || !shown) return content;
+    TimelineView* timeline = m_workspace.views().timeline;
+    MemoryView* memory = m_workspace.views().memory;
+    if (m_workspace.shown().mode() == Shown::Mode::Compare && other) {
         content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
         content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
         const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures are in the picture
         content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
         content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
-    } else if (m_window.mode() == MainWindow::Mode::Edit) {
-        const ScheduleEditor& editor = *m_window.editor();
+    } else if (m_workspace.shown().mode() == Shown::Mode::Edit) {
+        const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
         content.title = tr("%1 (edited)").arg(titleOf(*shown));
         content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
                                .arg(durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}), percentText(editor.figures().bubbleFraction),
@@ -119,9 +124,9 @@ PictureContent ExportController::picture() const
     } else {
         content.title = titleOf(*shown);
         content.caption = captionOf(*shown, {});
-        if (const QString tool = m_window.toolText(); !tool.isEmpty()) content.caption.insert(1, tool);
+        if (const QString tool = m_workspace.shown().toolText(); !tool.isEmpty()) content.caption.insert(1, tool);
     }
-    const TimeRange visible = m_window.viewState()->visible(), full = m_window.viewState()->extent();
+    const TimeRange visible = m_workspace.viewState()->visible(), full = m_workspace.viewState()->extent();
     if (!full.empty() && (visible.begin > full.begin || visible.end < full.end)) {
         const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
         const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
@@ -131,7 +136,7 @@ PictureContent ExportController::picture() const
     for (QStringList* lines : {&content.caption, &content.shortCaption})
         if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
 
-    const bool withMemory = m_window.actions()[ActionId::Memory]->isChecked();
+    const bool withMemory = m_workspace.actions()[ActionId::Memory]->isChecked();
     PicturePart upper{PicturePart::Role::View, tr("Timeline"), [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); }, !withMemory,
                       [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
                           timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
@@ -142,7 +147,7 @@ PictureContent ExportController::picture() const
     const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, if two runs are above
     PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts, few](double width) { return width < narrowView ? few : charts; }, true,
                       [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
-    Legend* legend = m_window.legend();
+    Legend* legend = m_workspace.views().legend;
     PicturePart line{PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false, [legend](QPainter& painter, const QRectF& rect, const PaintRequest& request) { legend->paintTo(painter, rect, request.theme); }, 0};
     content.parts = {std::move(upper), std::move(lower), std::move(line)};
     return content;
@@ -151,8 +156,8 @@ PictureContent ExportController::picture() const
 PictureStyle ExportController::screenStyle() const
 {
     PictureStyle style;
-    style.pixels = {m_window.timelineView()->width(), 0};
-    if (!m_window.actions()[ActionId::Memory]->isChecked()) style.without << tr("Memory");
+    style.pixels = {m_workspace.views().timeline->width(), 0};
+    if (!m_workspace.actions()[ActionId::Memory]->isChecked()) style.without << tr("Memory");
     return style;
 }
 
@@ -175,7 +180,7 @@ ExportDialog* ExportController::openDialog()
     PictureContent content = picture();
     if (content.parts.empty()) return nullptr;
     const PictureStyle screen = screenStyle();
-    m_dialog = new ExportDialog(std::move(content), screen.pixels, &m_window);
+    m_dialog = new ExportDialog(std::move(content), screen.pixels, m_workspace.window());
     m_dialog->setAttribute(Qt::WA_DeleteOnClose);
     PictureStyle style = m_dialog->style();
     style.without = screen.without;
@@ -188,7 +193,7 @@ ExportDialog* ExportController::openDialog()
 
 void ExportController::saveAsked(ExportDialog* dialog)
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) return;
     const QString suffix = suffixOf(dialog->kind());
     const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
@@ -210,9 +215,9 @@ void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
         this, [path, bytes = std::move(*bytes)] { return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))); },
         [this, path](Result<void> done) {
             if (!done)
-                m_window.banner()->showError(tr("could not export"), done.error());
+                m_workspace.banner()->showError(tr("could not export"), done.error());
             else
-                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+                m_workspace.room().tell(tr("Wrote %1").arg(path), 6000);
         });
 }
 
@@ -220,15 +225,15 @@ void ExportController::copyAsked(const ExportDialog& dialog)
 {
     const PictureStyle style = dialog.style();
     QApplication::clipboard()->setImage(pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
-    m_window.statusBar()->showMessage(tr("The picture is on the clipboard"), 6000);
+    m_workspace.room().tell(tr("The picture is on the clipboard"), 6000);
 }
 
 void ExportController::exportReport()
 {
-    const auto shown = m_window.shownView();
-    const auto other = m_window.mode() == MainWindow::Mode::Compare ? m_window.comparedView() : nullptr;
+    const auto shown = m_workspace.shown().view();
+    const auto other = m_workspace.shown().mode() == Shown::Mode::Compare ? m_workspace.shown().other() : nullptr;
     if (!shown) return;
-    QString path = QFileDialog::getSaveFileName(&m_window, other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
+    QString path = QFileDialog::getSaveFileName(m_workspace.window(), other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
                                                 suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".html");
@@ -246,16 +251,16 @@ void ExportController::exportReport()
         },
         [this, path](Result<void> done) {
             if (!done)
-                m_window.banner()->showError(tr("could not export"), done.error());
+                m_workspace.banner()->showError(tr("could not export"), done.error());
             else
-                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+                m_workspace.room().tell(tr("Wrote %1").arg(path), 6000);
         });
 }
 
 TableText ExportController::focusedTable() const
 {
     if (TableText table = copyableTable(QApplication::focusWidget()); !table.isEmpty()) return table;
-    return copyableTable(m_window.panels()->currentWidget());
+    return copyableTable(m_workspace.room().panels()->currentWidget());
 }
 
 void ExportController::copy(TableFormat format)
@@ -263,7 +268,9 @@ void ExportController::copy(TableFormat format)
     const TableText table = focusedTable();
     if (table.isEmpty()) return;
     copyTable(table, format);
-    m_window.statusBar()->showMessage(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
+    m_workspace.room().tell(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
 }
+
+Feature* exportFeature(Workspace& workspace) { return new ExportController(workspace); }
 
 } // namespace stagewright

@@ -7,23 +7,24 @@
 #include <QObject>
 #include <QPointer>
 
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "widgets/export/picture.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
 
 class ExportDialog;
-class MainWindow;
 struct RunView;
 
-class ExportController : public QObject {
+class ExportController : public Feature, public PictureMaking {
     Q_OBJECT
 public:
-    explicit ExportController(MainWindow& window);
+    explicit ExportController(Workspace& workspace);
 
     // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
     // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.
-    PictureContent picture() const;
+    PictureContent picture() const override;
     PictureStyle screenStyle() const;                                                                         // size and content as on screen
     Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
     Result<void> write(const QString& path) { return write(path, screenStyle()); }
@@ -40,7 +41,6 @@ private:
     QStringList captionOf(const RunView& view, const QString& mark) const;
     QString titleOf(const RunView& view) const;
 
-    MainWindow& m_window;
     QPointer<ExportDialog> m_dialog;
 };
 

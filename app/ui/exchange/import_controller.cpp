@@ -1,3 +1,4 @@
+
 #include "app/ui/exchange/import_controller.h"
 
 #include <memory>
@@ -5,9 +6,9 @@
 #include <QDir>
 #include <QStatusBar>
 
-#include "app/ui/edit/plan_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/store/add_runs.h"
 #include "widgets/background.h"
 
@@ -22,11 +23,11 @@ Result<std::vector<qint64>> storeImported(const ImportReading& reading, const st
     return std::vector<qint64>(ids->begin(), ids->end());
 }
 
-ImportController::ImportController(MainWindow& window) : QObject(&window), m_window(window)
+ImportController::ImportController(Workspace& workspace) : Feature(workspace)
 {
-    connect(window.actions()[ActionId::ImportTraces], &QAction::triggered, this, [this] { open(); });
-    connect(&window, &MainWindow::runShown, this, &ImportController::makeOffer);
-    connect(window.library(), &RunLibrary::failed, this, [this](const QString& path) {
+    connect(workspace.actions()[ActionId::ImportTraces], &QAction::triggered, this, [this] { open(); });
+    connect(&workspace.shown(), &Shown::runShown, this, &ImportController::makeOffer);
+    connect(workspace.library(), &RunLibrary::failed, this, [this](const QString& path) {
         if (m_offer && m_offer->ref.file == path) m_offer.reset();
     });
 }
@@ -39,13 +40,13 @@ ImportController::~ImportController()
 ImportDialog* ImportController::open(const QStringList& traces)
 {
     if (!m_dialog) {
-        m_dialog = new ImportDialog(&m_window);
+        m_dialog = new ImportDialog(m_workspace.window());
         m_dialog->setAttribute(Qt::WA_DeleteOnClose);
         connect(m_dialog, &ImportDialog::importAsked, this, &ImportController::store);
         connect(m_dialog, &ImportDialog::storingCancelled, this, [this] {
             if (m_stop) m_stop->request_stop();
         });
-        connect(m_dialog, &ImportDialog::openAsked, &m_window, &MainWindow::openFiles);
+        connect(m_dialog, &ImportDialog::openAsked, this, [this](const QStringList& paths) { m_workspace.feature<FileOpening>()->openFiles(paths); });
         m_dialog->open();
     }
     if (!traces.isEmpty() && !m_dialog->storing()) m_dialog->setTraces(traces);
@@ -82,12 +83,12 @@ void ImportController::store()
             if (m_dialog) m_dialog->setStoring(false);
             if (!ids) {
                 if (ids.error().code == ErrorCode::Cancelled) {
-                    m_window.statusBar()->showMessage(tr("Import cancelled; nothing was stored"), 6000);
+                    m_workspace.room().tell(tr("Import cancelled; nothing was stored"), 6000);
                     if (m_dialog) m_dialog->reject();
                 } else if (m_dialog) {
                     m_dialog->showFault(ids.error());
                 } else {
-                    m_window.banner()->showError(tr("could not import"), ids.error());
+                    m_workspace.banner()->showError(tr("could not import"), ids.error());
                 }
                 return;
             }
@@ -103,26 +104,28 @@ void ImportController::show(const QString& target, const std::vector<qint64>& id
     m_offer = offer;
     // Listed first, so that the new runs are in the list when they are shown.
     auto once = std::make_shared<QMetaObject::Connection>();
-    *once = connect(m_window.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
+    *once = connect(m_workspace.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
         if (path != ref.file) return;
         disconnect(*once);
-        m_window.showRun(ref);
+        m_workspace.shown().showRun(ref);
     });
-    emit m_window.library()->wrote(target);
-    m_window.openFiles({target});
+    emit m_workspace.library()->wrote(target);
+    m_workspace.feature<FileOpening>()->openFiles({target});
     const QString place = QDir::toNativeSeparators(target);
-    m_window.statusBar()->showMessage(ids.size() == 1 ? tr("Imported a run into %1").arg(place) : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())), 8000);
+    m_workspace.room().tell(ids.size() == 1 ? tr("Imported a run into %1").arg(place) : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())), 8000);
 }
 
 void ImportController::makeOffer()
 {
-    if (!m_offer || m_window.mode() != MainWindow::Mode::Run || !(m_window.shownRef() == m_offer->ref)) return;
+    if (!m_offer || m_workspace.shown().mode() != Shown::Mode::Run || !(m_workspace.shown().ref() == m_offer->ref)) return;
     const Offer offer = *m_offer;
     m_offer.reset();
     if (offer.plan)
-        m_window.banner()->showQuestion(offer.message, offer.remedy, tr("Compare with the plan"), [this, ref = offer.ref] { m_window.plans()->compare(ref); });
+        m_workspace.banner()->showQuestion(offer.message, offer.remedy, tr("Compare with the plan"), [this, ref = offer.ref] { m_workspace.feature<PlanComparing>()->compareWithPlan(ref); });
     else if (!offer.message.isEmpty())
-        m_window.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
+        m_workspace.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
 }
+
+Feature* importFeature(Workspace& workspace) { return new ImportController(workspace); }
 
 } // namespace stagewright

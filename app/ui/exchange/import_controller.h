@@ -9,6 +9,8 @@
 #include <QObject>
 #include <QPointer>
 
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "widgets/import/import_dialog.h"
@@ -16,21 +18,20 @@
 
 namespace stagewright {
 
-class MainWindow;
-
 // Stores these runs in `target`: creates the file or appends to it. Returns their ids; on an Error (also
 // Cancelled) the target is unchanged.
 Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress = {});
 
-class ImportController : public QObject {
+class ImportController : public Feature, public TraceImporting {
     Q_OBJECT
 public:
-    explicit ImportController(MainWindow& window);
+    explicit ImportController(Workspace& workspace);
     ~ImportController() override; // cancels storing
 
     ImportDialog* open(const QStringList& traces = {}); // window modal, deleted when closed; an open dialog takes the traces
+    void openTraces(const QStringList& traces) override { open(traces); }
     ImportDialog* dialog() const { return m_dialog; }
-    bool settled() const { return !m_stop; } // nothing is being stored
+    bool settled() const override { return !m_stop; } // nothing is being stored
 
 private:
     struct Offer { // shown when the run is on screen
@@ -43,7 +44,6 @@ private:
     void show(const QString& target, const std::vector<qint64>& ids, Offer offer);
     void makeOffer();
 
-    MainWindow& m_window;
     QPointer<ImportDialog> m_dialog;
     std::optional<std::stop_source> m_stop; // stops storing
     std::optional<Offer> m_offer;

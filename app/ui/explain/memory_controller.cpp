@@ -4,14 +4,15 @@
 #include <QSettings>
 
 #include "app/costs/split_costs.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
 #include "widgets/background.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
-
 namespace {
 
 constexpr std::size_t mostLookedThrough = 500'000;
@@ -46,11 +47,11 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 
 } // namespace
 
-MemoryController::MemoryController(MainWindow& window) : QObject(&window), m_window(window)
+MemoryController::MemoryController(Workspace& workspace) : Feature(workspace)
 {
     using I = ActionId;
-    Actions& a = window.actions();
-    MemoryView* view = window.memoryView();
+    Actions& a = workspace.actions();
+    MemoryView* view = workspace.views().memory;
     const QSettings stored;
     MemorySettings settings;
     for (const CategoryChoice& choice : categories) {
@@ -89,7 +90,7 @@ MemoryController::MemoryController(MainWindow& window) : QObject(&window), m_win
         refresh();
     });
     connect(view, &MemoryView::menuAsked, this, &MemoryController::showMenu);
-    connect(&window, &MainWindow::modeChanged, this, [this] {
+    connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         refresh();
         refreshPredicted();
     });
@@ -99,9 +100,9 @@ MemoryController::MemoryController(MainWindow& window) : QObject(&window), m_win
 void MemoryController::refresh()
 {
     using I = ActionId;
-    Actions& a = m_window.actions();
-    const MemorySettings& settings = m_window.memoryView()->settings();
-    const auto& panels = m_window.timelineView()->panels();
+    Actions& a = m_workspace.actions();
+    const MemorySettings& settings = m_workspace.views().memory->settings();
+    const auto& panels = m_workspace.views().timeline->panels();
     std::vector<bool> present(memoryCategoryCount, false);
     bool counters = false;
     for (const auto& panel : panels) {
@@ -119,22 +120,22 @@ void MemoryController::refresh()
     a[I::MemoryOwnScale]->setEnabled(!panels.empty());
     a[I::MemoryCounters]->setChecked(settings.counters);
     a[I::MemoryCounters]->setEnabled(counters);
-    const auto shown = m_window.shownView();
-    a[I::MemoryPredicted]->setEnabled(m_window.mode() == MainWindow::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
+    const auto shown = m_workspace.shown().view();
+    a[I::MemoryPredicted]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
 }
 
 void MemoryController::refreshPredicted()
 {
-    const auto shown = m_window.shownView();
-    const QAction* action = m_window.actions()[ActionId::MemoryPredicted];
+    const auto shown = m_workspace.shown().view();
+    const QAction* action = m_workspace.actions()[ActionId::MemoryPredicted];
     const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial;
     const quint64 generation = ++m_generation;
     if (!wanted) {
-        m_window.memoryView()->setPredicted(nullptr);
+        m_workspace.views().memory->setPredicted(nullptr);
         return;
     }
     if (m_predictedOf && m_predictedOf->run == shown->run) {
-        m_window.memoryView()->setPredicted(m_predicted);
+        m_workspace.views().memory->setPredicted(m_predicted);
         return;
     }
     inBackground(
@@ -143,15 +144,15 @@ void MemoryController::refreshPredicted()
             if (generation != m_generation) return;
             m_predictedOf = shown;
             m_predicted = std::move(panel);
-            m_window.memoryView()->setPredicted(m_predicted);
+            m_workspace.views().memory->setPredicted(m_predicted);
         });
 }
 
 void MemoryController::showMenu(const QPoint& at)
 {
     using I = ActionId;
-    Actions& a = m_window.actions();
-    QMenu menu(&m_window);
+    Actions& a = m_workspace.actions();
+    QMenu menu(m_workspace.window());
     for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
     menu.addSeparator();
     for (const I id : {I::MemoryOwnScale, I::MemoryPredicted, I::MemoryCounters, I::MemoryBudget}) menu.addAction(a[id]);
@@ -159,5 +160,7 @@ void MemoryController::showMenu(const QPoint& at)
     for (const I id : {I::Fit, I::Memory, I::ExportPicture}) menu.addAction(a[id]);
     menu.exec(at);
 }
+
+Feature* memoryFeature(Workspace& workspace) { return new MemoryController(workspace); }
 
 } // namespace stagewright

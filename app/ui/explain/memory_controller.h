@@ -7,23 +7,23 @@
 #include <QObject>
 #include <QPoint>
 
+#include "app/ui/workspace/feature.h"
+
 namespace stagewright {
 
-class MainWindow;
 struct RunView;
 struct TimelinePanel;
 
-class MemoryController : public QObject {
+class MemoryController : public Feature {
     Q_OBJECT
 public:
-    explicit MemoryController(MainWindow& window);
+    explicit MemoryController(Workspace& workspace);
 
 private:
     void refresh();          // checks and enables actions
     void refreshPredicted(); // simulated off the GUI thread, once per run
     void showMenu(const QPoint& at);
 
-    MainWindow& m_window;
     std::shared_ptr<const RunView> m_predictedOf; // source of m_predicted
     std::shared_ptr<const TimelinePanel> m_predicted;
     quint64 m_generation = 0;

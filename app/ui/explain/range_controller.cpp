@@ -3,30 +3,33 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/report/run_report.h"
 #include "widgets/background.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/timeline/aggregation_panel.h"
+#include "widgets/timeline/legend.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-RangeController::RangeController(MainWindow& window) : QObject(&window), m_window(window)
+RangeController::RangeController(Workspace& workspace) : Feature(workspace)
 {
-    QWidget* work = window.legend()->parentWidget();
+    QWidget* work = workspace.views().legend->parentWidget();
     m_table = new AggregationPanel(work);
     m_table->setMaximumHeight(200);
     auto* layout = qobject_cast<QVBoxLayout*>(work->layout());
-    layout->insertWidget(layout->indexOf(window.legend()), m_table);
+    layout->insertWidget(layout->indexOf(workspace.views().legend), m_table);
     m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, 5)));
     connect(m_table, &AggregationPanel::byChanged, this, [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
     connect(m_table, &AggregationPanel::cleared, this, [this] {
-        m_window.viewState()->clearSelection();
-        m_window.timelineView()->setFocus();
+        m_workspace.viewState()->clearSelection();
+        m_workspace.views().timeline->setFocus();
     });
-    connect(window.sidePanel(), &SidePanel::unfilterAsked, window.viewState(), &ViewState::clearSelection);
-    connect(window.viewState(), &ViewState::selectionChanged, this, &RangeController::selectionChanged);
-    connect(window.timelineView(), &TimelineView::rowsLaidOut, this, &RangeController::selectionChanged);
-    connect(&window, &MainWindow::modeChanged, this, &RangeController::selectionChanged);
+    connect(workspace.views().side, &SidePanel::unfilterAsked, workspace.viewState(), &ViewState::clearSelection);
+    connect(workspace.viewState(), &ViewState::selectionChanged, this, &RangeController::selectionChanged);
+    connect(workspace.views().timeline, &TimelineView::rowsLaidOut, this, &RangeController::selectionChanged);
+    connect(&workspace.shown(), &Shown::modeChanged, this, &RangeController::selectionChanged);
 }
 
 void RangeController::setTheme(const Theme& theme)
@@ -36,18 +39,18 @@ void RangeController::setTheme(const Theme& theme)
 
 void RangeController::selectionChanged()
 {
-    TimelineView* view = m_window.timelineView();
-    m_table->setAreas(view->panels(), m_window.viewState()->areas(), view->layout().plan);
+    TimelineView* view = m_workspace.views().timeline;
+    m_table->setAreas(view->panels(), m_workspace.viewState()->areas(), view->layout().plan);
     filterPanel();
 }
 
 void RangeController::filterPanel()
 {
-    const auto shown = m_window.shownView();
-    const auto range = m_window.viewState()->selectedRange();
-    if (!shown || !range || range->empty() || m_window.mode() != MainWindow::Mode::Run) {
+    const auto shown = m_workspace.shown().view();
+    const auto range = m_workspace.viewState()->selectedRange();
+    if (!shown || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_again = false;
-        m_window.sidePanel()->setFilter(nullptr);
+        m_workspace.views().side->setFilter(nullptr);
         return;
     }
     if (m_busy) {
@@ -61,15 +64,17 @@ void RangeController::filterPanel()
         this, [shown, asked] { return std::make_shared<const RunReport>(reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end)); },
         [this, shown, asked](std::shared_ptr<const RunReport> figures) {
             m_busy = false;
-            const auto now = m_window.viewState()->selectedRange();
+            const auto now = m_workspace.viewState()->selectedRange();
             if (m_again) return filterPanel();
-            if (shown != m_window.shownView() || !now || m_window.mode() != MainWindow::Mode::Run) return;
+            if (shown != m_workspace.shown().view() || !now || m_workspace.shown().mode() != Shown::Mode::Run) return;
             const Units units = shown->panel->units;
             const Nanos length = figures->bubbles.makespan();
             QString note = tr("All figures are for the selected range, %1.").arg(durationText(length, units));
             if (length < asked.end - asked.begin) note = tr("All figures are for the part of the selected range inside step %1, %2.").arg(shown->step + 1).arg(durationText(length, units));
-            m_window.sidePanel()->setFilter(std::move(figures), note);
+            m_workspace.views().side->setFilter(std::move(figures), note);
         });
 }
+
+Feature* rangeFeature(Workspace& workspace) { return new RangeController(workspace); }
 
 } // namespace stagewright

@@ -4,16 +4,17 @@
 
 #include <QObject>
 
+#include "app/ui/workspace/feature.h"
+
 namespace stagewright {
 
 class AggregationPanel;
-class MainWindow;
 struct Theme;
 
-class RangeController : public QObject {
+class RangeController : public Feature {
     Q_OBJECT
 public:
-    explicit RangeController(MainWindow& window);
+    explicit RangeController(Workspace& workspace);
     AggregationPanel* table() const { return m_table; }
     void setTheme(const Theme& theme);
     bool settled() const { return !m_busy && !m_again; }
@@ -22,7 +23,6 @@ private:
     void selectionChanged();
     void filterPanel(); // figures of the range, off the GUI thread; the latest range waits for the running one
 
-    MainWindow& m_window;
     AggregationPanel* m_table;
     bool m_busy = false;
     bool m_again = false;

@@ -8,11 +8,11 @@
 #include <QSettings>
 #include <QSplitter>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
-
 namespace {
 
 struct GroupingChoice {
@@ -53,12 +53,12 @@ constexpr std::pair<ActionId, TimeUnit> units[] = {{ActionId::UnitAuto, TimeUnit
 
 } // namespace
 
-RowsController::RowsController(MainWindow& window) : QObject(&window), m_window(window)
+RowsController::RowsController(Workspace& workspace) : Feature(workspace)
 {
     using I = ActionId;
-    Actions& a = window.actions();
-    TimelineView* view = window.timelineView();
-    ViewState* state = window.viewState();
+    Actions& a = workspace.actions();
+    TimelineView* view = workspace.views().timeline;
+    ViewState* state = workspace.viewState();
     const auto on = [&](I id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
     auto* exclusive = new QActionGroup(this);
     for (const GroupingChoice& choice : groupings) {
@@ -104,7 +104,7 @@ RowsController::RowsController(MainWindow& window) : QObject(&window), m_window(
     on(I::RowsLower, [this] { scaleRows(-1); });
     on(I::RowsAutomatic, [this] { setRowScale(0); });
     connect(view, &TimelineView::rowScaleAsked, this, &RowsController::scaleRows);
-    window.rows()->installEventFilter(this);
+    workspace.room().rows()->installEventFilter(this);
     auto* origins = new QActionGroup(this);
     for (const auto& [id, origin] : {std::pair{I::TimeRelative, TimeOrigin::Step}, {I::TimeAbsolute, TimeOrigin::Run}}) {
         origins->addAction(a[id]);
@@ -128,12 +128,12 @@ RowsController::RowsController(MainWindow& window) : QObject(&window), m_window(
     connect(view, &TimelineView::rowsLaidOut, this, &RowsController::runChanged);
     connect(view, &TimelineView::cursorMoved, this, &RowsController::refresh);
     connect(view, &TimelineView::rowMenuAsked, this, [this](const QPoint& at, int row) {
-        QMenu menu(&m_window);
+        QMenu menu(m_workspace.window());
         fillRowMenu(menu, row);
         menu.exec(at);
     });
     connect(view, &TimelineView::gapMenuAsked, this, [this](const QPoint& at, int panel, int rank, Nanos time) {
-        QMenu menu(&m_window);
+        QMenu menu(m_workspace.window());
         fillGapMenu(menu, panel, rank, time);
         menu.exec(at);
     });
@@ -153,12 +153,12 @@ void RowsController::restore()
     rows.look = settings.value(QStringLiteral("rows/range"), false).toBool() ? GroupLook::Range : GroupLook::Kinds;
     rows.lanes = settings.value(QStringLiteral("rows/lanes"), true).toBool();
     rows.waits = settings.value(QStringLiteral("rows/waits"), false).toBool();
-    m_window.viewState()->setRows(rows);
+    m_workspace.viewState()->setRows(rows);
     m_rowScale = settings.value(QStringLiteral("rows/scale"), 0).toDouble();
     if (m_rowScale != 0) m_rowScale = std::clamp(m_rowScale, leastRowScale, mostRowScale);
     const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
-    m_window.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
-    m_window.actions()[absolute ? ActionId::TimeAbsolute : ActionId::TimeRelative]->setChecked(true);
+    m_workspace.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
+    m_workspace.actions()[absolute ? ActionId::TimeAbsolute : ActionId::TimeRelative]->setChecked(true);
     refreshUnit();
 }
 
@@ -166,8 +166,8 @@ void RowsController::restore()
 double RowsController::suitableScale() const
 {
     constexpr double usual = 880, most = 1.75; // px of timeline and charts; of the scale
-    const TimelineView* view = m_window.timelineView();
-    const double room = m_window.rows()->height(), wanted = std::clamp(room / usual, 1.0, most);
+    const TimelineView* view = m_workspace.views().timeline;
+    const double room = m_workspace.room().rows()->height(), wanted = std::clamp(room / usual, 1.0, most);
     const RowLayout& rows = view->layout();
     if (wanted == 1 || rows.rows.empty()) return 1;
     const double bars = static_cast<double>(rows.rows.size()) * rows.metrics.height / view->rowScale(); // at scale 1
@@ -179,9 +179,9 @@ double RowsController::suitableScale() const
 void RowsController::fitRows()
 {
     const double scale = m_rowScale > 0 ? m_rowScale : suitableScale();
-    if (std::abs(scale - m_window.timelineView()->rowScale()) < 0.01) return;
-    m_window.timelineView()->setRowScale(scale);
-    m_window.splitViews();
+    if (std::abs(scale - m_workspace.views().timeline->rowScale()) < 0.01) return;
+    m_workspace.views().timeline->setRowScale(scale);
+    m_workspace.shown().splitViews();
 }
 
 void RowsController::setRowScale(double scale)
@@ -192,18 +192,18 @@ void RowsController::setRowScale(double scale)
     refresh();
 }
 
-void RowsController::scaleRows(double notches) { setRowScale(m_window.timelineView()->rowScale() * std::pow(1.15, notches)); }
+void RowsController::scaleRows(double notches) { setRowScale(m_workspace.views().timeline->rowScale() * std::pow(1.15, notches)); }
 
 bool RowsController::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_window.rows() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &RowsController::fitRows, Qt::QueuedConnection);
+    if (watched == m_workspace.room().rows() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &RowsController::fitRows, Qt::QueuedConnection);
     return QObject::eventFilter(watched, event);
 }
 
 void RowsController::refreshUnit()
 {
     for (const auto& [id, unit] : units)
-        if (unit == PreferenceStore::instance().value().timeUnit) m_window.actions()[id]->setChecked(true);
+        if (unit == PreferenceStore::instance().value().timeUnit) m_workspace.actions()[id]->setChecked(true);
 }
 
 void RowsController::setUnit(TimeUnit unit)
@@ -217,7 +217,7 @@ void RowsController::setUnit(TimeUnit unit)
 void RowsController::remember() const
 {
     QSettings settings;
-    const RowSettings& rows = m_window.viewState()->rows();
+    const RowSettings& rows = m_workspace.viewState()->rows();
     for (const GroupingChoice& choice : groupings)
         if (choice.grouping == rows.grouping && choice.size == rows.groupSize) settings.setValue(QStringLiteral("rows/grouping"), QString::fromLatin1(choice.key));
     settings.setValue(QStringLiteral("rows/range"), rows.look == GroupLook::Range);
@@ -235,17 +235,17 @@ void RowsController::remember() const
 void RowsController::runChanged()
 {
     std::size_t ranks = 0;
-    for (const auto& panel : m_window.timelineView()->panels()) ranks = std::max(ranks, panel->ranks.size());
+    for (const auto& panel : m_workspace.views().timeline->panels()) ranks = std::max(ranks, panel->ranks.size());
     if (static_cast<int>(ranks) != m_ranks && ranks > 0) {
         m_ranks = static_cast<int>(ranks);
         QSettings settings;
         settings.beginGroup(QStringLiteral("rows/%1").arg(m_ranks));
-        RowSettings rows = m_window.viewState()->rows();
+        RowSettings rows = m_workspace.viewState()->rows();
         rows.pinned = setOf(settings.value(QStringLiteral("pinned")));
         rows.collapsed = setOf(settings.value(QStringLiteral("folded")));
         rows.trackless = setOf(settings.value(QStringLiteral("trackless")));
         rows.expanded = setOf(settings.value(QStringLiteral("open")));
-        m_window.viewState()->setRows(rows);
+        m_workspace.viewState()->setRows(rows);
     }
     fitRows();
     refresh();
@@ -254,9 +254,9 @@ void RowsController::runChanged()
 void RowsController::refresh()
 {
     using I = ActionId;
-    Actions& a = m_window.actions();
-    const TimelineView* view = m_window.timelineView();
-    const RowSettings& rows = m_window.viewState()->rows();
+    Actions& a = m_workspace.actions();
+    const TimelineView* view = m_workspace.views().timeline;
+    const RowSettings& rows = m_workspace.viewState()->rows();
     const bool shown = !view->panels().empty();
     for (const GroupingChoice& choice : groupings) {
         a[choice.action]->setEnabled(shown);
@@ -285,9 +285,9 @@ void RowsController::refresh()
 // All of them if one is not yet, else none.
 void RowsController::toggleRanks(std::set<int> RowSettings::*of)
 {
-    const std::vector<int> ranks = m_window.timelineView()->chosenRanks();
+    const std::vector<int> ranks = m_workspace.views().timeline->chosenRanks();
     if (ranks.empty()) return;
-    RowSettings rows = m_window.viewState()->rows();
+    RowSettings rows = m_workspace.viewState()->rows();
     std::set<int>& chosen = rows.*of;
     const bool all = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return chosen.count(rank) != 0; });
     for (const int rank : ranks) {
@@ -296,29 +296,29 @@ void RowsController::toggleRanks(std::set<int> RowSettings::*of)
         else
             chosen.insert(rank);
     }
-    m_window.viewState()->setRows(rows);
+    m_workspace.viewState()->setRows(rows);
 }
 
 void RowsController::setGrouping(Grouping grouping, int size)
 {
-    RowSettings rows = m_window.viewState()->rows();
+    RowSettings rows = m_workspace.viewState()->rows();
     rows.grouping = grouping;
     rows.groupSize = size;
-    m_window.viewState()->setRows(rows);
+    m_workspace.viewState()->setRows(rows);
 }
 
 void RowsController::fillRowMenu(QMenu& menu, int row)
 {
     using I = ActionId;
-    Actions& a = m_window.actions();
-    TimelineView* view = m_window.timelineView();
+    Actions& a = m_workspace.actions();
+    TimelineView* view = m_workspace.views().timeline;
     if (row < 0 || row >= static_cast<int>(view->layout().rows.size())) return;
     const RowPlace& place = view->layout().rows[static_cast<std::size_t>(row)];
     menu.addSection(view->rowText(row));
     if (place.group >= 0) menu.addAction(a[I::OpenGroup]);
     for (const I id : {I::PinRank, I::FoldRank, I::RankTrack}) menu.addAction(a[id]);
     menu.addAction(tr("Select the whole row"), this, [this, first = place.firstPosition, last = place.lastPosition] {
-        m_window.viewState()->setAreas({{m_window.viewState()->extent(), first, last}});
+        m_workspace.viewState()->setAreas({{m_workspace.viewState()->extent(), first, last}});
     });
     menu.addSeparator();
     QMenu* groups = menu.addMenu(tr("&Group ranks"));
@@ -333,7 +333,7 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
 void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTime)
 {
     using I = ActionId;
-    TimelineView* view = m_window.timelineView();
+    TimelineView* view = m_workspace.views().timeline;
     if (panel < 0 || panel >= static_cast<int>(view->panels().size())) return;
     const TimelinePanel& shown = *view->panels()[static_cast<std::size_t>(panel)];
     const LaneData& lane = shown.ranks[static_cast<std::size_t>(rank)].compute;
@@ -341,15 +341,17 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0, next < lane.size() ? lane.slices()[next].begin() : shown.duration};
     menu.addSection(tr("Idle, rank %1: %2").arg(rank).arg(durationText(gap.duration(), shown.units)));
     QAction* why = menu.addAction(tr("&Explain this gap"), this, [view, panel, rank, axisTime] { emit view->idleClicked(panel, rank, axisTime); });
-    why->setEnabled(m_window.mode() == MainWindow::Mode::Run);
-    menu.addAction(tr("&Fit this gap"), this, [this, gap] { m_window.viewState()->fit(gap); });
+    why->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run);
+    menu.addAction(tr("&Fit this gap"), this, [this, gap] { m_workspace.viewState()->fit(gap); });
     const int position = view->layout().plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
-    menu.addAction(tr("&Select this gap"), this, [this, gap, position] { m_window.viewState()->setAreas({{gap, position, position}}); });
+    menu.addAction(tr("&Select this gap"), this, [this, gap, position] { m_workspace.viewState()->setAreas({{gap, position, position}}); });
     menu.addAction(tr("Select it on &every rank"), this, [this, gap, last = static_cast<int>(view->layout().plan->rankAt.size()) - 1] {
-        m_window.viewState()->setAreas({{gap, 0, last}});
+        m_workspace.viewState()->setAreas({{gap, 0, last}});
     });
     menu.addSeparator();
-    for (const I id : {I::PreviousGap, I::NextGap, I::Fit}) menu.addAction(m_window.actions()[id]);
+    for (const I id : {I::PreviousGap, I::NextGap, I::Fit}) menu.addAction(m_workspace.actions()[id]);
 }
+
+Feature* rowsFeature(Workspace& workspace) { return new RowsController(workspace); }
 
 } // namespace stagewright

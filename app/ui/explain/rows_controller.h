@@ -6,7 +6,8 @@
 #include <QObject>
 #include <QPoint>
 
-#include "app/ui/shell/actions.h"
+#include "app/ui/workspace/actions.h"
+#include "app/ui/workspace/feature.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/view_state.h"
 
@@ -14,12 +15,10 @@ class QMenu;
 
 namespace stagewright {
 
-class MainWindow;
-
-class RowsController : public QObject {
+class RowsController : public Feature {
     Q_OBJECT
 public:
-    explicit RowsController(MainWindow& window);
+    explicit RowsController(Workspace& workspace);
     void fitRows(); // uses the chosen height, else fits the window
 
     void fillRowMenu(QMenu& menu, int row); // context menu of the gutter
@@ -41,7 +40,6 @@ private:
     void refreshUnit();
     void setGrouping(Grouping grouping, int size = 0);
 
-    MainWindow& m_window;
     int m_ranks = 0;       // of the run shown
     double m_rowScale = 0; // chosen; 0: automatic
 };

@@ -1,18 +1,29 @@
 #include "app/ui/explain/steps_controller.h"
 
+#include <algorithm>
+
 #include <QAction>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QLabel>
 #include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
 #include <QStatusBar>
 #include <QToolButton>
 
-#include "app/ui/search/search_controller.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/search/find_field.h"
+#include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-StepsController::StepsController(MainWindow& window)
-    : QObject(&window), m_window(window), m_progress(new QProgressBar(&window)), m_cancel(new QToolButton(&window))
+StepsController::StepsController(Workspace& workspace)
+    : Feature(workspace), m_box(workspace.views().steps), m_progress(new QProgressBar(workspace.window())), m_cancel(new QToolButton(workspace.window()))
 {
     m_progress->setObjectName(QStringLiteral("stepsProgress"));
     m_progress->setRange(0, 1000);
@@ -27,21 +38,134 @@ StepsController::StepsController(MainWindow& window)
     m_cancel->setAutoRaise(true);
     m_progress->hide();
     m_cancel->hide();
-    window.statusBar()->addWidget(m_progress);
-    window.statusBar()->addWidget(m_cancel);
+    workspace.room().statusBar()->addWidget(m_progress);
+    workspace.room().statusBar()->addWidget(m_cancel);
     connect(m_cancel, &QToolButton::clicked, this, &StepsController::cancel);
-    RunLibrary* library = window.library();
+    RunLibrary* library = workspace.library();
     connect(library, &RunLibrary::busyChanged, this, &StepsController::refresh);
     connect(library, &RunLibrary::lanesProgress, this, [this](qint64 done, qint64 total) {
         m_progress->setValue(total > 0 ? static_cast<int>(done * 1000 / total) : 0);
     });
-    connect(window.timelineView(), &TimelineView::idleClicked, this, &StepsController::detail);
-    connect(window.timelineView(), &TimelineView::sliceAsked, this, &StepsController::detail);
+    connect(workspace.views().timeline, &TimelineView::idleClicked, this, &StepsController::detail);
+    connect(workspace.views().timeline, &TimelineView::sliceAsked, this, &StepsController::detail);
+    connectActions();
+}
+
+void StepsController::connectActions()
+{
+    using I = ActionId;
+    Actions& actions = m_workspace.actions();
+    connect(actions[I::AllSteps], &QAction::triggered, this, [this](bool wanted) {
+        const auto view = m_workspace.shown().view();
+        if (!view) return;
+        if (wanted)
+            m_workspace.shown().showSteps(view->ref, {});
+        else
+            m_workspace.shown().showRun(view->ref, view->step);
+    });
+    connect(actions[I::ChooseSteps], &QAction::triggered, this, &StepsController::choose);
+    connect(actions[I::PreviousStep], &QAction::triggered, this, [this] { stepBy(-1); });
+    connect(actions[I::NextStep], &QAction::triggered, this, [this] { stepBy(1); });
+    connect(m_box, &QComboBox::activated, this, [this](int index) {
+        Shown& shown = m_workspace.shown();
+        if (!shown.view() || shown.mode() != Shown::Mode::Run) return;
+        const int chosen = m_box->itemData(index).toInt();
+        if (chosen >= 0)
+            shown.showRun(shown.ref(), chosen);
+        else if (chosen == -2)
+            shown.showSteps(shown.ref(), {});
+        else if (chosen == -3)
+            choose();
+    });
+    connect(&m_workspace.shown(), &Shown::modeChanging, this, &StepsController::fillBox);
+    connect(&m_workspace, &Workspace::actionsRefreshed, this, [this] {
+        const auto& view = m_workspace.shown().view();
+        const bool several = m_workspace.shown().mode() == Shown::Mode::Run && view && view->stepCount > 1;
+        Actions& all = m_workspace.actions();
+        for (const I id : {I::PreviousStep, I::NextStep, I::AllSteps, I::ChooseSteps}) all[id]->setEnabled(several);
+        all[I::AllSteps]->setChecked(several && view->steps);
+    });
+}
+
+void StepsController::fillBox()
+{
+    m_box->clear();
+    const bool shown = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && m_workspace.shown().view()->stepCount > 1;
+    m_box->setEnabled(shown);
+    if (!shown) {
+        m_box->addItem(m_workspace.shown().mode() == Shown::Mode::Run ? tr("One step") : tr("Step"));
+        return;
+    }
+    const Run& run = *m_workspace.shown().view()->run;
+    const int steps = m_workspace.shown().view()->stepCount;
+    const int median = m_workspace.shown().view()->median;
+    for (int step = 0; step < steps; ++step) {
+        QString text = tr("Step %1 of %2").arg(step + 1).arg(steps);
+        if (step < run.info.warmupSteps)
+            text += tr(", warm-up");
+        else if (step == median)
+            text += tr(", median");
+        m_box->addItem(text, step);
+    }
+    m_box->insertSeparator(m_box->count());
+    const bool part = m_workspace.shown().view()->steps && (m_workspace.shown().view()->steps->first > 0 || m_workspace.shown().view()->steps->last < steps - 1);
+    if (part) m_box->addItem(tr("Steps %1 to %2").arg(m_workspace.shown().view()->steps->first + 1).arg(m_workspace.shown().view()->steps->last + 1), -1);
+    m_box->addItem(tr("All %1 steps").arg(steps), -2);
+    m_box->addItem(tr("Choose steps…"), -3);
+    m_box->setCurrentIndex(m_workspace.shown().view()->steps ? m_box->findData(part ? -1 : -2) : m_workspace.shown().view()->step);
+}
+
+void StepsController::stepBy(int by)
+{
+    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view()) return;
+    const int next = m_workspace.shown().view()->step + by;
+    if (next >= 0 && next < m_workspace.shown().view()->stepCount) m_workspace.shown().showRun(m_workspace.shown().view()->ref, next);
+}
+
+void StepsController::choose()
+{
+    if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view()) return;
+    const int all = m_workspace.shown().view()->stepCount;
+    const ShownSteps now = m_workspace.shown().view()->steps.value_or(ShownSteps{m_workspace.shown().view()->step, m_workspace.shown().view()->step});
+    auto* dialog = new QDialog(m_workspace.window());
+    dialog->setObjectName(QStringLiteral("chooseSteps"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Steps on one axis"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    QSpinBox* boxes[2] = {};
+    const QString names[2] = {tr("&From step"), tr("&To step")};
+    for (int i = 0; i < 2; ++i) {
+        boxes[i] = new QSpinBox(dialog);
+        boxes[i]->setRange(1, all);
+        boxes[i]->setValue((i == 0 ? now.first : now.last) + 1);
+        auto* label = new QLabel(names[i], dialog);
+        label->setBuddy(boxes[i]);
+        layout->addWidget(label, i, 0);
+        layout->addWidget(boxes[i], i, 1);
+    }
+    layout->addWidget(makeLabel(tr("Of %1 steps. The side panel keeps the figures of the median step.").arg(all), "secondary", dialog), 2, 0, 1, 2);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Show"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons, 3, 0, 1, 2);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, ref = m_workspace.shown().view()->ref, from = boxes[0], to = boxes[1]] {
+        const int first = std::min(from->value(), to->value()) - 1, last = std::max(from->value(), to->value()) - 1;
+        dialog->accept();
+        if (first == last)
+            m_workspace.shown().showRun(ref, first);
+        else
+            m_workspace.shown().showSteps(ref, {first, last});
+    });
+    connect(dialog, &QDialog::finished, this, &StepsController::fillBox); // the box shows what is shown
+    dialog->open();
 }
 
 void StepsController::refresh()
 {
-    const bool reading = m_window.library()->readsEveryStep();
+    const bool reading = m_workspace.library()->readsEveryStep();
     if (reading && !m_progress->isVisible()) m_progress->setValue(0);
     m_progress->setVisible(reading);
     m_cancel->setVisible(reading);
@@ -49,14 +173,14 @@ void StepsController::refresh()
 
 void StepsController::cancel()
 {
-    m_window.library()->cancelEveryStep();
+    m_workspace.library()->cancelEveryStep();
     refresh();
 }
 
 void StepsController::detail(int panel, int rank, Nanos axisTime)
 {
-    const auto& panels = m_window.timelineView()->panels();
-    if (m_window.mode() != MainWindow::Mode::Run || panel != 0 || panels.empty() || !panels.front()->isPart() || panels.front()->overview) return;
+    const auto& panels = m_workspace.views().timeline->panels();
+    if (m_workspace.shown().mode() != Shown::Mode::Run || panel != 0 || panels.empty() || !panels.front()->isPart() || panels.front()->overview) return;
     const TimelinePanel& shown = *panels.front();
     if (rank < 0 || rank >= static_cast<int>(shown.ranks.size())) return;
     const LaneData& lane = shown.ranks[static_cast<std::size_t>(rank)].compute;
@@ -64,54 +188,56 @@ void StepsController::detail(int panel, int rank, Nanos axisTime)
     if (at >= lane.size() || lane.slices()[at].begin() > axisTime || lane.spanOf(at) != noSpan) return;
     const int step = shown.stepNumberAt(axisTime);
     if (step < 0 || step == shown.detailStep) return;
-    m_window.showEveryStep(m_window.shownRef(), step, [this, rank, axisTime] { selectAt(rank, axisTime); });
+    m_workspace.shown().showEveryStep(m_workspace.shown().ref(), step, [this, rank, axisTime] { selectAt(rank, axisTime); });
 }
 
 void StepsController::fit(const ShownSteps& steps)
 {
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty() || !panels.front()->isPart()) return;
-    const int last = steps.last < 0 ? m_window.timelineView()->panels().front()->steps.back().step : steps.last;
+    const int last = steps.last < 0 ? m_workspace.views().timeline->panels().front()->steps.back().step : steps.last;
     std::optional<TimeRange> range;
     for (const PanelStep& step : panels.front()->steps) {
         if (step.step < steps.first || step.step > last) continue;
         range = range ? TimeRange{std::min(range->begin, step.begin), std::max(range->end, step.end)} : TimeRange{step.begin, step.end};
     }
-    if (range && (steps.first > 0 || steps.last >= 0)) m_window.viewState()->setVisible(*range);
+    if (range && (steps.first > 0 || steps.last >= 0)) m_workspace.viewState()->setVisible(*range);
 }
 
 void StepsController::selectAt(int rank, Nanos axisTime)
 {
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty() || rank >= static_cast<int>(panels.front()->ranks.size())) return;
     const LaneData& lane = panels.front()->ranks[static_cast<std::size_t>(rank)].compute;
     const std::size_t at = lane.firstEndingAfter(axisTime);
     const SpanId span = at < lane.size() ? lane.spanOf(at) : noSpan;
     if (span == noSpan) return;
-    m_window.viewState()->select({0, span});
-    m_window.timelineView()->ensureVisible({0, span});
+    m_workspace.viewState()->select({0, span});
+    m_workspace.views().timeline->ensureVisible({0, span});
 }
 
 void StepsController::findOn(const QString& text, const OpQuery& query, bool backward)
 {
-    const RunRef ref = m_window.shownRef();
-    const int from = m_window.timelineView()->panels().front()->detailStep;
-    m_window.library()->requestMatch(ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
-        if (!(m_window.shownRef() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
+    const RunRef ref = m_workspace.shown().ref();
+    const int from = m_workspace.views().timeline->panels().front()->detailStep;
+    m_workspace.library()->requestMatch(ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
+        if (!(m_workspace.shown().ref() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
         if (!step || *step < 0) {
             if (step)
-                m_window.findField()->setAnswer(tr("no match"), false);
+                m_workspace.views().find->setAnswer(tr("no match"), false);
             else
-                m_window.findField()->setFault(QString::fromStdString(step.error().message));
+                m_workspace.views().find->setFault(QString::fromStdString(step.error().message));
             return;
         }
         if (*step == from) { // around once: from its other end
-            m_window.search()->restart(backward);
+            m_workspace.feature<OpFinding>()->restart(backward);
             return;
         }
-        m_window.showEveryStep(ref, *step, [this, text, backward] { m_window.find(text, backward); });
+        m_workspace.shown().showEveryStep(ref, *step, [this, text, backward] { m_workspace.feature<OpFinding>()->find(text, backward); });
     });
     refresh();
 }
+
+Feature* stepsFeature(Workspace& workspace) { return new StepsController(workspace); }
 
 } // namespace stagewright

@@ -6,9 +6,10 @@
 #include <QFileInfo>
 #include <QSettings>
 
-#include "app/ui/shell/actions.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/actions.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/format/atomic_file.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
@@ -16,7 +17,6 @@
 #include "widgets/library/schedule_preview.h"
 
 namespace stagewright {
-
 namespace {
 
 constexpr int mostSearched = 4096; // ranks × microbatches; above this, schedules that search are skipped
@@ -41,16 +41,15 @@ struct ExplorerController::Growing {
     bool changed = false;
 };
 
-ExplorerController::ExplorerController(MainWindow& window) : QObject(&window), m_window(window), m_view(new ExploreView(&window))
+ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window()))
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
-    window.addPage(m_view);
-    m_view->setTheme(window.theme());
-    connect(&window, &MainWindow::themeChanged, this, [this] { m_view->setTheme(m_window.theme()); });
-    QAction* action = window.actions()[ActionId::Explorer];
+    m_view->setTheme(workspace.theme());
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_view->setTheme(m_workspace.theme()); });
+    QAction* action = workspace.actions()[ActionId::Explorer];
     connect(action, &QAction::triggered, this, &ExplorerController::setShown);
-    connect(&window, &MainWindow::modeChanged, this, [this, action] { action->setChecked(shown()); });
+    connect(&workspace.shown(), &Shown::modeChanged, this, [this, action] { action->setChecked(shown()); });
     connect(m_view, &ExploreView::closeAsked, this, [this] { setShown(false); });
     connect(m_view, &ExploreView::questionChanged, this, &ExplorerController::ask);
     connect(m_view, &ExploreView::surveyChanged, this, [this] { m_later.start(); });
@@ -59,14 +58,14 @@ ExplorerController::ExplorerController(MainWindow& window) : QObject(&window), m
     connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
     connect(m_view, &ExploreView::cancelAsked, this, &ExplorerController::cancel);
     connect(m_view, &ExploreView::csvAsked, this, [this] {
-        const QString path = QFileDialog::getSaveFileName(&m_window, tr("Table as CSV"), QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
+        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Table as CSV"), QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
         if (path.isEmpty()) return;
-        if (auto done = writeTable(path); !done) m_window.banner()->showError(QString(), done.error());
+        if (auto done = writeTable(path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view, &ExploreView::pictureAsked, this, [this](ExplorePlot plot) {
-        const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the plot"), QStringLiteral("explore.svg"), tr("Pictures (*.svg *.pdf *.png)"));
+        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the plot"), QStringLiteral("explore.svg"), tr("Pictures (*.svg *.pdf *.png)"));
         if (path.isEmpty()) return;
-        if (auto done = writePicture(plot, path); !done) m_window.banner()->showError(QString(), done.error());
+        if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     m_growth.setInterval(40);
     connect(&m_growth, &QTimer::timeout, this, &ExplorerController::grow);
@@ -83,12 +82,19 @@ ExplorerController::~ExplorerController()
     m_previewPool.waitForDone();
 }
 
-bool ExplorerController::shown() const { return m_view->isVisibleTo(&m_window); }
+FeatureParts ExplorerController::parts()
+{
+    FeatureParts parts;
+    parts.pages = {m_view};
+    return parts;
+}
+
+bool ExplorerController::shown() const { return m_view->isVisibleTo(m_workspace.window()); }
 
 void ExplorerController::setShown(bool shown)
 {
-    m_window.showPage(shown ? m_view : nullptr, tr("Explorer"));
-    m_window.actions()[ActionId::Explorer]->setChecked(shown);
+    m_workspace.room().showPage(shown ? m_view : nullptr, tr("Explorer"));
+    m_workspace.actions()[ActionId::Explorer]->setChecked(shown);
     if (!shown) {
         cancel();
         return;
@@ -256,14 +262,14 @@ void ExplorerController::askPreview(int row)
 void ExplorerController::open(const SweepPoint& point)
 {
     setShown(false);
-    m_window.newFromLibrary(QString::fromStdString(point.schedule), point.shape, point.units);
+    m_workspace.feature<LibraryOpening>()->newFromLibrary(QString::fromStdString(point.schedule), point.shape, point.units);
 }
 
 void ExplorerController::saveAsked(const SweepPoint& point)
 {
     QSettings settings;
     const QString before = settings.value(QStringLiteral("explore/saveTo"), QStringLiteral("explored.stagewright")).toString();
-    QString path = QFileDialog::getSaveFileName(&m_window, tr("Save as run"), before, tr("Run files (*.stagewright)"), nullptr, QFileDialog::DontConfirmOverwrite);
+    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Save as run"), before, tr("Run files (*.stagewright)"), nullptr, QFileDialog::DontConfirmOverwrite);
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
     settings.setValue(QStringLiteral("explore/saveTo"), path);
@@ -291,11 +297,11 @@ void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
         [this, path, answer = std::move(answer)](const Result<void>& done) {
             if (!done) {
                 m_view->setWork({}, false);
-                m_window.banner()->showError(QString(), done.error());
+                m_workspace.banner()->showError(QString(), done.error());
             } else {
                 m_view->setWork(tr("saved to %1").arg(QFileInfo(path).fileName()), false);
-                m_window.library()->open(path);
-                m_window.library()->reload(path);
+                m_workspace.library()->open(path);
+                m_workspace.library()->reload(path);
             }
             if (answer) answer(done);
         });
@@ -321,7 +327,7 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     PictureContent content;
     content.title = m_view->caption(plot);
     content.caption = {tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
-    content.theme = &m_window.theme();
+    content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = tr("Plot");
     part.height = [](double width) { return width * 0.6; };
@@ -332,5 +338,7 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     if (!bytes) return tl::unexpected(bytes.error());
     return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
+
+Feature* explorerFeature(Workspace& workspace) { return new ExplorerController(workspace); }
 
 } // namespace stagewright

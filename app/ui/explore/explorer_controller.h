@@ -10,24 +10,24 @@
 #include <QThreadPool>
 #include <QTimer>
 
+#include "app/ui/workspace/feature.h"
 #include "schedules/base/result.h"
 #include "widgets/explore/explore_view.h"
 #include "widgets/export/picture.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class ExplorerController : public QObject {
+class ExplorerController : public Feature {
     Q_OBJECT
 public:
-    explicit ExplorerController(MainWindow& window);
+    explicit ExplorerController(Workspace& workspace);
+    FeatureParts parts() override;
     ~ExplorerController() override; // stops and waits
 
     ExploreView* view() { return m_view; }
     bool shown() const;
     void setShown(bool shown);
-    bool settled() const { return !m_sweep.running && !m_survey.running && !m_later.isActive() && !m_previewing; }
+    bool settled() const override { return !m_sweep.running && !m_survey.running && !m_later.isActive() && !m_previewing; }
 
     // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
     void saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer = {});
@@ -57,7 +57,6 @@ private:
     void saveAsked(const SweepPoint& point);
     void cancel();
 
-    MainWindow& m_window;
     ExploreView* m_view;
     QThreadPool m_pool; // a sweep and a survey
     QThreadPool m_previewPool;

@@ -1,17 +1,16 @@
 // The canvas of a lesson's step: shown as a run, compared with another schedule, or edited; kept in sync with drags.
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/lessons/score_rail.h"
 
 #include <cmath>
 
 #include <QTimer>
-
-#include "app/ui/compare/compare_controller.h"
-#include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
-#include "schedules/timeline/timeline_of.h"
-#include "traces/run/simulated_run.h"
-#include "widgets/lessons/score_rail.h"
 
 namespace stagewright {
 namespace {
@@ -56,13 +55,13 @@ void LessonController::showCanvas()
 {
     hideGap();
     if (m_session->step() == nullptr) { // the canvas is still empty; the panel is beside the current view
-        if (m_window.mode() == MainWindow::Mode::Empty) m_window.newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
+        if (m_workspace.shown().mode() == Shown::Mode::Empty) m_workspace.feature<LibraryOpening>()->newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
         return;
     }
     const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
     auto run = runOf(m_session->canvas(), name.toStdString());
     if (!run) {
-        m_window.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
+        m_workspace.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
         return;
     }
     m_wantEdit = editsHere();
@@ -70,18 +69,18 @@ void LessonController::showCanvas()
     m_syncing = true;
     if (run->timeline == nullptr || run->timeline->empty()) { // nothing is placed yet: there is no run to show, only a tray
         m_wantEdit = false;
-        m_window.edit()->editIncomplete(m_session->canvas().schedule);
+        m_workspace.feature<OrderEditing>()->editIncomplete(m_session->canvas().schedule);
         m_syncing = false;
         readAgain();
         return;
     }
-    m_canvasRef = m_window.library()->addSimulated(std::move(*run));
+    m_canvasRef = m_workspace.library()->addSimulated(std::move(*run));
     const RunRef other = m_wantEdit ? RunRef{} : comparedRun();
     if (other.valid())
-        m_window.compare()->show({other, m_canvasRef});
+        m_workspace.feature<RunComparing>()->show({other, m_canvasRef});
     else
-        m_window.showRun(m_canvasRef);
-    if (m_session->step()->view == "memory" && !m_window.actions()[ActionId::Memory]->isChecked()) m_window.actions()[ActionId::Memory]->trigger();
+        m_workspace.shown().showRun(m_canvasRef);
+    if (m_session->step()->view == "memory" && !m_workspace.actions()[ActionId::Memory]->isChecked()) m_workspace.actions()[ActionId::Memory]->trigger();
     m_syncing = false;
     readAgain();
 }
@@ -98,17 +97,17 @@ RunRef LessonController::comparedRun()
     auto schedule = lessons::makeFor(name, settings);
     auto run = schedule ? runOf({std::move(*schedule), settings}, name) : tl::unexpected(schedule.error());
     if (!run) {
-        m_window.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
+        m_workspace.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
         return {};
     }
-    return m_window.library()->addSimulated(std::move(*run));
+    return m_workspace.library()->addSimulated(std::move(*run));
 }
 
 void LessonController::syncCanvas()
 {
     m_panel->setCanvas(m_session->canvas());
-    ScheduleEditor* editor = m_window.editor();
-    if (m_window.mode() == MainWindow::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
+    ScheduleEditor* editor = &m_workspace.feature<OrderEditing>()->editor();
+    if (m_workspace.shown().mode() == Shown::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
         m_syncing = true;
         editor->replace(tr("lesson edit"), m_session->canvas().schedule);
         m_syncing = false;
@@ -121,16 +120,16 @@ void LessonController::syncCanvas()
 // A drag shows on the rail at once; a dropped op that can't run there moves back, with the reason.
 void LessonController::editorChanged()
 {
-    ScheduleEditor* editor = m_window.editor();
+    ScheduleEditor* editor = &m_workspace.feature<OrderEditing>()->editor();
     hideGap();
-    if (!m_session || !editor->active() || m_window.mode() != MainWindow::Mode::Edit || !editsHere()) return;
+    if (!m_session || !editor->active() || m_workspace.shown().mode() != Shown::Mode::Edit || !editsHere()) return;
     const bool valid = editor->valid();
     m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare) : std::nan(""));
     if (m_syncing || editor->previewing() || editor->schedule() == m_session->canvas().schedule) return;
     if (LessonSession::runs(m_session->canvas().schedule) && !LessonSession::runs(editor->schedule())) {
         const Error why = LessonSession::whyNot(editor->schedule());
         QTimer::singleShot(0, this, [this, why] {
-            m_window.editor()->undoStack()->undo();
+            m_workspace.feature<OrderEditing>()->editor().undoStack()->undo();
             refuse(why);
         });
         return;

@@ -16,15 +16,19 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
-#include "app/ui/edit/edit_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/lessons/lesson_file.h"
 #include "widgets/background.h"
+#include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/score_rail.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/record/record_process.h"
 #include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -34,12 +38,11 @@ constexpr int lessonWidth = 380;
 
 } // namespace
 
-LessonController::LessonController(MainWindow& window) : QObject(&window), m_window(window)
+LessonController::LessonController(Workspace& workspace) : Feature(workspace)
 {
     m_shelf = new LessonShelf;
-    window.addPage(m_shelf);
     m_rail = new ScoreRailView;
-    window.workArea()->insertWidget(0, m_rail);
+    workspace.room().workArea()->insertWidget(0, m_rail);
     m_tabs = new QWidget;
     m_tabs->setObjectName(QStringLiteral("tabs"));
     auto* tabs = new QHBoxLayout(m_tabs);
@@ -63,18 +66,18 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
     connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
     connect(leaving, &QPushButton::clicked, this, &LessonController::leave);
     m_panel = new LessonPanel;
-    window.panelColumn()->insertWidget(0, m_tabs);
-    window.panelColumn()->insertWidget(1, m_panel, 1);
+    workspace.room().panelColumn()->insertWidget(0, m_tabs);
+    workspace.room().panelColumn()->insertWidget(1, m_panel, 1);
     m_tabs->hide();
     m_panel->hide();
-    m_runs = new LessonRuns(window);
+    m_runs = new LessonRuns(workspace, this);
     connectPanel();
 
     using I = ActionId;
-    auto on = [&](I id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    auto on = [&](I id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on(I::Lessons, [this] { openShelf(); });
     on(I::OpenLesson, [this] {
-        const QString path = QFileDialog::getOpenFileName(&m_window, tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
         if (!path.isEmpty()) openFile(path);
     });
     on(I::LeaveLesson, [this] { leave(); });
@@ -124,32 +127,32 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
 
     connect(m_shelf, &LessonShelf::startAsked, this, [this](const QString& id) { start(id); });
     connect(m_shelf, &LessonShelf::startOverAsked, this, [this](const QString& id) { start(id, true); });
-    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_window.actions()[ActionId::OpenLesson]->trigger(); });
-    connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_window.showPage(nullptr, {}); });
-    connect(&window, &MainWindow::modeChanged, this, [this] {
+    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_workspace.actions()[ActionId::OpenLesson]->trigger(); });
+    connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_workspace.room().showPage(nullptr, {}); });
+    connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         hideGap();
         // The canvas is shown: enters edit mode if the step allows edits.
-        if (m_session && m_wantEdit && m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == m_canvasRef)
+        if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == m_canvasRef)
             QTimer::singleShot(0, this, [this] {
-                if (!m_session || !std::exchange(m_wantEdit, false) || m_window.shownRef() != m_canvasRef) return;
-                m_window.enterEdit();
-                m_window.timelineView()->setEditMode(m_session->allows("move"));
+                if (!m_session || !std::exchange(m_wantEdit, false) || m_workspace.shown().ref() != m_canvasRef) return;
+                m_workspace.feature<OrderEditing>()->enterEdit();
+                m_workspace.views().timeline->setEditMode(m_session->allows("move"));
                 if (const lessons::Step* step = m_session->step(); step != nullptr && !step->compare.empty()) {
-                    m_window.edit()->compareWith(qs(step->compare));
-                    m_window.actions()[ActionId::GhostLibrary]->setChecked(false); // its outlines on request
+                    m_workspace.feature<OrderEditing>()->compareWith(qs(step->compare));
+                    m_workspace.actions()[ActionId::GhostLibrary]->setChecked(false); // its outlines on request
                 }
             });
         refreshActions();
     });
-    connect(window.editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
-    connect(window.editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
-    connect(window.timelineView(), &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        const bool beside = m_window.mode() == MainWindow::Mode::Run && m_panel->isVisible(); // the panel that would say so is hidden
-        if (panel == 0 && (m_window.mode() == MainWindow::Mode::Edit || beside)) explainGap(rank, time);
+    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
+    connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
+    connect(workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
+        const bool beside = m_workspace.shown().mode() == Shown::Mode::Run && m_panel->isVisible(); // the panel that would say so is hidden
+        if (panel == 0 && (m_workspace.shown().mode() == Shown::Mode::Edit || beside)) explainGap(rank, time);
     });
-    connect(window.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
-    connect(window.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
-    connect(&window, &MainWindow::themeChanged, this, &LessonController::applyTheme);
+    connect(workspace.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
+    connect(workspace.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
+    connect(&workspace, &Workspace::themeChanged, this, &LessonController::applyTheme);
     connect(m_runs, &LessonRuns::progressed, this, [this] { m_panel->setReading(m_last, state()); });
     connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
     connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
@@ -184,10 +187,10 @@ void LessonController::connectPanel()
     connect(m_panel, &LessonPanel::cancelAsked, m_runs, &LessonRuns::cancel);
     connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
         const auto found = m_outcomes.find(block.toStdString());
-        if (found != m_outcomes.end()) m_window.openFiles({found->second.file});
+        if (found != m_outcomes.end()) m_workspace.feature<FileOpening>()->openFiles({found->second.file});
         showTab(false);
     });
-    connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_window.banner()->showNote(m_runs->proof(block)); });
+    connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_workspace.banner()->showNote(m_runs->proof(block)); });
     connect(m_panel, &LessonPanel::figureAsked, this, [this](const QString& file, const QString& format, const QString& caption) { keepFigure(file, format, caption); });
     connect(m_panel, &LessonPanel::termAsked, this, &LessonController::showTerm);
     connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
@@ -199,15 +202,15 @@ void LessonController::connectPanel()
             m_panel->tools()->setRefusal({});
     });
     connect(m_panel->tools(), &StepTools::viewAsked, this, [this](const QString& view) {
-        m_window.actions()[view == QLatin1String("gaps") ? ActionId::NextGap : view == QLatin1String("compare") ? ActionId::GhostLibrary
-                                                                                                                : ActionId::Explorer]
+        m_workspace.actions()[view == QLatin1String("gaps") ? ActionId::NextGap : view == QLatin1String("compare") ? ActionId::GhostLibrary
+                                                                                                                   : ActionId::Explorer]
             ->trigger();
         if (view == QLatin1String("gaps")) showTab(false);
     });
     connect(m_panel->tools(), &StepTools::resetAsked, this, [this] {
         if (m_session) m_session->reset();
     });
-    connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_window.editor()->undoStack()->undo(); });
+    connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_workspace.feature<OrderEditing>()->editor().undoStack()->undo(); });
 }
 
 // ---- the shelf
@@ -216,7 +219,7 @@ QStringList LessonController::ownFiles() const { return QSettings().value(QLatin
 
 void LessonController::openShelf()
 {
-    m_window.showPage(m_shelf, tr("Lessons"));
+    m_workspace.room().showPage(m_shelf, tr("Lessons"));
     hideGap();
     if (!m_library)
         loadLessons();
@@ -302,19 +305,19 @@ void LessonController::fillShelf()
     for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
     m_shelf->setEntries(std::move(entries));
     m_shelf->setFaults(faults);
-    m_window.setPageStatus(m_shelf->statusText());
+    m_workspace.room().setPageStatus(m_shelf->statusText());
 }
 
 void LessonController::openFile(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
+        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
         return;
     }
     auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
     if (!lesson) {
-        m_window.banner()->showError(QString(), lesson.error());
+        m_workspace.banner()->showError(QString(), lesson.error());
         return;
     }
     QStringList files = ownFiles();
@@ -350,7 +353,7 @@ void LessonController::start(const QString& name, bool over, int page)
         }
     const lessons::Lesson* lesson = m_library->find(name.toStdString());
     if (lesson == nullptr) {
-        m_window.banner()->showError(tr("no lesson is named “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
+        m_workspace.banner()->showError(tr("no lesson is named “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
         return;
     }
     begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);
@@ -366,7 +369,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     m_figures.clear();
     if (over) m_session->startOver();
     if (page >= 0) m_session->goTo(page);
-    if (m_session->fault()) m_window.banner()->showError(QString(), *m_session->fault());
+    if (m_session->fault()) m_workspace.banner()->showError(QString(), *m_session->fault());
     connect(m_session.get(), &LessonSession::pageChanged, this, [this, step = m_session->page().step, part = m_session->page().part]() mutable {
         const bool other = std::exchange(step, m_session->page().step) != step;
         const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
@@ -377,8 +380,8 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     connect(m_session.get(), &LessonSession::canvasChanged, this, &LessonController::syncCanvas);
     connect(m_session.get(), &LessonSession::answersChanged, this, &LessonController::readAgain);
     m_tabs->show();
-    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
-    QAction* side = m_window.actions()[ActionId::SidePanel];
+    if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
+    QAction* side = m_workspace.actions()[ActionId::SidePanel];
     if (!side->isChecked()) side->trigger();
     showTab(true);
     showPage();
@@ -396,11 +399,11 @@ void LessonController::leave()
     m_tabs->hide();
     m_panel->hide();
     m_panel->setPage(nullptr, {LessonPage{}}, 0, {});
-    m_window.panels()->show();
+    m_workspace.room().panels()->show();
     m_rail->setRail(std::nullopt);
-    m_window.memoryView()->setRankBudgets({});
-    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(270);
-    if (m_window.mode() == MainWindow::Mode::Edit) m_window.timelineView()->setEditMode(true);
+    m_workspace.views().memory->setRankBudgets({});
+    if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(270);
+    if (m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.views().timeline->setEditMode(true);
     refreshActions();
 }
 
@@ -418,7 +421,7 @@ void LessonController::refuse(const Error& why)
     m_refusal = qs(why.message);
     if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
     m_panel->tools()->setRefusal(m_refusal);
-    if (!m_panel->tools()->isVisible()) m_window.banner()->showNote(m_refusal);
+    if (!m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
 }
 
 LessonState LessonController::state() const
@@ -436,7 +439,7 @@ LessonState LessonController::state() const
     }
     now.notes = m_notes;
     now.running = m_runs->running();
-    const RecordProcess* process = m_window.recording();
+    const RecordProcess* process = m_workspace.feature<Recording>()->process();
     now.runningWords = process->what();
     now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
     now.figures = m_figures;
@@ -484,7 +487,7 @@ void LessonController::took(const PageReading& reading)
         QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(*reading.blocks[i].figure)));
         const QSize size = drawn.defaultSize();
         if (size.isEmpty()) continue;
-        const double ratio = m_window.devicePixelRatioF();
+        const double ratio = m_workspace.window()->devicePixelRatioF();
         const int width = lessonWidth - 76, height = width * size.height() / size.width();
         QPixmap picture(QSize(width, height) * ratio);
         picture.setDevicePixelRatio(ratio);
@@ -495,10 +498,10 @@ void LessonController::took(const PageReading& reading)
     }
     m_panel->setReading(reading, state());
     std::vector<Bytes> targets;
-    if (!m_window.timelineView()->panels().empty())
+    if (!m_workspace.views().timeline->panels().empty())
         for (const double target : reading.targets)
-            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_window.timelineView()->panels().back()->units.memory))));
-    m_window.memoryView()->setRankBudgets(std::move(targets));
+            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_workspace.views().timeline->panels().back()->units.memory))));
+    m_workspace.views().memory->setRankBudgets(std::move(targets));
     if (m_session->page().part != lessons::Part::Do) {
         m_rail->setRail(std::nullopt);
     } else if (m_railKept) {
@@ -524,7 +527,14 @@ void LessonController::showTab(bool lesson)
     m_lessonTab->setChecked(lesson);
     m_detailsTab->setChecked(!lesson);
     m_panel->setVisible(lesson);
-    m_window.panels()->setVisible(!lesson);
+    m_workspace.room().panels()->setVisible(!lesson);
+}
+
+FeatureParts LessonController::parts()
+{
+    FeatureParts parts;
+    parts.pages = {m_shelf};
+    return parts;
 }
 
 bool LessonController::settled() const { return !m_loading && !m_reading && !m_again && !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
@@ -534,14 +544,14 @@ bool LessonController::settled() const { return !m_loading && !m_reading && !m_a
 GlossaryPanel* LessonController::glossary()
 {
     if (m_glossary) return m_glossary;
-    m_dock = new QDockWidget(tr("Glossary"), &m_window);
+    m_dock = new QDockWidget(tr("Glossary"), m_workspace.window());
     m_dock->setObjectName(QStringLiteral("glossary"));
     m_glossary = new GlossaryPanel(m_dock);
     m_dock->setWidget(m_glossary);
     m_dock->setMinimumWidth(280);
-    m_window.addDockWidget(Qt::RightDockWidgetArea, m_dock);
+    m_workspace.window()->addDockWidget(Qt::RightDockWidgetArea, m_dock);
     connect(m_glossary, &GlossaryPanel::lessonAsked, this, [this](const QString& id) { start(id); });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_window.actions()[ActionId::Glossary]->setChecked(shown); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_workspace.actions()[ActionId::Glossary]->setChecked(shown); });
     m_dock->hide();
     return m_glossary;
 }
@@ -556,7 +566,7 @@ void LessonController::showTerm(const QString& id)
 void LessonController::refreshActions()
 {
     using I = ActionId;
-    Actions& actions = m_window.actions();
+    Actions& actions = m_workspace.actions();
     const bool active = m_session != nullptr;
     for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint}) actions[id]->setEnabled(active);
     actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
@@ -565,9 +575,11 @@ void LessonController::refreshActions()
 
 void LessonController::applyTheme()
 {
-    m_shelf->setTheme(m_window.theme());
-    m_panel->setTheme(m_window.theme());
-    m_rail->setTheme(m_window.theme());
+    m_shelf->setTheme(m_workspace.theme());
+    m_panel->setTheme(m_workspace.theme());
+    m_rail->setTheme(m_workspace.theme());
 }
+
+Feature* lessonFeature(Workspace& workspace) { return new LessonController(workspace); }
 
 } // namespace stagewright

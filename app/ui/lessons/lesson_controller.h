@@ -12,6 +12,8 @@
 #include "app/ui/lessons/lesson_runs.h"
 #include "app/ui/lessons/lesson_session.h"
 #include "app/ui/runs/run_library.h"
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/lessons/lesson_library.h"
 #include "widgets/export/picture.h"
@@ -26,18 +28,18 @@ namespace stagewright {
 
 class GlossaryPanel;
 class LessonShelf;
-class MainWindow;
 class ScoreRailView;
 
-class LessonController : public QObject {
+class LessonController : public Feature, public LessonOpening {
     Q_OBJECT
 public:
-    explicit LessonController(MainWindow& window);
+    explicit LessonController(Workspace& workspace);
+    FeatureParts parts() override;
     ~LessonController() override;
 
     void openShelf();
     void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
-    void openFile(const QString& path);                                // a teacher's lesson; listed from then on
+    void openFile(const QString& path) override;
     void leave();
     void showTerm(const QString& id);
 
@@ -47,8 +49,8 @@ public:
     GlossaryPanel* glossary();
     LessonSession* session() { return m_session.get(); } // null: no lesson in progress
     LessonRuns* runs() { return m_runs; }
-    bool settled() const;     // the screen is up to date
-    QWidget* gapCard() const; // the explanation of a gap of the edited order; null: none
+    bool settled() const override; // the screen is up to date
+    QWidget* gapCard() const;      // the explanation of a gap of the edited order; null: none
     QString refusal() const { return m_refusal; }
 
 private:
@@ -77,7 +79,6 @@ private:
     void applyTheme();
     bool editsHere() const;
 
-    MainWindow& m_window;
     LessonShelf* m_shelf;
     QWidget* m_tabs;
     QPushButton *m_lessonTab, *m_detailsTab;

@@ -1,5 +1,11 @@
 // Why a gap in the learner's order exists: cause, experiment, and a button that tries it.
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/background.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
 
 #include <algorithm>
 
@@ -8,10 +14,6 @@
 #include <QPushButton>
 #include <QTimer>
 #include <QVBoxLayout>
-
-#include "app/ui/shell/main_window.h"
-#include "widgets/background.h"
-#include "widgets/style.h"
 
 namespace stagewright {
 
@@ -22,8 +24,8 @@ void LessonController::hideGap() { delete m_gapCard.data(); }
 void LessonController::explainGap(int rank, Nanos time)
 {
     hideGap();
-    if (m_window.timelineView()->panels().empty()) return;
-    const auto panel = m_window.timelineView()->panels().front();
+    if (m_workspace.views().timeline->panels().empty()) return;
+    const auto panel = m_workspace.views().timeline->panels().front();
     const std::shared_ptr<const Timeline> timeline = panel->timeline;
     struct Found {
         std::optional<Gap> gap;
@@ -43,9 +45,9 @@ void LessonController::explainGap(int rank, Nanos time)
             return found;
         },
         [this, timeline, panel, rank](const Found& found) {
-            if (!found.gap || m_window.timelineView()->panels().empty() || m_window.timelineView()->panels().front() != panel) return;
+            if (!found.gap || m_workspace.views().timeline->panels().empty() || m_workspace.views().timeline->panels().front() != panel) return;
             const Units units{timeline->timeUnit(), timeline->memoryUnit()};
-            auto* card = new QFrame(m_window.timelineView());
+            auto* card = new QFrame(m_workspace.views().timeline);
             m_gapCard = card;
             card->setObjectName(QStringLiteral("card"));
             card->setAccessibleName(tr("Why this gap"));
@@ -66,12 +68,12 @@ void LessonController::explainGap(int rank, Nanos time)
                 layout->addWidget(line);
             }
             auto* buttons = new QHBoxLayout;
-            const bool moves = m_window.mode() == MainWindow::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_window.timelineView()->editMode();
+            const bool moves = m_workspace.shown().mode() == Shown::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_workspace.views().timeline->editMode();
             if (moves) {
                 auto* go = new QPushButton(tr("Try it"), card);
                 go->setToolTip(tr("Moves %1 here; can be undone").arg(qs(toText(found.gap->readyOp))));
                 connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
-                    ScheduleEditor* editor = m_window.editor();
+                    ScheduleEditor* editor = &m_workspace.feature<OrderEditing>()->editor();
                     const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];
                     const auto from = std::find(row.begin(), row.end(), gap.readyOp);
                     const OpPosition to = editor->positionOf(gap.next);
@@ -87,11 +89,11 @@ void LessonController::explainGap(int rank, Nanos time)
             layout->addLayout(buttons);
             card->setFixedWidth(340);
             card->adjustSize();
-            const Axis axis = m_window.timelineView()->axis();
-            const auto row = m_window.timelineView()->rowRect(0, rank);
+            const Axis axis = m_workspace.views().timeline->axis();
+            const auto row = m_workspace.views().timeline->rowRect(0, rank);
             const double x = axis.toX(panel->toAxis(found.gap->start));
             const double below = row ? row->bottom() + 6 : 60;
-            const QSize room = m_window.timelineView()->size();
+            const QSize room = m_workspace.views().timeline->size();
             const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
             int top = static_cast<int>(below);
             if (top + card->height() > room.height() && row) top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);

@@ -1,5 +1,11 @@
 // The lesson's real runs, predicted against measured, and the figure that the learner saves.
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/record/record_process.h"
 
 #include <QBuffer>
 #include <QFileDialog>
@@ -11,12 +17,6 @@
 #include <QSvgRenderer>
 #include <QTimer>
 
-#include "app/ui/exchange/export_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
-#include "schedules/timeline/timeline_of.h"
-#include "traces/run/simulated_run.h"
-
 namespace stagewright {
 
 void LessonController::runAsked(const QString& id)
@@ -24,7 +24,7 @@ void LessonController::runAsked(const QString& id)
     for (const lessons::Block* block : m_session->page().blocks)
         if (const auto* run = std::get_if<lessons::RunBlock>(block); run != nullptr && qs(run->id) == id) {
             m_notes.erase(run->id);
-            if (auto started = m_runs->start(*m_session, *run); !started) m_window.banner()->showError(QString(), started.error());
+            if (auto started = m_runs->start(*m_session, *run); !started) m_workspace.banner()->showError(QString(), started.error());
             m_panel->setReading(m_last, state());
         }
 }
@@ -37,7 +37,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     for (const lessons::RunBlock* one : m_session->lesson().all<lessons::RunBlock>())
         if (one->id == id) block = one;
     if (block == nullptr) return;
-    const bool fresh = m_window.recording()->outputFile() == outcome.file;
+    const bool fresh = m_workspace.feature<Recording>()->process()->outputFile() == outcome.file;
     if (outcome.runs.empty() && !outcome.failure) return;
     if (outcome.failure && outcome.failure->skipped) return; // cancelled: no result
     m_outcomes[id] = outcome;
@@ -49,15 +49,15 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
         if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
             predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
-            const RunRef model = m_window.library()->addSimulated(std::move(*predicted));
+            const RunRef model = m_workspace.library()->addSimulated(std::move(*predicted));
             const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
             // The window shows the recording first; compare follows when it has settled.
             auto* timer = new QTimer(this);
             timer->setInterval(50);
             connect(timer, &QTimer::timeout, this, [this, timer, model, real] {
-                if (!m_window.settled()) return;
+                if (!m_workspace.settled()) return;
                 timer->deleteLater();
-                if (m_session && m_window.runs()->info(real) != nullptr) m_window.showCompare(model, real);
+                if (m_session && m_workspace.runs()->info(real) != nullptr) m_workspace.feature<RunComparing>()->show({model, real});
             });
             timer->start();
         }
@@ -75,7 +75,7 @@ Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKin
     for (std::size_t i = 0; i < m_last.blocks.size() && i < m_session->page().blocks.size(); ++i)
         if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]); figure != nullptr && qs(figure->file) == name) data = m_last.blocks[i].figure;
     if (!data) {
-        PictureContent content = m_window.exporter()->picture();
+        PictureContent content = m_workspace.feature<PictureMaking>()->picture();
         if (!caption.isEmpty()) content.caption.prepend(caption);
         PictureStyle style;
         style.look = PictureStyle::Look::Paper;
@@ -113,7 +113,7 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
 {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
     const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
-    auto* dialog = new QFileDialog(&m_window, tr("Save the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
+    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
     dialog->setObjectName(QStringLiteral("keepFigure"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -124,16 +124,16 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
         const auto kind = pictureKindOf(path);
         const auto bytes = kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
         if (!bytes) {
-            m_window.banner()->showError(QString(), bytes.error());
+            m_workspace.banner()->showError(QString(), bytes.error());
             return;
         }
         QSaveFile file(path);
         if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
-            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a writable folder"));
+            m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a writable folder"));
             return;
         }
         m_session->keepFigure(path.toStdString());
-        m_window.banner()->showNote(tr("Saved to %1").arg(path));
+        m_workspace.banner()->showNote(tr("Saved to %1").arg(path));
     });
     dialog->open();
 }

@@ -11,7 +11,8 @@
 #include <QJsonObject>
 #include <QSettings>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/check/validate.h"
 #include "schedules/library/registry.h"
 #include "traces/fit/fit_costs.h"
@@ -19,6 +20,7 @@
 #include "traces/lessons/record_plan.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/record/record_process.h"
 
 namespace stagewright {
 namespace {
@@ -73,9 +75,9 @@ QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") +
 
 } // namespace
 
-LessonRuns::LessonRuns(MainWindow& window) : QObject(&window), m_window(window)
+LessonRuns::LessonRuns(Workspace& workspace, QObject* parent) : QObject(parent), m_workspace(workspace)
 {
-    RecordProcess* process = window.recording();
+    RecordProcess* process = workspace.feature<Recording>()->process();
     connect(process, &RecordProcess::progressed, this, [this] {
         if (!m_block.isEmpty()) emit progressed();
     });
@@ -102,7 +104,7 @@ QString LessonRuns::fileOf(const lessons::Lesson& lesson, const lessons::RunBloc
 Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunBlock& block)
 {
     auto refuse = [](const QString& what, const QString& remedy) { return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()}); };
-    if (!m_block.isEmpty() || m_window.recording()->running()) return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
+    if (!m_block.isEmpty() || m_workspace.feature<Recording>()->process()->running()) return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
     if (findStagewright().isEmpty()) return refuse(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
     // "mine" means the learner's order, which is added if no schedule of the block equals it.
     const Schedule& order = session.canvas().schedule;
@@ -139,10 +141,10 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     RecordSettings recorded;
     recorded.arguments = arguments;
     m_block = qs(block.id);
-    m_window.startRecording(recorded, m_file, true);
-    if (!m_window.recording()->running()) {
+    m_workspace.feature<Recording>()->startRecording(recorded, m_file, true);
+    if (!m_workspace.feature<Recording>()->process()->running()) {
         m_block.clear();
-        return refuse(tr("the recording did not start"), m_window.bannerText());
+        return refuse(tr("the recording did not start"), m_workspace.banner()->text());
     }
     emit progressed();
     return {};
@@ -150,13 +152,13 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
 
 void LessonRuns::cancel()
 {
-    if (!m_block.isEmpty()) m_window.recording()->cancel();
+    if (!m_block.isEmpty()) m_workspace.feature<Recording>()->process()->cancel();
 }
 
 void LessonRuns::ended()
 {
     if (m_block.isEmpty()) return;
-    const RecordProcess* process = m_window.recording();
+    const RecordProcess* process = m_workspace.feature<Recording>()->process();
     std::optional<lessons::RunFailure> failure;
     if (process->state() == RecordProcess::State::Cancelled)
         failure = lessons::RunFailure{"cancelled", false, true, {}, {}};

@@ -11,16 +11,16 @@
 #include <QProcess>
 
 #include "app/ui/lessons/lesson_session.h"
-#include "app/ui/shell/scratch_folder.h"
+#include "app/ui/workspace/scratch_folder.h"
 
 namespace stagewright {
 
-class MainWindow;
+class Workspace;
 
 class LessonRuns : public QObject {
     Q_OBJECT
 public:
-    explicit LessonRuns(MainWindow& window);
+    LessonRuns(Workspace& workspace, QObject* parent);
 
     // Records a run block; finished() follows. Returns an error if refused (no program, a recording is running).
     Result<void> start(const LessonSession& session, const lessons::RunBlock& block);
@@ -48,7 +48,7 @@ private:
     void ended();
     void read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure);
 
-    MainWindow& m_window;
+    Workspace& m_workspace;
     QString m_block;
     QString m_file;
     QStringList m_schedules; // as the block names them

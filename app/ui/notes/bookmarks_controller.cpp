@@ -5,8 +5,8 @@
 #include <QFileInfo>
 #include <QStatusBar>
 
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 
@@ -17,16 +17,16 @@ ActionId later(ActionId first, int by) { return static_cast<ActionId>(static_cas
 
 } // namespace
 
-BookmarksController::BookmarksController(MainWindow& window) : QObject(&window), m_window(window)
+BookmarksController::BookmarksController(Workspace& workspace) : Feature(workspace)
 {
     for (int slot = 1; slot <= 9; ++slot) {
-        connect(window.actions()[later(ActionId::BookmarkJump1, slot - 1)], &QAction::triggered, this, [this, slot] { jump(slot); });
-        connect(window.actions()[later(ActionId::BookmarkSet1, slot - 1)], &QAction::triggered, this, [this, slot] { set(slot); });
+        connect(workspace.actions()[later(ActionId::BookmarkJump1, slot - 1)], &QAction::triggered, this, [this, slot] { jump(slot); });
+        connect(workspace.actions()[later(ActionId::BookmarkSet1, slot - 1)], &QAction::triggered, this, [this, slot] { set(slot); });
     }
-    connect(window.library(), &RunLibrary::listed, this, [this](const QString& file) { load(file); });
-    connect(&window, &MainWindow::actionsRefreshed, this, &BookmarksController::refresh);
-    connect(&window, &MainWindow::runShown, this, [this] {
-        if (!m_later || !(m_window.shownRef() == m_later->first)) return;
+    connect(workspace.library(), &RunLibrary::listed, this, [this](const QString& file) { load(file); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, &BookmarksController::refresh);
+    connect(&workspace.shown(), &Shown::runShown, this, [this] {
+        if (!m_later || !(m_workspace.shown().ref() == m_later->first)) return;
         const Bookmark bookmark = m_later->second;
         m_later.reset();
         apply(bookmark);
@@ -35,12 +35,12 @@ BookmarksController::BookmarksController(MainWindow& window) : QObject(&window),
 
 std::optional<std::pair<QString, Bookmark>> BookmarksController::find(int slot) const
 {
-    const QString shown = m_window.shownRef().file;
+    const QString shown = m_workspace.shown().ref().file;
     std::optional<std::pair<QString, Bookmark>> found;
     for (const auto& [file, bookmarks] : m_known) {
-        if (!m_window.runs()->hasFile(file)) continue;
+        if (!m_workspace.runs()->hasFile(file)) continue;
         for (const Bookmark& bookmark : bookmarks)
-            if (bookmark.slot == slot && m_window.runs()->info({file, bookmark.run}) != nullptr && (!found || file == shown)) found.emplace(file, bookmark);
+            if (bookmark.slot == slot && m_workspace.runs()->info({file, bookmark.run}) != nullptr && (!found || file == shown)) found.emplace(file, bookmark);
     }
     return found;
 }
@@ -64,30 +64,30 @@ void BookmarksController::load(const QString& file)
 
 void BookmarksController::refresh()
 {
-    const bool shown = m_window.shownView() != nullptr && m_window.mode() == MainWindow::Mode::Run;
+    const bool shown = m_workspace.shown().view() != nullptr && m_workspace.shown().mode() == Shown::Mode::Run;
     for (int slot = 1; slot <= 9; ++slot) {
-        QAction* jumps = m_window.actions()[later(ActionId::BookmarkJump1, slot - 1)];
+        QAction* jumps = m_workspace.actions()[later(ActionId::BookmarkJump1, slot - 1)];
         const auto found = find(slot);
         jumps->setEnabled(found.has_value());
-        const RunInfo* info = found ? m_window.runs()->info({found->first, found->second.run}) : nullptr;
+        const RunInfo* info = found ? m_workspace.runs()->info({found->first, found->second.run}) : nullptr;
         jumps->setText(info == nullptr ? tr("Go to bookmark %1").arg(slot) : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
-        m_window.actions()[later(ActionId::BookmarkSet1, slot - 1)]->setEnabled(shown);
+        m_workspace.actions()[later(ActionId::BookmarkSet1, slot - 1)]->setEnabled(shown);
     }
 }
 
 void BookmarksController::set(int slot)
 {
-    const auto view = m_window.shownView();
+    const auto view = m_workspace.shown().view();
     if (!view || slot < 1 || slot > 9) return;
     Bookmark bookmark;
     bookmark.slot = slot;
     bookmark.run = view->ref.id;
     bookmark.step = view->step;
-    const TimeRange range = m_window.viewState()->visible();
+    const TimeRange range = m_workspace.viewState()->visible();
     bookmark.begin = range.begin;
     bookmark.end = range.end;
-    const SpanRef selected = m_window.viewState()->selected();
-    const bool own = m_window.mode() != MainWindow::Mode::Edit && !m_window.showsToolPicture();
+    const SpanRef selected = m_workspace.viewState()->selected();
+    const bool own = m_workspace.shown().mode() != Shown::Mode::Edit && !m_workspace.shown().showsToolPicture();
     if (own && selected.valid() && selected.panel == 0) bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
     const QString file = view->ref.file;
     auto known = std::find_if(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == file; });
@@ -95,8 +95,8 @@ void BookmarksController::set(int slot)
     std::erase_if(known->second, [&](const Bookmark& one) { return one.slot == slot; });
     known->second.push_back(bookmark);
     refresh();
-    m_window.statusBar()->showMessage(tr("Bookmark %1 set. Ctrl+%1 returns here.").arg(slot), 5000);
-    if (m_window.library()->isSimulated(file)) return;
+    m_workspace.room().tell(tr("Bookmark %1 set. Ctrl+%1 returns here.").arg(slot), 5000);
+    if (m_workspace.library()->isSimulated(file)) return;
     inBackground(
         this,
         [file, bookmark]() -> Result<void> {
@@ -105,8 +105,8 @@ void BookmarksController::set(int slot)
             return (*opened)->setBookmark(bookmark);
         },
         [this, file](Result<void> done) {
-            if (!done) m_window.banner()->showError(tr("the bookmark is kept in this window only"), done.error());
-            emit wrote(file);
+            if (!done) m_workspace.banner()->showError(tr("the bookmark is kept in this window only"), done.error());
+            emit m_workspace.fileWritten(file);
         });
 }
 
@@ -114,25 +114,27 @@ void BookmarksController::jump(int slot)
 {
     const auto found = find(slot);
     if (!found) {
-        m_window.statusBar()->showMessage(tr("Bookmark %1 is not set; Ctrl+Shift+%1 sets it").arg(slot), 5000);
+        m_workspace.room().tell(tr("Bookmark %1 is not set; Ctrl+Shift+%1 sets it").arg(slot), 5000);
         return;
     }
     const RunRef ref{found->first, found->second.run};
-    if (m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == ref && m_window.shownView()->step == found->second.step) {
+    if (m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == ref && m_workspace.shown().view()->step == found->second.step) {
         apply(found->second);
         return;
     }
     m_later.emplace(ref, found->second);
-    m_window.showRun(ref, found->second.step);
+    m_workspace.shown().showRun(ref, found->second.step);
 }
 
 void BookmarksController::apply(const Bookmark& bookmark)
 {
     if (bookmark.selection) {
-        const SpanId span = spanOfNote(*m_window.shownView()->run->timeline, *bookmark.selection);
-        if (span != noSpan) m_window.selectOp(span);
+        const SpanId span = spanOfNote(*m_workspace.shown().view()->run->timeline, *bookmark.selection);
+        if (span != noSpan) m_workspace.shown().selectOp(span);
     }
-    m_window.viewState()->setVisible({bookmark.begin, bookmark.end});
+    m_workspace.viewState()->setVisible({bookmark.begin, bookmark.end});
 }
+
+Feature* bookmarksFeature(Workspace& workspace) { return new BookmarksController(workspace); }
 
 } // namespace stagewright

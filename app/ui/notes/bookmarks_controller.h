@@ -8,29 +8,24 @@
 
 #include <QObject>
 
+#include "app/ui/workspace/feature.h"
 #include "traces/run/notes.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class BookmarksController : public QObject {
+class BookmarksController : public Feature {
     Q_OBJECT
 public:
-    explicit BookmarksController(MainWindow& window);
+    explicit BookmarksController(Workspace& workspace);
     void set(int slot);                                               // 1 … 9, from the current view
     void jump(int slot);                                              // in the file shown, or else in another open file
     std::optional<std::pair<QString, Bookmark>> find(int slot) const; // file and place
-
-signals:
-    void wrote(const QString& file);
 
 private:
     void load(const QString& file);
     void apply(const Bookmark& bookmark);
     void refresh();
-    MainWindow& m_window;
     std::vector<std::pair<QString, std::vector<Bookmark>>> m_known; // by file
     std::optional<std::pair<RunRef, Bookmark>> m_later;             // applied once its run is shown
 };

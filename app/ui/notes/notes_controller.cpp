@@ -10,12 +10,13 @@
 #include <QStatusBar>
 #include <QTableView>
 
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/timeline/row_plan.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
@@ -35,16 +36,15 @@ private:
     std::vector<Note> m_before, m_after;
 };
 
-NotesController::NotesController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), &window))
+NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
 {
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(QStringLiteral("notesDock"));
     m_dock->setWidget(m_panel);
     m_dock->setFeatures(QDockWidget::DockWidgetClosable);
-    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
     m_dock->hide();
     using I = ActionId;
-    Actions& actions = window.actions();
+    Actions& actions = workspace.actions();
     connect(actions[I::AddNote], &QAction::triggered, this, &NotesController::mark);
     connect(actions[I::KeepNote], &QAction::triggered, this, &NotesController::keep);
     connect(actions[I::RemoveNote], &QAction::triggered, this, &NotesController::remove);
@@ -52,9 +52,9 @@ NotesController::NotesController(MainWindow& window) : QObject(&window), m_windo
         m_dock->setVisible(wanted);
         if (wanted) m_panel->table()->setFocus();
     });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_window.actions()[I::NotesList]->setChecked(!m_dock->isHidden()); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_workspace.actions()[I::NotesList]->setChecked(!m_dock->isHidden()); });
     connect(m_panel->model(), &NotesModel::edited, this, [this](int row, const QString& text) {
-        const RunRef ref = m_window.shownRef();
+        const RunRef ref = m_workspace.shown().ref();
         const auto& all = notes(ref);
         if (row < 0 || row >= static_cast<int>(all.size())) return;
         const Note note = all[static_cast<std::size_t>(row)];
@@ -71,18 +71,19 @@ NotesController::NotesController(MainWindow& window) : QObject(&window), m_windo
     connect(m_panel, &NotesPanel::chosen, this, [this](int row) { choose(row, true); });
     connect(m_panel, &NotesPanel::activated, this, [this](int row) {
         choose(row, true);
-        m_window.timelineView()->setFocus();
+        m_workspace.views().timeline->setFocus();
     });
     connect(m_panel, &NotesPanel::removeAsked, this, &NotesController::remove);
-    connect(&window, &MainWindow::runShown, this, &NotesController::shownChanged);
-    connect(&window, &MainWindow::modeChanged, this, &NotesController::refresh);
-    connect(&window, &MainWindow::actionsRefreshed, this, [this] {
-        const bool shown = m_window.shownView() != nullptr && m_window.mode() != MainWindow::Mode::Empty;
-        const bool edit = m_window.mode() == MainWindow::Mode::Edit;
-        Actions& a = m_window.actions();
+    connect(&workspace.shown(), &Shown::runShown, this, &NotesController::shownChanged);
+    connect(&workspace.shown(), &Shown::modeChanged, this, &NotesController::refresh);
+    connect(&workspace.shown(), &Shown::pictureChanged, this, &NotesController::refresh);
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        const bool shown = m_workspace.shown().view() != nullptr && m_workspace.shown().mode() != Shown::Mode::Empty;
+        const bool edit = m_workspace.shown().mode() == Shown::Mode::Edit;
+        Actions& a = m_workspace.actions();
         for (const I id : {I::AddNote, I::KeepNote})
-            a[id]->setEnabled(shown && !edit && !m_window.showsToolPicture());
-        a[I::RemoveNote]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_window.shownRef()).empty()));
+            a[id]->setEnabled(shown && !edit && !m_workspace.shown().showsToolPicture());
+        a[I::RemoveNote]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_workspace.shown().ref()).empty()));
         a[I::NotesList]->setEnabled(shown);
         if (!edit) {
             a[I::Undo]->setEnabled(m_undo.canUndo());
@@ -90,13 +91,28 @@ NotesController::NotesController(MainWindow& window) : QObject(&window), m_windo
         }
     });
     connect(actions[I::Undo], &QAction::triggered, this, [this] {
-        if (m_window.mode() != MainWindow::Mode::Edit) m_undo.undo();
+        if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.undo();
     });
     connect(actions[I::Redo], &QAction::triggered, this, [this] {
-        if (m_window.mode() != MainWindow::Mode::Edit) m_undo.redo();
+        if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.redo();
     });
-    window.library()->setNotesSource([this](const RunRef& ref) { return own(ref); });
-    window.timelineView()->installEventFilter(this);
+    workspace.library()->setNotesSource([this](const RunRef& ref) { return own(ref); });
+    workspace.views().timeline->installEventFilter(this);
+}
+
+FeatureParts NotesController::parts()
+{
+    FeatureParts parts;
+    parts.docks = {{m_dock}};
+    return parts;
+}
+
+bool NotesController::escape()
+{
+    if (m_hits == nullptr && m_moments.empty()) return false;
+    m_workspace.feature<OpFinding>()->clear();
+    setHits(0, nullptr, noSpan); // those of a query
+    return true;
 }
 
 NotesController::~NotesController()
@@ -121,15 +137,15 @@ NotesController::Notes NotesController::own(const RunRef& ref) const
 
 RunRef NotesController::refOfPanel(int panel) const
 {
-    const auto view = panel == 1 ? m_window.comparedView() : panel == 0 ? m_window.shownView()
-                                                                        : nullptr;
+    const auto view = panel == 1 ? m_workspace.shown().other() : panel == 0 ? m_workspace.shown().view()
+                                                                            : nullptr;
     return view ? view->ref : RunRef{};
 }
 
 std::optional<Note> NotesController::noteOfSelection() const
 {
-    const ViewState& state = *m_window.viewState();
-    const auto& panels = m_window.timelineView()->panels();
+    const ViewState& state = *m_workspace.viewState();
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty()) return std::nullopt;
     Note note;
     if (const SpanRef selected = state.selected(); selected.valid() && selected.panel < static_cast<int>(panels.size())) {
@@ -138,7 +154,7 @@ std::optional<Note> NotesController::noteOfSelection() const
         note.text = tr("%1: %2").arg(QString::fromStdString(note.op), durationText(panel.timeline->spans()[selected.span].duration(), panel.units)).toStdString();
     } else if (!state.areas().empty()) {
         const AreaSelection& area = state.areas().front();
-        const auto plan = m_window.timelineView()->rowPlan();
+        const auto plan = m_workspace.views().timeline->rowPlan();
         if (!plan || plan->rankAt.empty()) return std::nullopt;
         const int positions = static_cast<int>(plan->rankAt.size());
         const int from = std::clamp(area.firstRow, 0, positions - 1), to = std::clamp(area.lastRow, from, positions - 1);
@@ -170,11 +186,11 @@ void NotesController::mark()
 {
     const auto note = noteOfSelection();
     if (!note) {
-        m_window.statusBar()->showMessage(tr("Select an op or a range of time first"), 5000);
+        m_workspace.room().tell(tr("Select an op or a range of time first"), 5000);
         return;
     }
     m_passing = note;
-    const SpanRef selected = m_window.viewState()->selected();
+    const SpanRef selected = m_workspace.viewState()->selected();
     m_passingPanel = selected.valid() ? selected.panel : 0;
     refresh();
     askText();
@@ -184,14 +200,14 @@ void NotesController::mark()
 void NotesController::askText()
 {
     constexpr int wide = 260, high = 28, gap = 6;
-    TimelineView* view = m_window.timelineView();
+    TimelineView* view = m_workspace.views().timeline;
     if (m_field) m_field->deleteLater();
     m_field = new QLineEdit(QString::fromStdString(m_passing->text), view);
     m_field->setObjectName(QStringLiteral("noteText"));
     m_field->setAccessibleName(tr("Text of the note"));
     m_field->setToolTip(tr("Return sets the text. Esc discards the note. Shift+M afterwards saves it with the run."));
     QRectF at(view->axis().left + 20, 60, 1, 1);
-    const ViewState& state = *m_window.viewState();
+    const ViewState& state = *m_workspace.viewState();
     if (const auto rect = view->rectOf(state.selected()))
         at = *rect;
     else if (!state.areas().empty())
@@ -220,8 +236,8 @@ void NotesController::answered(bool kept)
         m_passing.reset();
     else if (m_passing && !text.isEmpty())
         m_passing->text = text.toStdString();
-    if (hadFocus) m_window.timelineView()->setFocus();
-    if (m_passing) m_window.statusBar()->showMessage(tr("Shift+M saves this note with the run"), 5000);
+    if (hadFocus) m_workspace.views().timeline->setFocus();
+    if (m_passing) m_workspace.room().tell(tr("Shift+M saves this note with the run"), 5000);
     refresh();
 }
 
@@ -230,17 +246,17 @@ void NotesController::keep()
     answered(true); // with the text typed so far
     auto note = m_passing ? m_passing : noteOfSelection();
     if (!note) {
-        m_window.statusBar()->showMessage(tr("Select an op or a range of time first"), 5000);
+        m_workspace.room().tell(tr("Select an op or a range of time first"), 5000);
         return;
     }
-    const SpanRef selected = m_window.viewState()->selected();
+    const SpanRef selected = m_workspace.viewState()->selected();
     const int panel = m_passing ? m_passingPanel : selected.valid() ? selected.panel
                                                                     : 0;
     m_passing.reset();
     const RunRef ref = refOfPanel(panel);
     if (!ref.valid()) return;
     addNote(ref, *note);
-    if (ref == m_window.shownRef()) {
+    if (ref == m_workspace.shown().ref()) {
         m_dock->show();
         const auto& all = notes(ref);
         const int row = static_cast<int>(own(ref).size()) - 1;
@@ -253,7 +269,7 @@ void NotesController::keep()
 
 void NotesController::remove()
 {
-    const RunRef ref = m_window.shownRef();
+    const RunRef ref = m_workspace.shown().ref();
     const auto& all = notes(ref);
     if (m_chosen < 0 && m_passing) {
         m_passing.reset();
@@ -262,18 +278,18 @@ void NotesController::remove()
     }
     int row = m_chosen;
     if (row < 0) { // that of the selected op
-        const SpanRef selected = m_window.viewState()->selected();
-        const auto view = m_window.shownView();
+        const SpanRef selected = m_workspace.viewState()->selected();
+        const auto view = m_workspace.shown().view();
         for (std::size_t i = 0; view && selected.valid() && selected.panel == 0 && i < all.size(); ++i)
             if (spanOfNote(*view->run->timeline, all[i]) == selected.span) row = static_cast<int>(i);
     }
     if (row < 0 || row >= static_cast<int>(all.size())) {
-        m_window.statusBar()->showMessage(tr("Select a note first, by its flag or in the list"), 5000);
+        m_workspace.room().tell(tr("Select a note first, by its flag or in the list"), 5000);
         return;
     }
     const Note note = all[static_cast<std::size_t>(row)];
     if (note.fromRun != 0) {
-        m_window.statusBar()->showMessage(tr("This note belongs to run %1; remove it there").arg(note.fromRun), 6000);
+        m_workspace.room().tell(tr("This note belongs to run %1; remove it there").arg(note.fromRun), 6000);
         return;
     }
     Notes after = own(ref);
@@ -320,8 +336,8 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
     else
         found->second = std::move(all);
     refresh();
-    m_window.refreshActions();
-    if (m_window.library()->isSimulated(ref.file)) return;
+    m_workspace.refreshActions();
+    if (m_workspace.library()->isSimulated(ref.file)) return;
     ++m_writing;
     inBackground(
         this,
@@ -332,21 +348,21 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
         },
         [this, file = ref.file](Result<void> done) {
             --m_writing;
-            if (!done) m_window.banner()->showError(tr("the note is kept in this window only"), done.error());
-            emit wrote(file);
+            if (!done) m_workspace.banner()->showError(tr("the note is kept in this window only"), done.error());
+            emit m_workspace.fileWritten(file);
         },
         &m_pool);
 }
 
 void NotesController::forget(const RunRef& ref)
 {
-    if (m_window.library()->isSimulated(ref.file)) return;
+    if (m_workspace.library()->isSimulated(ref.file)) return;
     std::erase_if(m_known, [&](const auto& one) { return one.first == ref; });
 }
 
 void NotesController::load(const RunRef& ref)
 {
-    if (!ref.valid() || m_window.library()->isSimulated(ref.file)) return;
+    if (!ref.valid() || m_workspace.library()->isSimulated(ref.file)) return;
     if (std::any_of(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == ref; })) return;
     ++m_reading;
     inBackground(
@@ -362,7 +378,7 @@ void NotesController::load(const RunRef& ref)
             if (std::any_of(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == ref; })) return;
             m_known.emplace_back(ref, std::move(*read));
             refresh();
-            m_window.refreshActions();
+            m_workspace.refreshActions();
         },
         &m_pool);
 }
@@ -378,7 +394,7 @@ void NotesController::shownChanged()
 
 void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments)
 {
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     m_hitPanel = panel;
     m_hitTimeline = panel < static_cast<int>(panels.size()) ? panels[static_cast<std::size_t>(panel)]->timeline : nullptr;
     m_hits = std::move(hits);
@@ -389,9 +405,9 @@ void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanI
 
 void NotesController::refresh()
 {
-    const bool edit = m_window.mode() == MainWindow::Mode::Edit;
+    const bool edit = m_workspace.shown().mode() == Shown::Mode::Edit;
     auto flags = std::make_shared<TimelineFlags>();
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     for (int p = 0; p < static_cast<int>(panels.size()) && p < 2 && !edit; ++p) {
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(p)];
         const auto add = [&](const Note& note, int number, bool passing) {
@@ -423,35 +439,35 @@ void NotesController::refresh()
     flags->hits = edit || !theirs ? nullptr : m_hits; // numbers of spans mean other ops in another timeline
     flags->current = m_currentHit;
     if (theirs) flags->moments = m_moments;
-    m_window.timelineView()->setFlags(flags->empty() ? nullptr : std::move(flags));
-    m_panel->setNotes(m_window.mode() == MainWindow::Mode::Empty ? Notes{} : notes(m_window.shownRef()), panels.empty() ? 1 : panels.front()->units.time);
+    m_workspace.views().timeline->setFlags(flags->empty() ? nullptr : std::move(flags));
+    m_panel->setNotes(m_workspace.shown().mode() == Shown::Mode::Empty ? Notes{} : notes(m_workspace.shown().ref()), panels.empty() ? 1 : panels.front()->units.time);
     if (m_chosen >= m_panel->model()->rowCount()) m_chosen = -1;
 }
 
 void NotesController::choose(int row, bool show)
 {
-    const auto& all = notes(m_window.shownRef());
+    const auto& all = notes(m_workspace.shown().ref());
     m_chosen = row >= 0 && row < static_cast<int>(all.size()) ? row : -1;
     refresh();
-    m_window.refreshActions();
-    const auto view = m_window.shownView();
+    m_workspace.refreshActions();
+    const auto view = m_workspace.shown().view();
     if (m_chosen < 0 || !show || !view) return;
     const Note note = all[static_cast<std::size_t>(m_chosen)];
     if (view->panel->step >= 0 && note.step != view->panel->step) {
-        if (m_window.mode() == MainWindow::Mode::Run && note.step < view->stepCount) m_window.showRun(view->ref, note.step);
+        if (m_workspace.shown().mode() == Shown::Mode::Run && note.step < view->stepCount) m_workspace.shown().showRun(view->ref, note.step);
         return;
     }
     if (note.anchor == NoteAnchor::Op) {
         const SpanId span = spanOfNote(*view->run->timeline, note);
         if (span == noSpan) {
-            m_window.statusBar()->showMessage(tr("This run has no %1").arg(QString::fromStdString(placeText(note))), 5000);
+            m_workspace.room().tell(tr("This run has no %1").arg(QString::fromStdString(placeText(note))), 5000);
             return;
         }
-        m_window.selectOp(span);
+        m_workspace.shown().selectOp(span);
     } else {
-        const TimeRange visible = m_window.viewState()->visible();
-        if (note.begin < visible.begin || note.end > visible.end) m_window.viewState()->fit({note.begin, note.end});
-        if (note.rank >= 0) m_window.timelineView()->ensureRowVisible(0, note.rank);
+        const TimeRange visible = m_workspace.viewState()->visible();
+        if (note.begin < visible.begin || note.end > visible.end) m_workspace.viewState()->fit({note.begin, note.end});
+        if (note.rank >= 0) m_workspace.views().timeline->ensureRowVisible(0, note.rank);
     }
 }
 
@@ -462,9 +478,9 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
         answered(false);
         return true;
     }
-    if (event->type() == QEvent::MouseButtonPress && watched == m_window.timelineView()) {
+    if (event->type() == QEvent::MouseButtonPress && watched == m_workspace.views().timeline) {
         const auto* mouse = static_cast<QMouseEvent*>(event);
-        const int number = mouse->button() == Qt::LeftButton ? m_window.timelineView()->flagAt(mouse->position()) : -1;
+        const int number = mouse->button() == Qt::LeftButton ? m_workspace.views().timeline->flagAt(mouse->position()) : -1;
         if (number >= 0 && number < 1'000'000) {
             m_panel->setCurrentRow(number);
             choose(number, false);
@@ -477,5 +493,7 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
     }
     return QObject::eventFilter(watched, event);
 }
+
+Feature* notesFeature(Workspace& workspace) { return new NotesController(workspace); }
 
 } // namespace stagewright

@@ -12,6 +12,8 @@
 #include <QThreadPool>
 #include <QUndoStack>
 
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "traces/run/notes.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/timeline_flags.h"
@@ -21,36 +23,32 @@ class QLineEdit;
 
 namespace stagewright {
 
-class MainWindow;
 class NotesPanel;
 
-class NotesController : public QObject {
+class NotesController : public Feature, public NoteKeeping {
     Q_OBJECT
 public:
-    explicit NotesController(MainWindow& window);
+    explicit NotesController(Workspace& workspace);
+    FeatureParts parts() override;
     ~NotesController() override; // waits for running writes
 
-    void mark();                                             // a temporary note on the selection; its text is typed beside it
-    void keep();                                             // stores the temporary note, or one on the selection; its text is edited in the list
-    void remove();                                           // the selected note, else the temporary one, else that of the selected op
-    const std::vector<Note>& notes(const RunRef& ref) const; // known ones: own, then carried over
+    void mark();   // a temporary note on the selection; its text is typed beside it
+    void keep();   // stores the temporary note, or one on the selection; its text is edited in the list
+    void remove(); // the selected note, else the temporary one, else that of the selected op
+    const std::vector<Note>& notes(const RunRef& ref) const override;
     const std::optional<Note>& passing() const { return m_passing; }
-    void addNote(const RunRef& ref, Note note); // undoable; without an id
+    void addNote(const RunRef& ref, Note note) override;
     void changeText(const RunRef& ref, std::int64_t id, const QString& text);
-    void forget(const RunRef& ref); // read again
+    void forget(const RunRef& ref) override;
     QUndoStack* undoStack() { return &m_undo; }
     NotesPanel* panel() { return m_panel; }
     QDockWidget* dock() { return m_dock; }
     QLineEdit* field() { return m_field; } // where the text is typed; null: not open
-    bool busy() const { return m_reading > 0 || m_writing > 0; }
+    bool settled() const override { return m_reading == 0 && m_writing == 0; }
 
-    // What a search or a query marks on the timeline in addition to the notes.
-    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {});
-    void refresh(); // flags and list, of the pictures shown now
-    bool hasHits() const { return m_hits != nullptr || !m_moments.empty(); }
-
-signals:
-    void wrote(const QString& file); // written by this window: not an outside change
+    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {}) override;
+    void refresh();         // flags and list, of the pictures shown now
+    bool escape() override; // takes the hits away
 
 private:
     friend class NotesChange;
@@ -67,7 +65,6 @@ private:
     void answered(bool kept); // closes the field; its text becomes the temporary note's, or the note is dropped
     bool eventFilter(QObject* watched, QEvent* event) override;
 
-    MainWindow& m_window;
     NotesPanel* m_panel;
     QDockWidget* m_dock;
     QUndoStack m_undo;

@@ -4,23 +4,25 @@
 
 #include <QVBoxLayout>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m_window(window), m_player(new Player(this))
+PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace), m_player(new Player(this))
 {
-    m_overlay = new PlaybackOverlay(window.timelineView(), window.viewState(), m_player);
-    m_memory = new MemoryPlayback(window.memoryView(), window.timelineView(), window.viewState(), m_player);
+    m_overlay = new PlaybackOverlay(workspace.views().timeline, workspace.viewState(), m_player);
+    m_memory = new MemoryPlayback(workspace.views().memory, workspace.views().timeline, workspace.viewState(), m_player);
     m_bar = new PlaybackBar(m_player);
-    window.workArea()->insertWidget(window.workArea()->count() - 1, m_bar); // over the legend
+    workspace.room().workArea()->insertWidget(workspace.room().workArea()->count() - 1, m_bar); // over the legend
 
     using I = ActionId;
-    Actions& actions = window.actions();
+    Actions& actions = workspace.actions();
     auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
     on(I::Play, [this] {
         withBeats([this] { m_player->play(!m_player->playing()); });
@@ -49,36 +51,36 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
 
     connect(m_player, &Player::stateChanged, this, &PlaybackController::refreshActions);
     connect(m_player, &Player::beatChanged, this, &PlaybackController::tell);
-    connect(window.timelineView(), &TimelineView::statusChanged, this, &PlaybackController::picturesChanged);
-    connect(&window, &MainWindow::modeChanged, this, [this, mode = window.mode()]() mutable {
-        if (std::exchange(mode, m_window.mode()) != mode) m_player->end();
+    connect(workspace.views().timeline, &TimelineView::statusChanged, this, &PlaybackController::picturesChanged);
+    connect(&workspace.shown(), &Shown::modeChanged, this, [this, mode = workspace.shown().mode()]() mutable {
+        if (std::exchange(mode, m_workspace.shown().mode()) != mode) m_player->end();
         refreshActions();
     });
     // Moving from op to op moves the cursor: along the rank, a microbatch or dependencies. An edit selects what it moved and keeps
     // the cursor.
-    connect(window.viewState(), &ViewState::selectionChanged, this, [this] {
-        const SpanRef selected = m_window.viewState()->selected();
-        const auto& panels = m_window.timelineView()->panels();
-        if (m_window.mode() == MainWindow::Mode::Edit || !m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
+    connect(workspace.viewState(), &ViewState::selectionChanged, this, [this] {
+        const SpanRef selected = m_workspace.viewState()->selected();
+        const auto& panels = m_workspace.views().timeline->panels();
+        if (m_workspace.shown().mode() == Shown::Mode::Edit || !m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
         if (selected.span < panel.timeline->spans().size()) m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
     });
     auto theme = [this] {
-        m_overlay->setTheme(m_window.theme());
-        m_memory->setTheme(m_window.theme());
-        m_bar->setTheme(m_window.theme());
+        m_overlay->setTheme(m_workspace.theme());
+        m_memory->setTheme(m_workspace.theme());
+        m_bar->setTheme(m_workspace.theme());
     };
-    connect(&window, &MainWindow::themeChanged, this, theme);
+    connect(&workspace, &Workspace::themeChanged, this, theme);
     theme();
     refreshActions();
 }
 
 void PlaybackController::picturesChanged()
 {
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels == m_panels) return;
     // The same order, edited, keeps the cursor; something else does not.
-    const bool sameThing = m_window.mode() == MainWindow::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
+    const bool sameThing = m_workspace.shown().mode() == Shown::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
     m_panels = panels;
     ++m_generation;
     if (!sameThing) m_player->end();
@@ -108,7 +110,7 @@ void PlaybackController::makeBeatsAgain()
     }
     m_making = true;
     inBackground(
-        this, [panels = m_panels, cap = m_window.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
+        this, [panels = m_panels, cap = m_workspace.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
         [this, generation = ++m_generation](const std::shared_ptr<const Beats>& beats) {
             if (generation != m_generation) return;
             m_making = false;
@@ -122,8 +124,8 @@ void PlaybackController::makeBeatsAgain()
 void PlaybackController::refreshActions()
 {
     using I = ActionId;
-    Actions& actions = m_window.actions();
-    const bool shown = m_window.mode() != MainWindow::Mode::Empty, active = m_player->active();
+    Actions& actions = m_workspace.actions();
+    const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty, active = m_player->active();
     for (const I id : {I::Play, I::NextBeat})
         actions[id]->setEnabled(shown);
     for (const I id : {I::PreviousBeat, I::NextMoment, I::Pace1, I::Pace2, I::Pace3, I::Pace4})
@@ -140,5 +142,14 @@ void PlaybackController::tell()
     if (!m_player->active() || !m_player->beats() || m_player->beat() < 0) return;
     m_bar->setWords(m_player->beats()->beats[static_cast<std::size_t>(m_player->beat())].words);
 }
+
+bool PlaybackController::escape()
+{
+    if (!m_player->active()) return false;
+    m_player->end();
+    return true;
+}
+
+Feature* playbackFeature(Workspace& workspace) { return new PlaybackController(workspace); }
 
 } // namespace stagewright

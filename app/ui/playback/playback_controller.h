@@ -8,25 +8,26 @@
 
 #include <QObject>
 
+#include "app/ui/workspace/feature.h"
 #include "widgets/playback/player.h"
 
 namespace stagewright {
 
-class MainWindow;
 class MemoryPlayback;
 class PlaybackBar;
 class PlaybackOverlay;
 
-class PlaybackController : public QObject {
+class PlaybackController : public Feature {
     Q_OBJECT
 public:
-    explicit PlaybackController(MainWindow& window);
+    explicit PlaybackController(Workspace& workspace);
 
+    bool escape() override; // ends it
     Player* player() { return m_player; }
     PlaybackBar* bar() { return m_bar; }
     PlaybackOverlay* overlay() { return m_overlay; }
     MemoryPlayback* memory() { return m_memory; }
-    bool settled() const { return !m_making; }
+    bool settled() const override { return !m_making; }
 
 private:
     void picturesChanged();
@@ -35,7 +36,6 @@ private:
     void refreshActions();
     void tell();
 
-    MainWindow& m_window;
     Player* m_player;
     PlaybackOverlay* m_overlay;
     MemoryPlayback* m_memory;

@@ -5,14 +5,16 @@
 #include <QDockWidget>
 #include <QTableView>
 
-#include "app/ui/explain/steps_controller.h"
-#include "app/ui/notes/notes_controller.h"
-#include "app/ui/shell/bottom_dock.h"
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/bottom_dock.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/search/find_field.h"
 #include "widgets/search/search_panel.h"
+#include "widgets/timeline/timeline_view.h"
+
+#include <QKeyEvent>
 
 namespace stagewright {
 namespace {
@@ -42,17 +44,67 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 
 } // namespace
 
-SearchController::SearchController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new SearchPanel), m_dock(makeBottomDock(window, QStringLiteral("searchDock"), tr("Search results"), m_panel, ActionId::SearchList, [this] { m_panel->table()->setFocus(); }))
+SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()[ActionId::SearchList], [this] { m_panel->table()->setFocus(); }))
 {
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
-    connect(&window, &MainWindow::runShown, this, &SearchController::clear);
-    connect(&window, &MainWindow::modeChanged, this, &SearchController::clear);
+    connect(&workspace.shown(), &Shown::runShown, this, &SearchController::clear);
+    connect(&workspace.shown(), &Shown::modeChanged, this, &SearchController::clear);
+    connectField();
 }
 
 const std::vector<SearchHit>& SearchController::hits() const
 {
     static const std::vector<SearchHit> none;
     return m_hits ? *m_hits : none;
+}
+
+void SearchController::connectField()
+{
+    FindField* field = m_workspace.views().find;
+    field->installEventFilter(this);
+    Actions& actions = m_workspace.actions();
+    connect(actions[ActionId::Find], &QAction::triggered, field, [field] {
+        field->setFocus();
+        field->selectAll();
+    });
+    connect(actions[ActionId::FindNext], &QAction::triggered, this, [this, field] { find(field->text()); });
+    connect(actions[ActionId::FindPrevious], &QAction::triggered, this, [this, field] { find(field->text(), true); });
+    connect(&m_workspace, &Workspace::actionsRefreshed, this, [this, field] {
+        const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty;
+        for (const ActionId id : {ActionId::Find, ActionId::FindNext, ActionId::FindPrevious}) m_workspace.actions()[id]->setEnabled(shown);
+        field->setEnabled(shown);
+    });
+}
+
+bool SearchController::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+            find(m_workspace.views().find->text(), key->modifiers().testFlag(Qt::ShiftModifier));
+            return true;
+        }
+        if (key->key() == Qt::Key_Escape) {
+            m_workspace.views().timeline->setFocus();
+            return true;
+        }
+    }
+    // Single-letter keys of actions must reach a focused text field.
+    if (event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (!key->modifiers().testFlag(Qt::ControlModifier) && !key->modifiers().testFlag(Qt::AltModifier)) {
+            event->accept();
+            return true;
+        }
+    }
+    return Feature::eventFilter(watched, event);
+}
+
+FeatureParts SearchController::parts()
+{
+    FeatureParts parts;
+    parts.docks = {{m_dock}};
+    return parts;
 }
 
 void SearchController::clear()
@@ -63,31 +115,31 @@ void SearchController::clear()
     m_panel->setSearching(false);
     m_query.clear();
     m_at = -1;
-    m_window.findField()->setAnswer({}, true);
-    m_window.findField()->setFault({});
+    m_workspace.views().find->setAnswer({}, true);
+    m_workspace.views().find->setFault({});
     if (!m_hits) return;
     m_hits.reset();
     m_marks.reset();
     m_searchedPanel.reset();
     m_panel->setHits(nullptr, nullptr, {}, {});
-    m_window.notes()->setHits(0, nullptr, noSpan);
+    m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
 }
 
 void SearchController::find(const QString& text, bool backward)
 {
-    if (m_window.mode() == MainWindow::Mode::Empty) return;
+    if (m_workspace.shown().mode() == Shown::Mode::Empty) return;
     const OpQuery query = parseOpQuery(text);
     if (!query.fault.isEmpty()) {
-        m_window.findField()->setFault(query.fault);
+        m_workspace.views().find->setFault(query.fault);
         return;
     }
     if (query.empty()) {
         clear();
         return;
     }
-    const SpanRef selected = m_window.viewState()->selected();
-    const int panelIndex = m_window.mode() == MainWindow::Mode::Compare && selected.panel == 1 ? 1 : 0;
-    const auto& panels = m_window.timelineView()->panels();
+    const SpanRef selected = m_workspace.viewState()->selected();
+    const int panelIndex = m_workspace.shown().mode() == Shown::Mode::Compare && selected.panel == 1 ? 1 : 0;
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty()) return;
     const auto panel = panels[static_cast<std::size_t>(panelIndex)];
     if (m_hits && text == m_query && panel == m_searchedPanel) {
@@ -96,8 +148,8 @@ void SearchController::find(const QString& text, bool backward)
     }
     m_panelIndex = panelIndex;
     m_searchedPanel = panel;
-    const auto view = panelIndex == 1 ? m_window.comparedView() : m_window.shownView();
-    m_searchedNotes = view && m_window.mode() != MainWindow::Mode::Edit ? m_window.notes()->notes(view->ref) : std::vector<Note>{};
+    const auto view = panelIndex == 1 ? m_workspace.shown().other() : m_workspace.shown().view();
+    m_searchedNotes = view && m_workspace.shown().mode() != Shown::Mode::Edit ? m_workspace.feature<NoteKeeping>()->notes(view->ref) : std::vector<Note>{};
     m_stop.request_stop();
     m_stop = std::stop_source();
     const quint64 generation = ++m_generation;
@@ -107,7 +159,7 @@ void SearchController::find(const QString& text, bool backward)
     }
     m_searching = true;
     m_panel->setSearching(true);
-    m_window.findField()->setAnswer(tr("searching…"), true);
+    m_workspace.views().find->setAnswer(tr("searching…"), true);
     inBackground(
         this, [panel, query, notes = m_searchedNotes, stop = m_stop.get_token()] { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
         [this, generation, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) {
@@ -128,10 +180,10 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
     std::sort(marks->begin(), marks->end());
     m_marks = std::move(marks);
     m_panel->setHits(m_searchedPanel, m_hits, m_searchedNotes, text);
-    if (m_hits->empty() && ofPart()) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
+    if (m_hits->empty() && ofPart()) return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
-        m_window.notes()->setHits(0, nullptr, noSpan);
-        m_window.findField()->setAnswer(tr("no match"), false);
+        m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+        m_workspace.views().find->setAnswer(tr("no match"), false);
         return;
     }
     walk(backward);
@@ -143,14 +195,14 @@ void SearchController::walk(bool backward)
     const int count = static_cast<int>(all.size());
     if (count == 0) return;
     // from where the selection is, else from the last match that was shown
-    const SpanRef selected = m_window.viewState()->selected();
+    const SpanRef selected = m_workspace.viewState()->selected();
     int at = m_at;
     if (selected.valid() && selected.panel == m_panelIndex && !(at >= 0 && all[static_cast<std::size_t>(at)].span == selected.span)) {
         const auto found = std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
         if (found != all.end()) at = static_cast<int>(found - all.begin());
     }
     // Of a run that is read in parts the next step's matches follow on this one's.
-    if (ofPart() && at == (backward ? 0 : count - 1)) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
+    if (ofPart() && at == (backward ? 0 : count - 1)) return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     go(at < 0 ? (backward ? count - 1 : 0) : (at + (backward ? count - 1 : 1)) % count);
 }
 
@@ -172,14 +224,16 @@ void SearchController::go(int row)
     m_panel->setCurrentRow(row);
     if (hit.span != noSpan) {
         const SpanRef ref{m_panelIndex, hit.span};
-        m_window.viewState()->select(ref);
-        m_window.timelineView()->ensureVisible(ref);
+        m_workspace.viewState()->select(ref);
+        m_workspace.views().timeline->ensureVisible(ref);
     } else {
         const Note& note = m_searchedNotes[static_cast<std::size_t>(hit.note)];
-        m_window.viewState()->fit({note.begin, note.end});
+        m_workspace.viewState()->fit({note.begin, note.end});
     }
-    m_window.notes()->setHits(m_panelIndex, m_marks, hit.span);
-    m_window.findField()->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
+    m_workspace.feature<NoteKeeping>()->setHits(m_panelIndex, m_marks, hit.span);
+    m_workspace.views().find->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
 }
+
+Feature* searchFeature(Workspace& workspace) { return new SearchController(workspace); }
 
 } // namespace stagewright

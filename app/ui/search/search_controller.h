@@ -9,34 +9,40 @@
 #include <QObject>
 #include <QString>
 
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "widgets/search/search_model.h"
 
 class QDockWidget;
 
 namespace stagewright {
 
-class MainWindow;
 class SearchPanel;
 
-class SearchController : public QObject {
+class SearchController : public Feature, public OpFinding {
     Q_OBJECT
 public:
-    explicit SearchController(MainWindow& window);
-    void find(const QString& text, bool backward); // the next match; a new text searches first
-    void clear();                                  // no matches, no marks
-    void restart(bool backward);                   // the first match again, or the last
+    explicit SearchController(Workspace& workspace);
+    FeatureParts parts() override;
+    void find(const QString& text, bool backward = false) override;
+    void clear() override;
+    void restart(bool backward) override;
     bool searching() const { return m_searching; }
+    bool settled() const override { return !m_searching; }
     const std::vector<SearchHit>& hits() const;
     SearchPanel* panel() { return m_panel; }
     QDockWidget* dock() { return m_dock; }
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override; // the field
+
 private:
+    void connectField();
     void searched(const QString& text, bool backward, std::shared_ptr<const std::vector<SearchHit>> hits);
     void go(int row);
     void walk(bool backward);
     bool ofPart() const; // of a run read in parts: one step was searched
 
-    MainWindow& m_window;
     SearchPanel* m_panel;
     QDockWidget* m_dock;
     QString m_query; // of the hits

@@ -11,7 +11,8 @@
 #include <QTextEdit>
 #include <QToolButton>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -39,11 +40,11 @@ bool isTypedInto(const QWidget* widget)
     return qobject_cast<const QAbstractSpinBox*>(widget) != nullptr;
 }
 
-KeyRouter::KeyRouter(MainWindow& window) : QObject(&window), m_window(window) { qApp->installEventFilter(this); }
+KeyRouter::KeyRouter(Workspace& workspace) : QObject(&workspace), m_workspace(workspace) { qApp->installEventFilter(this); }
 
 bool KeyRouter::isForTimeline(const QWidget* focus, const QKeyEvent& key) const
 {
-    TimelineView* view = m_window.timelineView();
+    TimelineView* view = m_workspace.views().timeline;
     if (focus == view || !view->isVisible() || !isCharacter(key)) return false;
     return actionOf(view->keyMap(), key).has_value();
 }
@@ -63,12 +64,12 @@ bool KeyRouter::press(QWidget* focus, const QKeyEvent& key)
     if (isForTimeline(focus, key)) {
         QKeyEvent copy(key.type(), key.key(), key.modifiers(), key.text(), key.isAutoRepeat());
         m_sending = true; // an ignored key is not sent around again
-        QCoreApplication::sendEvent(m_window.timelineView(), &copy);
+        QCoreApplication::sendEvent(m_workspace.views().timeline, &copy);
         m_sending = false;
         return true;
     }
     const bool searches = qobject_cast<QAbstractItemView*>(focus) != nullptr || qobject_cast<QComboBox*>(focus) != nullptr;
-    return searches && isCharacter(key) && m_window.timelineView()->isVisible();
+    return searches && isCharacter(key) && m_workspace.views().timeline->isVisible();
 }
 
 bool KeyRouter::eventFilter(QObject* watched, QEvent* event)
@@ -76,7 +77,7 @@ bool KeyRouter::eventFilter(QObject* watched, QEvent* event)
     if (event->type() != QEvent::KeyPress && event->type() != QEvent::ShortcutOverride) return false;
     if (m_sending || !watched->isWidgetType()) return false;
     auto* focus = static_cast<QWidget*>(watched);
-    if (focus->window() != &m_window || isTypedInto(focus)) return false;
+    if (focus->window() != m_workspace.window() || isTypedInto(focus)) return false;
     if (const auto* proxy = focus->focusProxy(); proxy != nullptr && isTypedInto(proxy)) return false;
     const auto& key = *static_cast<QKeyEvent*>(event);
     if (event->type() == QEvent::KeyPress) return press(focus, key);

@@ -10,12 +10,12 @@ class QWidget;
 
 namespace stagewright {
 
-class MainWindow;
+class Workspace;
 
 class KeyRouter : public QObject {
     Q_OBJECT
 public:
-    explicit KeyRouter(MainWindow& window);
+    explicit KeyRouter(Workspace& workspace);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override; // of the application
@@ -23,7 +23,7 @@ protected:
 private:
     bool press(QWidget* focus, const QKeyEvent& key);
     bool isForTimeline(const QWidget* focus, const QKeyEvent& key) const; // a character of its key map while it is visible
-    MainWindow& m_window;
+    Workspace& m_workspace;
     bool m_sending = false;
 };
 

@@ -6,7 +6,7 @@
 #include <QSplitter>
 #include <QStatusBar>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/workspace.h"
 
 namespace stagewright {
 namespace {
@@ -23,26 +23,27 @@ QString nameOf(ActionId id)
 
 } // namespace
 
-LayoutController::LayoutController(MainWindow& window) : QObject(&window), m_window(window), m_standard(current())
+LayoutController::LayoutController(Workspace& workspace) : Feature(workspace)
 {
-    connect(window.menu(MenuId::Layouts), &QMenu::aboutToShow, this, &LayoutController::fillMenu);
-    connect(window.actions()[ActionId::SaveLayout], &QAction::triggered, this, &LayoutController::askName);
-    connect(window.actions()[ActionId::ResetLayout], &QAction::triggered, this, &LayoutController::reset);
+    connect(&workspace, &Workspace::laidOut, this, [this] { m_standard = current(); });
+    connect(workspace.room().menu(MenuId::Layouts), &QMenu::aboutToShow, this, &LayoutController::fillMenu);
+    connect(workspace.actions()[ActionId::SaveLayout], &QAction::triggered, this, &LayoutController::askName);
+    connect(workspace.actions()[ActionId::ResetLayout], &QAction::triggered, this, &LayoutController::reset);
 }
 
 QVariantMap LayoutController::current() const
 {
-    QVariantMap layout{{QStringLiteral("docks"), m_window.saveState()},
-                       {QStringLiteral("columns"), m_window.columns()->saveState()},
-                       {QStringLiteral("rows"), m_window.rows()->saveState()}};
-    for (const ActionId id : switches) layout[nameOf(id)] = m_window.actions()[id]->isChecked();
+    QVariantMap layout{{QStringLiteral("docks"), m_workspace.window()->saveState()},
+                       {QStringLiteral("columns"), m_workspace.room().columns()->saveState()},
+                       {QStringLiteral("rows"), m_workspace.room().rows()->saveState()}};
+    for (const ActionId id : switches) layout[nameOf(id)] = m_workspace.actions()[id]->isChecked();
     return layout;
 }
 
 void LayoutController::set(const QVariantMap& layout)
 {
     for (const ActionId id : switches) {
-        QAction* action = m_window.actions()[id];
+        QAction* action = m_workspace.actions()[id];
         if (layout.contains(nameOf(id)) && layout.value(nameOf(id)).toBool() != action->isChecked()) {
             const bool enabled = action->isEnabled();
             action->setEnabled(true); // also while nothing is open
@@ -50,9 +51,9 @@ void LayoutController::set(const QVariantMap& layout)
             action->setEnabled(enabled);
         }
     }
-    m_window.restoreState(layout.value(QStringLiteral("docks")).toByteArray());
-    m_window.columns()->restoreState(layout.value(QStringLiteral("columns")).toByteArray());
-    m_window.rows()->restoreState(layout.value(QStringLiteral("rows")).toByteArray());
+    m_workspace.window()->restoreState(layout.value(QStringLiteral("docks")).toByteArray());
+    m_workspace.room().columns()->restoreState(layout.value(QStringLiteral("columns")).toByteArray());
+    m_workspace.room().rows()->restoreState(layout.value(QStringLiteral("rows")).toByteArray());
 }
 
 QStringList LayoutController::names() const
@@ -84,23 +85,25 @@ void LayoutController::reset() { set(m_standard); }
 void LayoutController::askName()
 {
     bool ok = false;
-    const QString name = QInputDialog::getText(&m_window, tr("Save this layout"), tr("Name"), QLineEdit::Normal, {}, &ok).trimmed();
+    const QString name = QInputDialog::getText(m_workspace.window(), tr("Save this layout"), tr("Name"), QLineEdit::Normal, {}, &ok).trimmed();
     if (!ok || name.isEmpty()) return;
     save(name);
-    m_window.statusBar()->showMessage(tr("Layout “%1” saved").arg(name), 4000);
+    m_workspace.room().tell(tr("Layout “%1” saved").arg(name), 4000);
 }
 
 void LayoutController::fillMenu()
 {
-    QMenu& menu = *m_window.menu(MenuId::Layouts);
+    QMenu& menu = *m_workspace.room().menu(MenuId::Layouts);
     menu.clear();
     for (const QString& name : names()) menu.addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { apply(name); });
     if (!menu.isEmpty()) menu.addSeparator();
-    menu.addAction(m_window.actions()[ActionId::SaveLayout]);
-    menu.addAction(m_window.actions()[ActionId::ResetLayout]);
+    menu.addAction(m_workspace.actions()[ActionId::SaveLayout]);
+    menu.addAction(m_workspace.actions()[ActionId::ResetLayout]);
     if (names().isEmpty()) return;
     QMenu* remove = menu.addMenu(tr("Remove"));
     for (const QString& name : names()) remove->addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { this->remove(name); });
 }
+
+Feature* layoutFeature(Workspace& workspace) { return new LayoutController(workspace); }
 
 } // namespace stagewright

@@ -6,14 +6,14 @@
 #include <QStringList>
 #include <QVariantMap>
 
+#include "app/ui/workspace/feature.h"
+
 namespace stagewright {
 
-class MainWindow;
-
-class LayoutController : public QObject {
+class LayoutController : public Feature {
     Q_OBJECT
 public:
-    explicit LayoutController(MainWindow& window); // takes the current layout as the default
+    explicit LayoutController(Workspace& workspace); // the default is the layout when the window is ready
     QStringList names() const;
     void save(const QString& name);
     bool apply(const QString& name); // false: no such layout
@@ -25,7 +25,6 @@ private:
     void set(const QVariantMap& layout);
     void fillMenu();
     void askName();
-    MainWindow& m_window;
     QVariantMap m_standard;
 };
 

@@ -3,9 +3,12 @@
 #include <QFileInfo>
 #include <QSettings>
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -14,11 +17,11 @@ constexpr int usedKept = 30;
 constexpr int opsOffered = 8;
 
 // Why an action is disabled now.
-QString whyDisabled(MainWindow& window, const ActionEntry& line)
+QString whyDisabled(Workspace& workspace, const ActionEntry& line)
 {
     using I = ActionId;
-    using Mode = MainWindow::Mode;
-    const Mode mode = window.mode();
+    using Mode = Shown::Mode;
+    const Mode mode = workspace.shown().mode();
     const auto tr = [](const char* text) { return PaletteController::tr(text); };
     switch (line.id) {
     case I::OpenRecent: return tr("No file was opened recently.");
@@ -28,7 +31,7 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     case I::Forward: return tr("There is no later view.");
     case I::CancelRecording: return tr("Nothing is being recorded.");
     case I::Record: return tr("A recording is running.");
-    case I::Compare: return window.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("Open or record a second run first.");
+    case I::Compare: return workspace.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("Open or record a second run first.");
     case I::SwapCompare: return tr("Compare two runs first.");
     default: break;
     }
@@ -61,7 +64,7 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     }
     if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
     if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
-    const auto shown = window.shownView();
+    const auto shown = workspace.shown().view();
     if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to analyse here.");
     if (shown && shown->partial) return tr("The run is still being recorded.");
     return tr("Not available for this view.");
@@ -71,9 +74,9 @@ QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used
 
 } // namespace
 
-PaletteController::PaletteController(MainWindow& window) : QObject(&window), m_window(window)
+PaletteController::PaletteController(Workspace& workspace) : Feature(workspace)
 {
-    connect(window.actions()[ActionId::Palette], &QAction::triggered, this, &PaletteController::open);
+    connect(workspace.actions()[ActionId::Palette], &QAction::triggered, this, &PaletteController::open);
 }
 
 CommandPalette* PaletteController::open()
@@ -82,7 +85,7 @@ CommandPalette* PaletteController::open()
         m_palette->close();
         return nullptr;
     }
-    m_palette = new CommandPalette(m_window.theme(), &m_window);
+    m_palette = new CommandPalette(m_workspace.theme(), m_workspace.window());
     m_palette->setAttribute(Qt::WA_DeleteOnClose);
     connect(m_palette, &CommandPalette::performed, this, [](const QString& id) {
         if (id.startsWith(QLatin1String("op:"))) return;
@@ -93,17 +96,16 @@ CommandPalette* PaletteController::open()
     });
     m_palette->model()->setProvider([this](const QString& pattern) { return ops(pattern); });
     m_palette->model()->setEntries(entries(), usedLately());
-    m_palette->openOver(&m_window);
+    m_palette->openOver(m_workspace.window());
     return m_palette;
 }
 
 std::vector<PaletteEntry> PaletteController::entries() const
 {
     std::vector<PaletteEntry> all;
-    MainWindow& window = m_window;
-    for (const ActionEntry& line : Actions::table()) {
+    Workspace& workspace = m_workspace;
+    for (const auto& [line, action] : workspace.actions().all()) {
         if (line.id == ActionId::Palette || line.id == ActionId::OpenRecent) continue;
-        QAction* action = window.actions()[line.id];
         PaletteEntry entry;
         entry.id = QStringLiteral("action:") + QString::fromLatin1(line.name);
         entry.category = tr("Action");
@@ -111,24 +113,24 @@ std::vector<PaletteEntry> PaletteController::entries() const
         if (*line.tooltip != '\0') entry.detail = action->statusTip();
         if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
         if (action->isCheckable() && action->isChecked()) entry.detail = tr("on. ") + entry.detail;
-        if (!action->isEnabled()) entry.disabled = whyDisabled(window, line);
-        entry.perform = [action] { action->trigger(); };
+        if (!action->isEnabled()) entry.disabled = whyDisabled(workspace, line);
+        entry.perform = [action = action] { action->trigger(); };
         all.push_back(std::move(entry));
     }
-    for (const RunRef& ref : window.runs()->refs()) {
-        const RunInfo* info = window.runs()->info(ref);
-        const QString file = window.runs()->indexOfFile(ref.file).data().toString();
+    for (const RunRef& ref : workspace.runs()->refs()) {
+        const RunInfo* info = workspace.runs()->info(ref);
+        const QString file = workspace.runs()->indexOfFile(ref.file).data().toString();
         PaletteEntry entry;
         entry.id = QStringLiteral("run:%1#%2").arg(ref.file).arg(ref.id);
         entry.category = tr("Run");
         entry.title = runTitle(*info);
         entry.detail = tr("%1, run %2").arg(file).arg(ref.id);
-        entry.perform = [&window, ref] { window.showRun(ref); };
+        entry.perform = [&workspace, ref] { workspace.shown().showRun(ref); };
         all.push_back(std::move(entry));
     }
-    const QStringList open = window.runs()->files();
+    const QStringList open = workspace.runs()->files();
     QStringList files = open;
-    for (const QString& file : window.recentFiles())
+    for (const QString& file : workspace.feature<FileOpening>()->recentFiles())
         if (!files.contains(file)) files << file;
     for (const QString& file : files) {
         if (file.startsWith(QLatin1String("sim:"))) continue;
@@ -137,7 +139,7 @@ std::vector<PaletteEntry> PaletteController::entries() const
         entry.category = tr("File");
         entry.title = QFileInfo(file).fileName();
         entry.detail = (open.contains(file) ? tr("open, in %1") : tr("in %1")).arg(QFileInfo(file).absolutePath());
-        entry.perform = [&window, file] { window.openFiles({file}); };
+        entry.perform = [&workspace, file] { workspace.feature<FileOpening>()->openFiles({file}); };
         all.push_back(std::move(entry));
     }
     for (const ScheduleInfo& info : allSchedules()) {
@@ -147,11 +149,11 @@ std::vector<PaletteEntry> PaletteController::entries() const
         entry.category = tr("Schedule");
         entry.title = scheduleTitle(name.toStdString());
         entry.detail = QString::fromUtf8(info.summary.data(), static_cast<qsizetype>(info.summary.size()));
-        entry.perform = [&window, name] {
-            const auto shown = window.shownView();
+        entry.perform = [&workspace, name] {
+            const auto shown = workspace.shown().view();
             Shape shape{4, 8, 0};
             if (shown && shown->run->info.ranks > 0) shape = {shown->run->info.ranks, std::max(1, shown->run->info.microbatches), 0};
-            window.newFromLibrary(name, shape);
+            workspace.feature<LibraryOpening>()->newFromLibrary(name, shape);
         };
         all.push_back(std::move(entry));
     }
@@ -162,7 +164,7 @@ std::vector<PaletteEntry> PaletteController::entries() const
 std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
 {
     std::vector<PaletteEntry> found;
-    const auto& panels = m_window.timelineView()->panels();
+    const auto& panels = m_workspace.views().timeline->panels();
     if (panels.empty() || pattern.trimmed().size() < 3) return found;
     const OpQuery query = parseOpQuery(pattern);
     if (!query.fault.isEmpty() || !query.words.isEmpty() || (!query.op && !query.rank && !query.stage && !query.microbatch)) return found;
@@ -177,13 +179,15 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
         const Span& span = panel.timeline->spans()[id];
         entry.detail = tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
         entry.perform = [this, id] {
-            m_window.viewState()->select({0, id});
-            m_window.timelineView()->ensureVisible({0, id});
-            m_window.timelineView()->setFocus();
+            m_workspace.viewState()->select({0, id});
+            m_workspace.views().timeline->ensureVisible({0, id});
+            m_workspace.views().timeline->setFocus();
         };
         found.push_back(std::move(entry));
     }
     return found;
 }
+
+Feature* paletteFeature(Workspace& workspace) { return new PaletteController(workspace); }
 
 } // namespace stagewright

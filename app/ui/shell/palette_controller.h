@@ -5,22 +5,20 @@
 #include <QObject>
 #include <QPointer>
 
+#include "app/ui/workspace/feature.h"
 #include "widgets/palette/command_palette.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class PaletteController : public QObject {
+class PaletteController : public Feature {
     Q_OBJECT
 public:
-    explicit PaletteController(MainWindow& window);
+    explicit PaletteController(Workspace& workspace);
     CommandPalette* open();
 
 private:
     std::vector<PaletteEntry> entries() const;
     std::vector<PaletteEntry> ops(const QString& pattern) const;
-    MainWindow& m_window;
     QPointer<CommandPalette> m_palette;
 };
 

@@ -1,20 +1,22 @@
 #include "app/ui/shell/preferences_controller.h"
 
-#include "app/ui/shell/main_window.h"
+#include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 
-PreferencesController::PreferencesController(MainWindow& window) : QObject(&window), m_window(window)
+PreferencesController::PreferencesController(Workspace& workspace) : Feature(workspace)
 {
     using I = ActionId;
-    Actions& actions = window.actions();
+    Actions& actions = workspace.actions();
     connect(actions[I::Preferences], &QAction::triggered, this, &PreferencesController::open);
     const std::pair<I, ThemeChoice> themes[] = {{I::ThemeSystem, ThemeChoice::System},
                                                 {I::ThemeLight, ThemeChoice::Light},
                                                 {I::ThemeDark, ThemeChoice::Dark},
                                                 {I::ThemeHighContrast, ThemeChoice::HighContrast}};
     for (const auto& [id, choice] : themes)
-        connect(actions[id], &QAction::triggered, this, [this, choice = choice] { m_window.setThemeChoice(choice); });
+        connect(actions[id], &QAction::triggered, this, [choice = choice] { Appearance::choose(choice); });
     const std::pair<I, KeyMapName> maps[] = {{I::KeysPerfetto, KeyMapName::Perfetto}, {I::KeysNsight, KeyMapName::Nsight}, {I::KeysTracy, KeyMapName::Tracy}};
     for (const auto& [id, map] : maps)
         connect(actions[id], &QAction::triggered, this, [map = map] {
@@ -27,20 +29,21 @@ PreferencesController::PreferencesController(MainWindow& window) : QObject(&wind
         preferences.hatch = wanted ? HatchChoice::Always : HatchChoice::Never;
         PreferenceStore::instance().set(preferences);
     });
-    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] { m_window.applyPreferences(); });
 }
 
 PreferencesDialog* PreferencesController::open()
 {
     if (!m_dialog) {
-        m_dialog = new PreferencesDialog(&m_window);
+        m_dialog = new PreferencesDialog(m_workspace.window());
         m_dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(m_dialog, &PreferencesDialog::restartAsked, this, &PreferencesController::restartAsked);
+        connect(m_dialog, &PreferencesDialog::restartAsked, &m_workspace, &Workspace::restartAsked);
     }
     m_dialog->show();
     m_dialog->raise();
     m_dialog->activateWindow();
     return m_dialog;
 }
+
+Feature* preferencesFeature(Workspace& workspace) { return new PreferencesController(workspace); }
 
 } // namespace stagewright

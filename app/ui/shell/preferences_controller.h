@@ -4,23 +4,18 @@
 #include <QObject>
 #include <QPointer>
 
+#include "app/ui/workspace/feature.h"
 #include "widgets/preferences/preferences_dialog.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class PreferencesController : public QObject {
+class PreferencesController : public Feature {
     Q_OBJECT
 public:
-    explicit PreferencesController(MainWindow& window);
+    explicit PreferencesController(Workspace& workspace);
     PreferencesDialog* open(); // not modal; one per window, deleted when closed
 
-signals:
-    void restartAsked();
-
 private:
-    MainWindow& m_window;
     QPointer<PreferencesDialog> m_dialog;
 };
 

@@ -12,16 +12,15 @@
 #include <QTimer>
 #include <QVariantMap>
 
+#include "app/ui/workspace/feature.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
-class MainWindow;
-
-class SessionController : public QObject {
+class SessionController : public Feature {
     Q_OBJECT
 public:
-    explicit SessionController(MainWindow& window);
+    explicit SessionController(Workspace& workspace);
     QVariantMap state() const;
     QVariantMap viewState() const;          // of what is shown: run, step, view, selection, mode
     void restore(const QVariantMap& state); // the banner names missing files
@@ -30,7 +29,6 @@ public:
     QString simulatedFile() const;                              // their file; may be absent
     static QString folder();                                    // of such files
     void showThere(const RunRef& ref, const QVariantMap& view); // opens its file if needed
-    void openedSchedule(const QString& path) { m_schedules << path; }
     void simulatedChanged();
 
     // A file was written by this process: not an outside change.
@@ -53,7 +51,6 @@ private:
     void watchFiles();
     void lookAtChanged();
 
-    MainWindow& m_window;
     QStringList m_schedules; // CSVs that were opened
     QString m_id;            // of this window in the session
     bool m_simulatedChanged = false;

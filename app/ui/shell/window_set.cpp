@@ -10,14 +10,17 @@
 #include <QProcess>
 #include <QSettings>
 
-#include "app/ui/edit/edit_controller.h"
-#include "app/ui/notes/notes_controller.h"
-#include "app/ui/shell/banner.h"
 #include "app/ui/shell/main_window.h"
 #include "app/ui/shell/session_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 namespace {
+
+Workspace& workspaceOf(QMainWindow& window) { return static_cast<MainWindow&>(window).workspace(); }
+SessionController& sessionOf(QMainWindow& window) { return *workspaceOf(window).feature<SessionController>(); }
 
 constexpr auto windowsKey = "session/windows";
 constexpr auto runningKey = "session/running";     // set while the program runs: left behind by a crash
@@ -45,7 +48,7 @@ void WindowSet::add(MainWindow* window)
     connect(window, &QObject::destroyed, this, [this, window] { std::erase(m_windows, window); });
 }
 
-MainWindow* WindowSet::open(MainWindow* beside)
+MainWindow* WindowSet::open(QMainWindow* beside)
 {
     auto* window = new MainWindow;
     window->setAttribute(Qt::WA_DeleteOnClose);
@@ -58,45 +61,47 @@ MainWindow* WindowSet::open(MainWindow* beside)
     return window;
 }
 
-MainWindow* WindowSet::moveRun(MainWindow& from, MainWindow* to)
+MainWindow* WindowSet::moveRun(QMainWindow& from, MainWindow* to)
 {
-    const auto shown = from.shownView();
+    Workspace& source = workspaceOf(from);
+    const auto shown = source.shown().view();
     if (!shown) return nullptr;
     if (to == nullptr) to = open(&from);
-    const QVariantMap view = from.session()->viewState();
-    if (from.library()->isSimulated(shown->ref.file)) {
-        const RunRef ref = to->library()->addSimulated(*shown->run);
-        for (const Note& note : from.notes()->notes(shown->ref)) to->notes()->addNote(ref, note);
-        to->session()->showThere(ref, view);
+    Workspace& target = to->workspace();
+    const QVariantMap view = sessionOf(from).viewState();
+    if (source.library()->isSimulated(shown->ref.file)) {
+        const RunRef ref = target.library()->addSimulated(*shown->run);
+        for (const Note& note : source.feature<NoteKeeping>()->notes(shown->ref)) target.feature<NoteKeeping>()->addNote(ref, note);
+        sessionOf(*to).showThere(ref, view);
     } else {
-        to->session()->showThere(shown->ref, view);
+        sessionOf(*to).showThere(shown->ref, view);
     }
-    const auto refs = from.runs()->refs();
+    const auto refs = source.runs()->refs();
     const auto same = std::find_if(refs.begin(), refs.end(), [&](const RunRef& ref) { return ref.file == shown->ref.file && !(ref == shown->ref); });
     if (same != refs.end())
-        from.showRun(*same); // the file holds others
+        source.shown().showRun(*same); // the file holds others
     else
-        from.closeFile(shown->ref.file);
+        source.feature<FileOpening>()->closeFile(shown->ref.file);
     to->raise();
     to->activateWindow();
     return to;
 }
 
-void WindowSet::addMenu(QMenu& menu, MainWindow& from, const RunRef& ref)
+void WindowSet::addMenu(QMenu& menu, QMainWindow& from, const RunRef& ref)
 {
     const auto show = [this, &from, ref](MainWindow* to) {
         if (to == nullptr) to = open(&from);
-        if (from.library()->isSimulated(ref.file)) {
-            const auto run = from.library()->cachedRun(ref);
-            if (run) to->showRun(to->library()->addSimulated(*run));
+        if (RunLibrary* library = workspaceOf(from).library(); library->isSimulated(ref.file)) {
+            const auto run = library->cachedRun(ref);
+            if (run) to->workspace().shown().showRun(to->workspace().library()->addSimulated(*run));
         } else {
-            to->session()->showThere(ref, {});
+            sessionOf(*to).showThere(ref, {});
         }
         to->raise();
         to->activateWindow();
     };
-    QMenu* windows = menu.addMenu(MainWindow::tr("Show in another window"));
-    windows->addAction(MainWindow::tr("A new window"), &from, [show] { show(nullptr); });
+    QMenu* windows = menu.addMenu(WindowSet::tr("Show in another window"));
+    windows->addAction(WindowSet::tr("A new window"), &from, [show] { show(nullptr); });
     for (MainWindow* other : m_windows)
         if (other != &from) windows->addAction(other->windowTitle(), other, [show, other] { show(other); });
 }
@@ -121,9 +126,9 @@ void WindowSet::save(bool last)
     QStringList kept;
     for (MainWindow* window : m_windows)
         if (window->isVisible() || m_windows.size() == 1) {
-            window->session()->keepSimulated(last);
-            windows << window->session()->state();
-            kept << window->session()->simulatedFile();
+            sessionOf(*window).keepSimulated(last);
+            windows << sessionOf(*window).state();
+            kept << sessionOf(*window).simulatedFile();
         }
     removeStale(kept);
     QSettings settings;
@@ -148,23 +153,23 @@ bool WindowSet::restore(MainWindow& first)
     if (!PreferenceStore::instance().value().restoreSession || windows.isEmpty()) return false;
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);
-        first.banner()->showQuestion(tr("The last session could not be reopened"), tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
-                                     [this, &first] { restore(first); });
+        workspaceOf(first).banner()->showQuestion(tr("The last session could not be reopened"), tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
+                                                  [this, &first] { restore(first); });
         return false;
     }
     settings.setValue(QLatin1String(restoringKey), true);
     settings.sync();
     for (int i = 0; i < windows.size(); ++i) {
         MainWindow* window = i == 0 ? &first : open();
-        window->session()->restore(windows.at(i).toMap());
+        sessionOf(*window).restore(windows.at(i).toMap());
     }
-    if (crashed && first.bannerText().isEmpty() && !first.edit()->offersRecovery()) first.banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
+    if (crashed && workspaceOf(first).banner()->text().isEmpty() && !workspaceOf(first).feature<OrderEditing>()->offersRecovery()) workspaceOf(first).banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
-    connect(&first, &MainWindow::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
+    connect(&workspaceOf(first).shown(), &Shown::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     return true;
 }
 
-void WindowSet::closing(MainWindow& window)
+void WindowSet::closing(QMainWindow& window)
 {
     if (!m_keeps || m_frozen) return;
     const bool last = std::none_of(m_windows.begin(), m_windows.end(), [&](MainWindow* one) { return one != &window && one->isVisible(); });

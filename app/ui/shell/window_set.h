@@ -1,4 +1,4 @@
-// WindowSet: the windows of this process and their session: what was open, in which view, with which selection. The session is saved
+// WindowSet: the windows of this process (MainWindow, all of them) and their session: what was open, in which view, with which selection. The session is saved
 // continuously, so that it survives a crash. GUI thread only.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "widgets/runs/runs_model.h"
 
+class QMainWindow;
 class QMenu;
 
 namespace stagewright {
@@ -22,11 +23,11 @@ class WindowSet : public QObject {
 public:
     static WindowSet& instance(); // created on first use, lives until the application ends
     const std::vector<MainWindow*>& windows() const { return m_windows; }
-    void add(MainWindow* window);                   // removed when it is destroyed
-    MainWindow* open(MainWindow* beside = nullptr); // a new one, shown; deletes itself when closed
+    void add(MainWindow* window);                    // removed when it is destroyed
+    MainWindow* open(QMainWindow* beside = nullptr); // a new one, shown; deletes itself when closed
     // Shows the run with its view in `to` (null: a new window); this window shows the next run of the list, or nothing.
-    MainWindow* moveRun(MainWindow& from, MainWindow* to);
-    void addMenu(QMenu& menu, MainWindow& from, const RunRef& ref); // "Show in a new window", and one entry per other window
+    MainWindow* moveRun(QMainWindow& from, MainWindow* to);
+    void addMenu(QMenu& menu, QMainWindow& from, const RunRef& ref); // "Show in a new window", and one entry per other window
 
     // Off until this is called, so that pictures and tests leave no session behind.
     void keepSession(bool keep = true);
@@ -35,9 +36,9 @@ public:
     // Reopens the session, with the first window in `first`. False: no session, switched off, or the last
     // restore failed (which is reported).
     bool restore(MainWindow& first);
-    void closing(MainWindow& window); // the last window saves the session as it is
-    void quit();                      // closes all windows; the session keeps all
-    void stay();                      // a window asked before it closed, and the answer was no
+    void closing(QMainWindow& window); // the last window saves the session as it is
+    void quit();                       // closes all windows; the session keeps all
+    void stay();                       // a window asked before it closed, and the answer was no
     bool quitting() const { return m_quitting; }
     void restart(); // restarts the program, with the session
 

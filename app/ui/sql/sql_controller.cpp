@@ -20,18 +20,21 @@
 #include <QTableView>
 #include <QTimer>
 
-#include "app/ui/notes/notes_controller.h"
-#include "app/ui/shell/banner.h"
-#include "app/ui/shell/main_window.h"
 #include "app/ui/sql/built_in_queries.h"
+#include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
 #include "traces/format/atomic_file.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
+#include "widgets/preferences/preferences.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -58,21 +61,20 @@ QueryTables tablesOf(const RunFile& file)
 
 } // namespace
 
-SqlController::SqlController(MainWindow& window) : QObject(&window), m_window(window), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), &window))
+SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window()))
 {
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(QStringLiteral("sqlDock"));
     m_dock->setWidget(m_console);
     m_dock->setFeatures(QDockWidget::DockWidgetClosable);
-    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
     m_dock->hide();
     m_console->editor()->setHistory(QSettings().value(QStringLiteral("sql/history")).toStringList());
     connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
         if (!m_dock->isHidden()) return;
-        m_window.memoryView()->setMinimumHeight(0);
+        m_workspace.views().memory->setMinimumHeight(0);
         m_console->editor()->setMaximumHeight(SqlConsole::editorHeight);
     });
-    connect(window.actions()[ActionId::SqlConsole], &QAction::triggered, this, &SqlController::open);
+    connect(workspace.actions()[ActionId::SqlConsole], &QAction::triggered, this, &SqlController::open);
     connect(m_console, &SqlConsole::runAsked, this, &SqlController::ask);
     connect(m_console, &SqlConsole::cancelAsked, this, &SqlController::cancel);
     connect(m_console, &SqlConsole::rowChosen, this, &SqlController::chooseRow);
@@ -80,9 +82,16 @@ SqlController::SqlController(MainWindow& window) : QObject(&window), m_window(wi
     connect(m_console, &SqlConsole::saveAsked, this, &SqlController::askToSave);
     connect(m_console, &SqlConsole::exportAsked, this, &SqlController::exportRows);
     connect(m_console->queriesMenu(), &QMenu::aboutToShow, this, &SqlController::fillMenu);
-    connect(&window, &MainWindow::runShown, this, &SqlController::shownChanged);
-    connect(&window, &MainWindow::themeChanged, this, [this] { m_console->setTheme(m_window.theme()); });
-    connect(&window, &MainWindow::actionsRefreshed, this, [this] { m_window.actions()[ActionId::SqlConsole]->setEnabled(m_window.shownView() != nullptr); });
+    connect(&workspace.shown(), &Shown::runShown, this, &SqlController::shownChanged);
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_console->setTheme(m_workspace.theme()); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()[ActionId::SqlConsole]->setEnabled(m_workspace.shown().view() != nullptr); });
+}
+
+FeatureParts SqlController::parts()
+{
+    FeatureParts parts;
+    parts.docks = {{m_dock, Qt::BottomDockWidgetArea, false}};
+    return parts;
 }
 
 SqlController::~SqlController()
@@ -95,7 +104,7 @@ void SqlController::open()
 {
     if (!m_dock->isHidden() && m_console->isAncestorOf(QApplication::focusWidget())) { // ":" again is a letter there; the palette closes it
         m_dock->hide();
-        m_window.timelineView()->setFocus();
+        m_workspace.views().timeline->setFocus();
         return;
     }
     const bool opens = m_dock->isHidden();
@@ -112,22 +121,22 @@ void SqlController::makeRoom(int tries)
     const int missing = m_console->missingHeight();
     if (m_dock->isHidden() || missing == 0) return;
     if (tries < 3) {
-        m_window.memoryView()->setMinimumHeight(1);
+        m_workspace.views().memory->setMinimumHeight(1);
         m_console->editor()->setMaximumHeight(m_console->editor()->minimumHeight());
     }
-    m_window.resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
+    m_workspace.window()->resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
     if (tries > 0) QTimer::singleShot(20, this, [this, tries] { makeRoom(tries - 1); }); // when that is laid out
 }
 
 // An in-memory run is queried through a temporary file.
 void SqlController::withFile(const QString& path, std::function<void(const QString& file)> then)
 {
-    if (!m_window.library()->isSimulated(path)) {
+    if (!m_workspace.library()->isSimulated(path)) {
         then(path);
         return;
     }
     const QString copy = m_scratch.filePath(QStringLiteral("simulated.stagewright"));
-    m_window.library()->saveCopy(path, copy, [this, copy, then](Result<void> done) {
+    m_workspace.library()->saveCopy(path, copy, [this, copy, then](Result<void> done) {
         if (done)
             then(copy);
         else
@@ -137,7 +146,7 @@ void SqlController::withFile(const QString& path, std::function<void(const QStri
 
 void SqlController::ask(const QString& sql)
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) {
         m_console->showFault(tr("no run is open"), tr("Open a run file first."));
         return;
@@ -150,9 +159,9 @@ void SqlController::ask(const QString& sql)
     m_running = true;
     m_console->setRunning(true);
     qint64 run = shown->ref.id; // a copy of runs in memory renumbers them, in their order
-    if (m_window.library()->isSimulated(shown->ref.file)) {
+    if (m_workspace.library()->isSimulated(shown->ref.file)) {
         run = 1;
-        for (const RunRef& ref : m_window.runs()->refs())
+        for (const RunRef& ref : m_workspace.runs()->refs())
             if (ref.file == shown->ref.file && ref.id < shown->ref.id) ++run;
     }
     const std::string text = withShown(sql.toStdString(), run, shown->step);
@@ -215,7 +224,7 @@ void SqlController::answer(quint64, qint64 milliseconds, std::shared_ptr<QueryRo
 
 void SqlController::place()
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     const QueryRows& rows = m_console->model()->rows();
     const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
     m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
@@ -223,7 +232,7 @@ void SqlController::place()
     if (!any || !shown || shown->ref.file != m_asked.file) return;
     const quint64 generation = ++m_placeGeneration;
     m_placing = true;
-    const bool simulated = m_window.library()->isSimulated(shown->ref.file);
+    const bool simulated = m_workspace.library()->isSimulated(shown->ref.file);
     inBackground(
         this,
         [rows, timeline = shown->run->timeline, numbering = m_numbering, id = shown->ref.id, simulated]() {
@@ -260,24 +269,24 @@ void SqlController::chooseRow(int row)
         if (m_placing) m_chooseLater = row;
         return;
     }
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (row < 0 || row >= static_cast<int>(m_places->size()) || !shown) return;
     const QueryPlace& place = (*m_places)[static_cast<std::size_t>(row)];
-    if (place.run != 0 && place.run != shown->ref.id && !m_window.library()->isSimulated(shown->ref.file)) {
+    if (place.run != 0 && place.run != shown->ref.id && !m_workspace.library()->isSimulated(shown->ref.file)) {
         m_chooseLater = row;
-        m_window.showRun({shown->ref.file, place.run}, place.step);
+        m_workspace.shown().showRun({shown->ref.file, place.run}, place.step);
         return;
     }
-    if (m_window.mode() != MainWindow::Mode::Run) return;
+    if (m_workspace.shown().mode() != Shown::Mode::Run) return;
     if (place.span != noSpan) {
-        m_window.chooseOp(place.span);
+        m_workspace.shown().chooseOp(place.span);
         return;
     }
     if (!place.time) {
-        m_window.statusBar()->showMessage(tr("This row has no place on the timeline"), 4000);
+        m_workspace.room().tell(tr("This row has no place on the timeline"), 4000);
         return;
     }
-    ViewState& state = *m_window.viewState();
+    ViewState& state = *m_workspace.viewState();
     const Nanos at = shown->panel->toAxis(*place.time);
     if (!state.visible().contains(at)) {
         const Nanos half = state.visible().duration() / 2;
@@ -292,7 +301,7 @@ void SqlController::showAllRows()
         m_markLater = m_placing;
         return;
     }
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown) return;
     auto spans = std::make_shared<std::vector<SpanId>>();
     std::vector<Nanos> moments;
@@ -309,8 +318,8 @@ void SqlController::showAllRows()
     spans->erase(std::unique(spans->begin(), spans->end()), spans->end());
     std::sort(moments.begin(), moments.end());
     const auto marked = spans->size() + moments.size();
-    if (m_window.showsToolPicture()) m_window.setTool(MainWindow::Tool::None);
-    m_window.notes()->setHits(0, spans, noSpan, std::move(moments));
+    if (m_workspace.shown().showsToolPicture()) m_workspace.shown().setTool(Shown::Tool::None);
+    m_workspace.feature<NoteKeeping>()->setHits(0, spans, noSpan, std::move(moments));
     m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."), tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
                                       : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +
                                             countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."), tr("; %L1 rows have no place or belong to another run.")));
@@ -318,7 +327,7 @@ void SqlController::showAllRows()
 
 void SqlController::shownChanged()
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (m_dock->isHidden() || !shown) return;
     readFile();
     if (m_console->model()->rowCount() > 0) place();
@@ -326,7 +335,7 @@ void SqlController::shownChanged()
 
 void SqlController::readFile()
 {
-    const auto shown = m_window.shownView();
+    const auto shown = m_workspace.shown().view();
     if (!shown || shown->ref.file == m_file) return;
     m_file = shown->ref.file;
     m_fileQueries.clear();
@@ -401,8 +410,8 @@ void SqlController::saveQuery(const SavedQuery& query, bool inFile)
             return (*opened)->saveQuery(query);
         },
         [this, file = m_file](Result<void> done) {
-            if (!done) m_window.banner()->showError(tr("the query could not be saved in the file"), done.error());
-            emit wrote(file);
+            if (!done) m_workspace.banner()->showError(tr("the query could not be saved in the file"), done.error());
+            emit m_workspace.fileWritten(file);
         },
         &m_pool);
 }
@@ -424,8 +433,8 @@ void SqlController::removeQuery(const QString& name, bool inFile)
             return (*opened)->removeQuery(name.toStdString());
         },
         [this, file = m_file](Result<void> done) {
-            if (!done) m_window.banner()->showError(tr("the query could not be removed from the file"), done.error());
-            emit wrote(file);
+            if (!done) m_workspace.banner()->showError(tr("the query could not be removed from the file"), done.error());
+            emit m_workspace.fileWritten(file);
         },
         &m_pool);
 }
@@ -462,7 +471,7 @@ void SqlController::askToSave(const QString& sql)
         m_console->setSaid(tr("No query to save."));
         return;
     }
-    auto* dialog = new QDialog(&m_window);
+    auto* dialog = new QDialog(m_workspace.window());
     dialog->setObjectName(QStringLiteral("saveQuery"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(tr("Save the query"));
@@ -475,7 +484,7 @@ void SqlController::askToSave(const QString& sql)
     auto* about = new QLineEdit(dialog);
     about->setAccessibleName(tr("Description"));
     auto* inFile = new QCheckBox(tr("Save it in the run file, for everyone who opens it"), dialog);
-    const bool stored = !m_window.library()->isSimulated(m_file);
+    const bool stored = !m_workspace.library()->isSimulated(m_file);
     inFile->setEnabled(stored);
     inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file") : tr("Runs in memory have no file yet; save a copy first"));
     layout->addWidget(makeLabel(tr("Name"), "secondary", dialog), 0, 0);
@@ -501,13 +510,13 @@ void SqlController::askToSave(const QString& sql)
 
 void SqlController::exportRows()
 {
-    QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the rows"), PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
+    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the rows"), PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
     const TableFormat format = path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
     const std::string text = toText(tableOf(*m_console->table()->model()), format).toStdString();
     if (auto done = writeFileAtomically(path.toStdString(), text); !done)
-        m_window.banner()->showError(tr("could not export"), done.error());
+        m_workspace.banner()->showError(tr("could not export"), done.error());
     else
         m_console->setSaid(tr("Wrote %1").arg(path));
 }
@@ -522,5 +531,7 @@ void SqlController::rememberAsked(const QString& sql)
     settings.setValue(QStringLiteral("sql/history"), history);
     m_console->editor()->setHistory(history);
 }
+
+Feature* sqlFeature(Workspace& workspace) { return new SqlController(workspace); }
 
 } // namespace stagewright

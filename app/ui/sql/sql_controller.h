@@ -10,8 +10,9 @@
 #include <QObject>
 #include <QThreadPool>
 
-#include "app/ui/shell/scratch_folder.h"
 #include "app/ui/sql/query_places.h"
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/scratch_folder.h"
 #include "traces/run/notes.h"
 #include "widgets/runs/runs_model.h"
 
@@ -19,13 +20,13 @@ class QDockWidget;
 
 namespace stagewright {
 
-class MainWindow;
 class SqlConsole;
 
-class SqlController : public QObject {
+class SqlController : public Feature {
     Q_OBJECT
 public:
-    explicit SqlController(MainWindow& window);
+    explicit SqlController(Workspace& workspace);
+    FeatureParts parts() override;
     ~SqlController() override;
 
     void open(); // shows the console and focuses the query
@@ -40,9 +41,6 @@ public:
     QDockWidget* dock() { return m_dock; }
     bool busy() const { return m_running || m_placing; }
 
-signals:
-    void wrote(const QString& file);
-
 private:
     void makeRoom(int tries);
     void answer(quint64 generation, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
@@ -55,7 +53,6 @@ private:
     void shownChanged();
     void rememberAsked(const QString& sql);
 
-    MainWindow& m_window;
     SqlConsole* m_console;
     QDockWidget* m_dock;
     QThreadPool m_pool;

@@ -1,52 +1,35 @@
 #include "app/ui/tables/tables_controller.h"
 
-#include <QDockWidget>
 #include <QListWidget>
 
-#include "app/ui/shell/bottom_dock.h"
-#include "app/ui/shell/main_window.h"
-#include "widgets/background.h"
+#include "app/ui/workspace/workspace.h"
 #include "widgets/tables/tables_panel.h"
 
 namespace stagewright {
+namespace {
 
-TablesController::TablesController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new TablesPanel), m_dock(makeBottomDock(window, QStringLiteral("tablesDock"), tr("Tables"), m_panel, ActionId::Tables, [this] { m_panel->names()->setFocus(); }))
+const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "tables", QT_TRANSLATE_NOOP("stagewright::Actions", "&Tables"), "", "Ctrl+Alt+T",
+                         QT_TRANSLATE_NOOP("stagewright::Actions", "Every table of the report of the step shown, as report --table prints them; a row goes to its op"), true};
+
+} // namespace
+
+TablesController::TablesController(Workspace& workspace) : TablesController(workspace, new TablesPanel) {}
+
+TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
+    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.addAction(toggle, ActionId::DeviceTables), [panel] { panel->names()->setFocus(); }), m_panel(panel)
 {
-    connect(m_dock, &QDockWidget::visibilityChanged, this, &TablesController::refresh);
-    connect(&window, &MainWindow::runShown, this, &TablesController::refresh);
-    connect(&window, &MainWindow::modeChanged, this, &TablesController::refresh);
-    connect(m_panel, &TablesPanel::spanChosen, this, [this](SpanId span) {
-        if (span == noSpan || !m_asked || m_asked != m_window.shownView() || m_window.mode() == MainWindow::Mode::Edit) return;
-        if (m_asked->run->timeline->spans()[span].step != m_asked->step) {
-            m_window.chooseOp(span);
-            return;
-        }
-        const SpanRef ref{0, span};
-        m_window.viewState()->select(ref);
-        m_window.timelineView()->ensureVisible(ref);
-    });
+    connect(m_panel, &TablesPanel::spanChosen, this, &TablesController::choose);
 }
 
-void TablesController::refresh()
+void TablesController::compute(const std::shared_ptr<const RunView>& view)
 {
-    if (m_dock->isHidden()) return;
-    const auto view = m_window.mode() == MainWindow::Mode::Empty ? nullptr : m_window.shownView();
-    if (view == m_asked) return;
-    m_asked = view;
-    const quint64 generation = ++m_generation;
-    m_busy = view != nullptr;
-    if (!view) {
-        m_panel->setTables(nullptr, {});
-        return;
-    }
     m_panel->setWorking();
-    inBackground(
-        this, [view] { return std::make_shared<const std::vector<ReportTable>>(reportTables(*view->run, view->step)); },
-        [this, generation, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) {
-            if (generation != m_generation) return;
-            m_busy = false;
-            m_panel->setTables(tables, units);
-        });
+    m_job.start([view] { return std::make_shared<const std::vector<ReportTable>>(reportTables(*view->run, view->step)); },
+                [this, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) { m_panel->setTables(tables, units); });
 }
+
+void TablesController::clear() { m_panel->setTables(nullptr, {}); }
+
+Feature* tablesFeature(Workspace& workspace) { return new TablesController(workspace); }
 
 } // namespace stagewright

@@ -1,0 +1,90 @@
+#include "app/ui/explain/budget_controller.h"
+
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSettings>
+
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/style.h"
+
+namespace stagewright {
+
+BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
+{
+    const QSettings settings;
+    MemoryBudget budget;
+    if (const qlonglong bytes = settings.value(QStringLiteral("memory/budgetBytes")).toLongLong(); bytes > 0) budget.bytes = bytes;
+    if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0) budget.units = units;
+    workspace.library()->setBudget(budget);
+    connect(workspace.actions()[ActionId::MemoryBudget], &QAction::triggered, this, &BudgetController::askBudget);
+    connect(workspace.views().side, &SidePanel::budgetAsked, this, &BudgetController::askBudget);
+}
+
+Result<void> BudgetController::setMemoryBudget(const QString& text)
+{
+    MemoryBudget budget = m_workspace.library()->budget();
+    if (auto done = budget.set(text, m_workspace.shown().units()); !done) return done;
+    QSettings settings;
+    settings.setValue(QStringLiteral("memory/budgetBytes"), static_cast<qlonglong>(budget.bytes.value_or(0)));
+    settings.setValue(QStringLiteral("memory/budgetUnits"), budget.units.value_or(0));
+    m_workspace.library()->setBudget(budget);
+    m_workspace.shown().applyBudget();
+    if (m_workspace.shown().mode() == Shown::Mode::Edit)
+        m_workspace.feature<OrderEditing>()->redraw();
+    else
+        m_workspace.shown().showAgain();
+    return {};
+}
+
+void BudgetController::askBudget()
+{
+    auto* dialog = new QDialog(m_workspace.window());
+    dialog->setObjectName(QStringLiteral("memoryBudget"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Memory budget"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    const Units units = m_workspace.shown().units();
+    auto* label = makeLabel(tr("Activation memory per rank"), "secondary", dialog);
+    auto* field = new QLineEdit(m_workspace.library()->budget().text(units), dialog);
+    field->setPlaceholderText(units.memory == 1 ? tr("none, e.g. 6 MiB") : tr("none, e.g. 3 u"));
+    field->setMinimumWidth(180);
+    field->selectAll();
+    label->setBuddy(field);
+    auto* fault = makeLabel({}, "worse", dialog);
+    fault->setWordWrap(true);
+    fault->hide();
+    auto* note = makeLabel(tr("Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
+                              "memory, not as order. Empty: no budget."),
+                           "secondary", dialog);
+    note->setWordWrap(true);
+    layout->addWidget(label, 0, 0);
+    layout->addWidget(field, 0, 1);
+    layout->addWidget(note, 1, 0, 1, 2);
+    layout->addWidget(fault, 2, 0, 1, 2);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Set"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons, 3, 0, 1, 2);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, field, fault] {
+        if (auto done = setMemoryBudget(field->text()); !done) {
+            fault->setText(QString::fromStdString(done.error().message + "; " + done.error().remedy));
+            fault->show();
+            return;
+        }
+        dialog->accept();
+    });
+    dialog->open();
+}
+
+Feature* budgetFeature(Workspace& workspace) { return new BudgetController(workspace); }
+
+} // namespace stagewright

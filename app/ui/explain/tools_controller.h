@@ -1,0 +1,62 @@
+// ToolsController: the tools for the run shown: lowered, what if, residuals. Each takes over the panel at the right and, if it has one,
+// draws its own picture in the timeline. One picture is made at a time, off the GUI thread; the latest request waits for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/jobs.h"
+#include "app/ui/workspace/shown.h"
+#include "schedules/model/cost_model.h"
+
+namespace stagewright {
+
+class LoweredPanel;
+class ResidualPanel;
+class WhatIfPanel;
+struct LoweredPicture;
+struct WhatIfBase;
+
+class ToolsController : public Feature {
+    Q_OBJECT
+public:
+    explicit ToolsController(Workspace& workspace);
+    FeatureParts parts() override;
+    void askWhatIf(const QString& changes); // as in simulate --what-if
+    bool settled() const override { return !m_reading; }
+
+private:
+    struct ToolInput {
+        std::shared_ptr<const Schedule> schedule; // compute-only
+        CostModel costs;
+    };
+    void forget();
+    void toolSet();
+    void showPanel(); // the one at the right
+    Result<std::shared_ptr<const ToolInput>> toolInput();
+    void askTool(); // requests its picture
+    void askLowered(const ToolInput& input);
+    void askWhatIf(const ToolInput& input);
+    void askResiduals(const ToolInput& input);
+    void readResidualCosts(const RunRef& source);
+    void showPicture(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
+    void refreshActions();
+    QString text() const;
+
+    LoweredPanel* m_lowered;
+    WhatIfPanel* m_whatIf;
+    ResidualPanel* m_residuals;
+    Job m_making;
+    bool m_reading = false;                  // a run whose costs predict the one shown
+    quint64 m_question = 0;                  // counts what is asked of m_reading
+    Shown::Tool m_drawn = Shown::Tool::None; // whose picture may be in the views
+    std::shared_ptr<const ToolInput> m_toolInput;
+    std::shared_ptr<const LoweredPicture> m_loweredPicture;
+    std::shared_ptr<const WhatIfBase> m_whatIfBase; // of m_toolInput
+    RunRef m_residualSource;                        // source of m_residualCosts
+    std::optional<CostModel> m_residualCosts;
+};
+
+} // namespace stagewright

@@ -1,0 +1,98 @@
+#include "app/ui/explore/library_controller.h"
+
+#include "app/ui/workspace/workspace.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/library/block_editor.h"
+#include "widgets/library/schedule_browser.h"
+#include "widgets/record/record_dialog.h"
+
+namespace stagewright {
+
+LibraryController::LibraryController(Workspace& workspace) : Feature(workspace)
+{
+    connect(workspace.actions()[ActionId::NewSchedule], &QAction::triggered, this, [this] { openScheduleBrowser(); });
+    connect(workspace.actions()[ActionId::BuildingBlock], &QAction::triggered, this, [this] { openBlockEditor(); });
+}
+
+void LibraryController::openBlock(const Block& block) { openBlockEditor()->setBlock(block); }
+
+void LibraryController::newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs)
+{
+    const quint64 request = m_workspace.shown().request(true);
+    inBackground(
+        this,
+        [name = name.toStdString(), shape, costs]() -> Result<std::shared_ptr<Run>> {
+            auto schedule = makeSchedule(name, withCosts(shape, costs));
+            if (!schedule) return tl::unexpected(schedule.error());
+            auto run = simulatedRun(*schedule, CostModel::uniform(*schedule, costs));
+            if (!run) return tl::unexpected(run.error());
+            return std::make_shared<Run>(std::move(*run));
+        },
+        [this, request, name, shape](Result<std::shared_ptr<Run>> run) {
+            if (!m_workspace.shown().answered(request)) return;
+            if (!run) {
+                m_workspace.banner()->showError(QString(), run.error());
+                m_workspace.refreshCaptions();
+                return;
+            }
+            const QString parameters = name.section(QLatin1Char(':'), 1);
+            QString title = scheduleTitle(name.section(QLatin1Char(':'), 0, 0).toStdString());
+            if (!parameters.isEmpty()) title += QLatin1Char(' ') + parameters;
+            (*run)->info.name = tr("%1 %2 × %3").arg(title).arg(shape.ranks).arg(shape.microbatches).toStdString();
+            m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(**run)));
+        });
+}
+
+ScheduleBrowser* LibraryController::openScheduleBrowser()
+{
+    if (auto* open = m_workspace.window()->findChild<ScheduleBrowser*>()) {
+        open->raise();
+        return open;
+    }
+    auto* browser = new ScheduleBrowser(m_workspace.theme(), m_workspace.window());
+    browser->setAttribute(Qt::WA_DeleteOnClose);
+    connect(browser, &ScheduleBrowser::createAsked, this, [this](const QString& name, const Shape& shape, const CostModel::UnitCosts& costs) {
+        newFromLibrary(name, shape, costs);
+    });
+    connect(browser, &ScheduleBrowser::trainAsked, this, [this](const QString& name, const Shape& shape) {
+        RecordDialog* dialog = m_workspace.feature<Recording>()->openRecordDialog();
+        if (dialog == nullptr) return;
+        RecordSettings settings = dialog->settings();
+        settings.schedules = {name};
+        settings.scheduleFile.clear();
+        settings.ranks = shape.ranks;
+        settings.microbatches = shape.microbatches;
+        settings.chunks = shape.chunks;
+        if (auto made = makeSchedule(name.toStdString(), shape)) settings.layers = std::max(settings.layers, made->stages);
+        dialog->setSettings(settings);
+    });
+    connect(browser, &ScheduleBrowser::blockAsked, this, [this](const QString& name, const Shape& shape) { openBlockEditor(name, shape); });
+    browser->open();
+    return browser;
+}
+
+BlockEditor* LibraryController::openBlockEditor(const QString& preset, const Shape& shape)
+{
+    if (auto* open = m_workspace.window()->findChild<BlockEditor*>()) {
+        open->raise();
+        return open;
+    }
+    auto* editor = new BlockEditor(m_workspace.theme(), m_workspace.window());
+    editor->setAttribute(Qt::WA_DeleteOnClose);
+    if (!preset.isEmpty()) editor->choose(preset, shape.ranks, shape.microbatches);
+    connect(editor, &BlockEditor::createAsked, this, [this](const std::shared_ptr<const Schedule>& schedule) {
+        auto run = simulatedRun(*schedule, CostModel::uniform(*schedule));
+        if (!run) {
+            m_workspace.banner()->showError(QString(), run.error());
+            return;
+        }
+        run->info.name = tr("block %1, %2 × %3").arg(QString::fromStdString(schedule->name)).arg(schedule->ranks).arg(schedule->microbatches).toStdString();
+        m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
+    });
+    editor->open();
+    return editor;
+}
+
+Feature* libraryFeature(Workspace& workspace) { return new LibraryController(workspace); }
+
+} // namespace stagewright

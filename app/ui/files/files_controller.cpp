@@ -1,0 +1,292 @@
+#include "app/ui/files/files_controller.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenu>
+#include <QSettings>
+#include <QStackedWidget>
+
+#include "app/ui/files/welcome_page.h"
+#include "app/ui/workspace/deadlock.h"
+#include "app/ui/workspace/workspace.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/heuristic/building_block.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/csv.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/import/import_dialog.h"
+#include "widgets/preferences/preferences.h"
+
+namespace stagewright {
+namespace {
+
+constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
+
+// By its suffix or its first word.
+bool isBlock(const QString& path)
+{
+    if (path.endsWith(QLatin1String(".block"), Qt::CaseInsensitive)) return true;
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) && file.read(6) == "block ";
+}
+
+} // namespace
+
+FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_welcome(new WelcomePage(workspace.room().pages()))
+{
+    const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
+    on(ActionId::Open, [this] { openAsked(); });
+    on(ActionId::SaveCopy, [this] { saveCopyAsked(); });
+    on(ActionId::CloseFile, [this] {
+        if (const RunRef ref = m_workspace.shown().ref(); ref.valid()) closeFile(ref.file);
+    });
+    connect(workspace.library(), &RunLibrary::listed, this, &FilesController::fileListed);
+    connect(workspace.library(), &RunLibrary::failed, this, &FilesController::fileFailed);
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &FilesController::refreshRecent);
+    connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
+        if (m_workspace.shown().mode() != Shown::Mode::Empty) return;
+        m_welcome->setRecent(recentFiles());
+        m_welcome->setRunsListed(!m_workspace.runs()->refs().empty());
+    });
+    Actions& actions = workspace.actions();
+    connect(m_welcome, &WelcomePage::recordAsked, actions[ActionId::Record], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::lessonsAsked, actions[ActionId::Lessons], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::newAsked, actions[ActionId::NewSchedule], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::openAsked, this, &FilesController::openAsked);
+    connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
+    refreshRecent();
+}
+
+FeatureParts FilesController::parts()
+{
+    FeatureParts parts;
+    parts.firstPage = m_welcome;
+    return parts;
+}
+
+void FilesController::await(const QString& path, bool awaited)
+{
+    m_openFirst.removeAll(path);
+    if (awaited) m_openFirst << path;
+    m_workspace.shown().awaitFiles(!m_openFirst.isEmpty());
+}
+
+void FilesController::closeFile(const QString& path)
+{
+    Shown& shown = m_workspace.shown();
+    if (!shown.view() || (shown.ref().file != path && !(shown.other() && shown.other()->ref.file == path))) {
+        m_workspace.library()->close(path);
+        return;
+    }
+    emit shown.replacing();
+    shown.drop();
+    m_workspace.library()->close(path);
+    shown.forget();
+    const auto rest = m_workspace.runs()->refs();
+    if (rest.empty())
+        shown.showNothing();
+    else
+        shown.showRun(rest.front());
+}
+
+void FilesController::openAsked()
+{
+    QString folder = PreferenceStore::instance().value().folder;
+    if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
+    const QStringList paths = QFileDialog::getOpenFileNames(m_workspace.window(), tr("Open"), folder, tr("Runs, schedules, lessons and traces (*.stagewright *.csv *.block *.md *.json *.gz *.sqlite);;All files (*)"));
+    if (!paths.isEmpty()) openFiles(paths);
+}
+
+void FilesController::openFiles(const QStringList& paths)
+{
+    m_workspace.banner()->clear();
+    QStringList traces;
+    for (const QString& given : paths) {
+        const QString path = RunLibrary::normalised(given);
+        if (isTrace(path)) {
+            traces << path;
+            continue;
+        }
+        if (path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) {
+            openSchedule(path);
+            continue;
+        }
+        if (path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive)) {
+            m_workspace.feature<LessonOpening>()->openFile(path);
+            continue;
+        }
+        if (isBlock(path)) {
+            openBlock(path);
+            continue;
+        }
+        if (!m_openFirst.contains(path)) await(path, true);
+        if (m_workspace.shown().mode() == Shown::Mode::Empty) m_workspace.shown().setPending(true);
+        m_workspace.library()->open(path);
+    }
+    if (!traces.isEmpty()) m_workspace.feature<TraceImporting>()->openTraces(traces);
+    m_workspace.refreshCaptions();
+}
+
+void FilesController::fileListed(const QString& path, const std::vector<RunRef>& refs)
+{
+    const bool wanted = m_openFirst.contains(path);
+    await(path, false);
+    if (wanted) remember(path);
+    m_workspace.refreshActions();
+    m_welcome->setRunsListed(!m_workspace.runs()->refs().empty());
+    if (!wanted) return;
+    if (m_workspace.shown().view() && m_openFirst.isEmpty() && m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view()->ref.file != path && refs.empty()) return;
+    if (refs.empty()) {
+        m_workspace.shown().setPending(false);
+        m_welcome->setMessage(tr("%1 holds no runs yet. Record one into it, or open another file.").arg(QFileInfo(path).fileName()));
+        m_workspace.refreshCaptions();
+        return;
+    }
+    // Of several files opened at once the first that has runs is shown.
+    if (m_workspace.shown().mode() == Shown::Mode::Empty || m_openFirst.isEmpty() || !m_workspace.shown().view()) m_workspace.shown().showRun(refs.front());
+}
+
+// The text of a schedule or a building block; none: the banner says why.
+std::optional<QByteArray> FilesController::readText(const QString& path)
+{
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) {
+        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
+        return std::nullopt;
+    }
+    const QByteArray bytes = file.read(mostScheduleBytes + 1);
+    if (bytes.size() > mostScheduleBytes || bytes.contains('\0')) {
+        m_workspace.banner()->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
+                                                             : tr("file %1: more than %L2 bytes, too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
+                                        tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
+        return std::nullopt;
+    }
+    return bytes;
+}
+
+void FilesController::openBlock(const QString& path)
+{
+    const auto text = readText(path);
+    if (!text) return;
+    auto block = parseBlock(text->toStdString());
+    if (!block) {
+        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), block.error());
+        return;
+    }
+    remember(path);
+    m_workspace.feature<LibraryOpening>()->openBlock(*block);
+}
+
+void FilesController::openSchedule(const QString& path)
+{
+    const auto bytes = readText(path);
+    if (!bytes) return;
+    auto schedule = readScheduleCsv(bytes->toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
+    if (!schedule) {
+        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
+        return;
+    }
+    openOrder(*schedule, path);
+}
+
+void FilesController::openOrder(const Schedule& schedule, const QString& path)
+{
+    auto run = simulatedRun(schedule, CostModel::uniform(schedule));
+    if (!run) {
+        if (m_workspace.feature<OrderEditing>()->editIncomplete(schedule)) {
+            remember(path);
+            emit m_workspace.scheduleOpened(path);
+            return;
+        }
+        if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
+            showDeadlock(m_workspace, std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
+            m_workspace.banner()->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the suggested change, or fix the file"));
+            return;
+        }
+        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
+        return;
+    }
+    if (const std::string known = recognise(schedule); !known.empty()) run->info.scheduleName = known;
+    remember(path);
+    emit m_workspace.scheduleOpened(path);
+    m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
+}
+
+QStringList FilesController::recentFiles() const
+{
+    QStringList files = QSettings().value(QStringLiteral("files/recent")).toStringList().mid(0, PreferenceStore::instance().value().recentFiles);
+    files.erase(std::remove_if(files.begin(), files.end(), [](const QString& file) { return !QFileInfo::exists(file); }), files.end());
+    return files;
+}
+
+void FilesController::remember(const QString& path)
+{
+    QStringList files = recentFiles();
+    files.removeAll(path);
+    files.prepend(path);
+    QSettings().setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
+    refreshRecent();
+}
+
+void FilesController::refreshRecent()
+{
+    const QStringList files = recentFiles();
+    QMenu* menu = m_workspace.room().menu(MenuId::Recent);
+    menu->clear();
+    menu->setEnabled(!files.isEmpty());
+    for (const QString& file : files) {
+        QAction* action = menu->addAction(QFileInfo(file).fileName(), this, [this, file] { openFiles({file}); });
+        action->setToolTip(file);
+        action->setStatusTip(file);
+    }
+    m_welcome->setRecent(files);
+}
+
+void FilesController::saveCopyAsked()
+{
+    if (m_workspace.shown().mode() == Shown::Mode::Edit) {
+        m_workspace.actions()[ActionId::ExportCsv]->trigger();
+        return;
+    }
+    if (!m_workspace.shown().view()) return;
+    const QString from = m_workspace.shown().ref().file;
+    QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Save a copy of %1").arg(QFileInfo(from).fileName()), {}, tr("Run files (*.stagewright)"));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
+    if (RunLibrary::normalised(path) == from) {
+        m_workspace.banner()->showRefusal(tr("a copy can't replace its own original"), tr("choose another name"));
+        return;
+    }
+    m_workspace.library()->saveCopy(from, path, [this, path](Result<void> done) {
+        if (!done)
+            m_workspace.banner()->showError(tr("could not save"), done.error());
+        else
+            m_workspace.room().tell(tr("Saved %1").arg(path), 6000);
+    });
+}
+
+void FilesController::openDropped(QStringList paths)
+{
+    QStringList traces;
+    for (const QString& path : paths)
+        if (isTrace(path) || path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) traces << RunLibrary::normalised(path);
+    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const QString& path) { return traces.contains(RunLibrary::normalised(path)); }), paths.end());
+    if (!paths.isEmpty()) openFiles(paths);
+    if (!traces.isEmpty()) m_workspace.feature<TraceImporting>()->openTraces(traces);
+}
+
+void FilesController::fileFailed(const QString& path, const Error& error)
+{
+    await(path, false);
+    Shown& shown = m_workspace.shown();
+    if (shown.mode() == Shown::Mode::Empty && m_openFirst.isEmpty()) shown.setPending(false);
+    const auto* recording = m_workspace.feature<Recording>();
+    if (recording != nullptr && recording->awaits(path)) return; // the child has not created it yet
+    m_workspace.banner()->showError(QString(), error);
+    if (m_workspace.runs()->refs().empty() && shown.mode() == Shown::Mode::Empty) m_workspace.library()->close(path);
+    m_workspace.refreshCaptions();
+}
+
+Feature* filesFeature(Workspace& workspace) { return new FilesController(workspace); }
+
+} // namespace stagewright

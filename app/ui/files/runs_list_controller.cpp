@@ -1,0 +1,94 @@
+#include "app/ui/files/runs_list_controller.h"
+
+#include <algorithm>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QMenu>
+
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/runs/runs_panel.h"
+#include "widgets/table_copy.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+RunsListController::RunsListController(Workspace& workspace) : Feature(workspace)
+{
+    RunsPanel* list = workspace.views().runs;
+    connect(list, &RunsPanel::runChosen, this, [this](const RunRef& ref) {
+        Shown& shown = m_workspace.shown();
+        if (shown.mode() != Shown::Mode::Run || !(ref == shown.ref())) shown.showRun(ref);
+    });
+    connect(list, &RunsPanel::runChosenAgain, this, [this](const RunRef& ref) {
+        if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.shown().showRun(ref); // one of those compared, alone
+    });
+    connect(list, &RunsPanel::compareAsked, this, [this](const RunRef& ref) { m_workspace.feature<RunComparing>()->add(ref); });
+    connect(list, &RunsPanel::left, this, [this] { m_workspace.views().timeline->setFocus(); });
+    connect(list, &RunsPanel::menuAsked, this, &RunsListController::openMenu);
+    QAction* wanted = workspace.actions()[ActionId::RunsList];
+    wanted->setChecked(true);
+    connect(wanted, &QAction::triggered, list, &RunsPanel::setVisible);
+    connect(workspace.library(), &RunLibrary::listed, this, &RunsListController::refresh);
+    connect(&workspace.shown(), &Shown::modeChanging, this, &RunsListController::refresh);
+}
+
+void RunsListController::refresh()
+{
+    m_workspace.views().runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && m_workspace.runs()->rowCount() > 0);
+}
+
+void RunsListController::rename(const RunRef& ref)
+{
+    const RunInfo* info = m_workspace.runs()->info(ref);
+    if (info == nullptr) return;
+    bool ok = false;
+    const QString name = QInputDialog::getText(m_workspace.window(), tr("Rename the run"), tr("Name"), QLineEdit::Normal, QString::fromStdString(info->name), &ok);
+    if (ok && !name.trimmed().isEmpty()) m_workspace.library()->rename(ref, name.trimmed());
+}
+
+void RunsListController::remove(const RunRef& ref)
+{
+    if (m_workspace.shown().view() && m_workspace.shown().ref() == ref) {
+        const auto refs = m_workspace.runs()->refs();
+        const auto other = std::find_if(refs.begin(), refs.end(), [&](const RunRef& one) { return !(one == ref); });
+        if (other != refs.end())
+            m_workspace.shown().showRun(*other);
+        else
+            m_workspace.shown().showNothing();
+    }
+    m_workspace.library()->remove(ref);
+}
+
+void RunsListController::openMenu(const QPoint& at, const RunRef& ref, const QString& file)
+{
+    QMenu menu(m_workspace.window());
+    if (ref.valid()) {
+        const RunRef shown = m_workspace.shown().ref();
+        menu.addAction(tr("Show"), this, [this, ref] { m_workspace.shown().showRun(ref); });
+        QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] { m_workspace.feature<RunComparing>()->show({m_workspace.shown().ref(), ref}); });
+        compare->setEnabled(shown.valid() && !(shown == ref));
+        menu.addAction(tr("Use as baseline"), this, [this, ref] { m_workspace.feature<RunComparing>()->setBaseline(ref); });
+        menu.addSeparator();
+        emit m_workspace.runMenuOpening(&menu, ref);
+        const bool stored = !m_workspace.library()->isSimulated(ref.file);
+        menu.addAction(tr("Rename…"), this, [this, ref] { rename(ref); })->setEnabled(stored);
+        menu.addAction(tr("Delete from the file"), this, [this, ref] { remove(ref); })->setEnabled(stored);
+        menu.addSeparator();
+    }
+    if (!file.isEmpty()) {
+        menu.addAction(tr("Read the file again"), this, [this, file] { m_workspace.library()->reload(file); });
+        menu.addAction(tr("Copy its path"), this, [file] { QApplication::clipboard()->setText(file); });
+    }
+    menu.addSeparator();
+    RunsPanel* list = m_workspace.views().runs;
+    addCopyActions(&menu, list, [list] { return list->table(); });
+    menu.exec(at);
+}
+
+Feature* runs_listFeature(Workspace& workspace) { return new RunsListController(workspace); }
+
+} // namespace stagewright

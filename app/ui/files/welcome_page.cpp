@@ -1,0 +1,123 @@
+#include "app/ui/files/welcome_page.h"
+
+#include <QFileInfo>
+#include <QFrame>
+#include <QGridLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "widgets/style.h"
+
+namespace stagewright {
+
+WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("canvas"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* outer = new QVBoxLayout(this);
+    outer->addStretch(2);
+    auto* middle = new QHBoxLayout;
+    outer->addLayout(middle);
+    outer->addStretch(3);
+    middle->addStretch(1);
+    auto* column = new QWidget(this);
+    column->setFixedWidth(620);
+    middle->addWidget(column);
+    middle->addStretch(1);
+    auto* layout = new QVBoxLayout(column);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(10);
+    auto* headline = makeLabel(tr("Design a schedule, run it for real, see where the time went"), "bigtitle", column);
+    headline->setWordWrap(true);
+    layout->addWidget(headline);
+    m_message = makeLabel({}, "secondary", column);
+    m_message->setWordWrap(true);
+    layout->addWidget(m_message);
+    layout->addSpacing(8);
+
+    auto* cards = new QGridLayout;
+    cards->setSpacing(12);
+    layout->addLayout(cards);
+    int at = 0;
+    auto card = [&](const QString& title, const QString& words, const QString& key, bool primary) {
+        auto* frame = new QFrame(column);
+        frame->setObjectName(QStringLiteral("card"));
+        auto* inner = new QVBoxLayout(frame);
+        inner->setContentsMargins(14, 14, 14, 14);
+        inner->setSpacing(7);
+        auto* button = new QPushButton(title, frame);
+        if (primary) button->setObjectName(QStringLiteral("primary"));
+        inner->addWidget(button);
+        auto* text = makeLabel(words, "secondary", frame);
+        text->setWordWrap(true);
+        text->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+        inner->addWidget(text, 1);
+        inner->addWidget(makeLabel(key, "faint", frame));
+        cards->addWidget(frame, 0, at++);
+        return button;
+    };
+    connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
+            &QPushButton::clicked, this, &WelcomePage::recordAsked);
+    connect(card(tr("Open…"), tr("A run file (.stagewright), a schedule (.csv), a building block or a lesson. Or drop one onto this window."), tr("Ctrl+O"), false), &QPushButton::clicked,
+            this, &WelcomePage::openAsked);
+    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."), tr("Ctrl+N"), false),
+            &QPushButton::clicked, this, &WelcomePage::newAsked);
+
+    auto* learn = new QHBoxLayout;
+    auto* lessons = new QPushButton(tr("Lessons…"), column);
+    lessons->setToolTip(tr("Sixteen questions, each answered by hand and by a real run on this computer  (Ctrl+Shift+N)"));
+    connect(lessons, &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
+    learn->addWidget(lessons);
+    auto* what = makeLabel(tr("Pipeline schedules from the first bubble to your own schedule, each verified by a real run on this computer."), "secondary", column);
+    what->setWordWrap(true);
+    learn->addWidget(what, 1);
+    layout->addSpacing(2);
+    layout->addLayout(learn);
+
+    m_recentBox = new QWidget(column);
+    m_recent = new QVBoxLayout(m_recentBox);
+    m_recent->setContentsMargins(0, 12, 0, 0);
+    m_recent->setSpacing(1);
+    layout->addWidget(m_recentBox);
+    setMessage({});
+    setRecent({});
+}
+
+void WelcomePage::setMessage(const QString& message)
+{
+    m_own = message;
+    if (!message.isEmpty())
+        m_message->setText(message);
+    else if (m_listed)
+        m_message->setText(tr("No run is shown. Choose one in the list at the left, or start something new."));
+    else
+        m_message->setText(tr("Start in one of these ways. Press ? for shortcuts."));
+}
+
+void WelcomePage::setRunsListed(bool listed)
+{
+    m_listed = listed;
+    setMessage(listed ? QString() : m_own);
+}
+
+void WelcomePage::setRecent(const QStringList& files)
+{
+    while (QLayoutItem* item = m_recent->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    m_recentBox->setVisible(!files.isEmpty());
+    if (files.isEmpty()) return;
+    m_recent->addWidget(makeLabel(tr("Recent files"), "title", m_recentBox));
+    for (const QString& file : files.mid(0, 6)) {
+        auto* button = new QPushButton(QFileInfo(file).fileName(), m_recentBox);
+        button->setObjectName(QStringLiteral("flat"));
+        button->setToolTip(file);
+        button->setCursor(Qt::PointingHandCursor);
+        connect(button, &QPushButton::clicked, this, [this, file] { emit fileChosen(file); });
+        m_recent->addWidget(button, 0, Qt::AlignLeft);
+    }
+}
+
+} // namespace stagewright

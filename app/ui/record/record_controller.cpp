@@ -1,0 +1,484 @@
+#include "app/ui/record/record_controller.h"
+
+#include <algorithm>
+
+#include <QDateTime>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QVBoxLayout>
+
+#include "app/ui/workspace/workspace.h"
+#include "schedules/text/csv.h"
+#include "traces/report/run_report.h"
+#include "traces/run/simulated_run.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/record/record_dialog.h"
+#include "widgets/record/record_strip.h"
+
+namespace stagewright {
+namespace {
+
+// The last settings as a plain list of values: the content of the form, nothing about the machine.
+void saveSettings(const RecordSettings& s)
+{
+    QSettings store;
+    store.beginGroup(QStringLiteral("record"));
+    store.setValue(QStringLiteral("schedules"), s.schedules);
+    store.setValue(QStringLiteral("shape"), QVariantList{s.ranks, s.microbatches, s.chunks, s.microbatchSize});
+    store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
+    store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
+    store.setValue(QStringLiteral("clock"), s.clock);
+    store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing, s.transport});
+    store.setValue(QStringLiteral("link"), s.link);
+    store.setValue(QStringLiteral("data"), s.dataFile);
+    store.setValue(QStringLiteral("seed"), s.seed);
+}
+
+RecordSettings loadSettings()
+{
+    RecordSettings s;
+    QSettings store;
+    store.beginGroup(QStringLiteral("record"));
+    const QStringList schedules = store.value(QStringLiteral("schedules")).toStringList();
+    if (!schedules.isEmpty()) s.schedules = schedules;
+    const QVariantList shape = store.value(QStringLiteral("shape")).toList();
+    if (shape.size() == 4) {
+        s.ranks = shape[0].toInt();
+        s.microbatches = shape[1].toInt();
+        s.chunks = shape[2].toInt();
+        s.microbatchSize = shape[3].toInt();
+    }
+    const QVariantList model = store.value(QStringLiteral("model")).toList();
+    if (model.size() == 4) {
+        s.layers = model[0].toInt();
+        s.hidden = model[1].toInt();
+        s.heads = model[2].toInt();
+        s.sequence = model[3].toInt();
+    }
+    const QVariantList run = store.value(QStringLiteral("run")).toList();
+    if (run.size() == 2) {
+        s.steps = run[0].toInt();
+        s.warmup = run[1].toInt();
+    }
+    s.clock = store.value(QStringLiteral("clock")).toString();
+    const QStringList device = store.value(QStringLiteral("device")).toStringList();
+    if (device.size() == 5) {
+        s.backend = device[0];
+        s.devices = device[1];
+        s.precision = device[2];
+        s.sharing = device[3];
+        s.transport = device[4];
+    }
+    s.link = store.value(QStringLiteral("link")).toString();
+    s.dataFile = store.value(QStringLiteral("data")).toString();
+    s.seed = store.value(QStringLiteral("seed"), 1).toULongLong();
+    return s;
+}
+
+// The path, or one with a number if the file exists.
+QString freePath(const QString& path)
+{
+    const QFileInfo info(path);
+    QString free = path;
+    for (int number = 2; QFileInfo::exists(free); ++number)
+        free = info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral("-%1.").arg(number) + info.suffix();
+    return free;
+}
+
+} // namespace
+
+RecordController::RecordController(Workspace& workspace) : Feature(workspace), m_process(new RecordProcess(this))
+{
+    workspace.room().outer()->insertWidget(0, new RecordStrip(m_process, workspace.window()->centralWidget()));
+    Actions& actions = workspace.actions();
+    connect(actions[ActionId::Record], &QAction::triggered, this, [this] { openRecordDialog(); });
+    connect(actions[ActionId::CancelRecording], &QAction::triggered, this, [this] { m_process->cancel(); });
+    connect(actions[ActionId::RunEdited], &QAction::triggered, this, &RecordController::runEdited);
+    connect(m_process, &RecordProcess::finished, this, &RecordController::recordingEnded);
+    connect(m_process, &RecordProcess::progressed, &workspace, &Workspace::refreshActions);
+    connect(&workspace.shown(), &Shown::asked, this, [this] { m_followLive = false; });
+    connect(workspace.library(), &RunLibrary::listed, this, [this](const QString& path, const std::vector<RunRef>& refs) {
+        if (awaits(path)) followRecording(refs);
+    });
+    connect(workspace.library(), &RunLibrary::failed, this, [this](const QString& path) {
+        if (path == m_recordFile) m_looking = false;
+    });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        Actions& all = m_workspace.actions();
+        all[ActionId::Record]->setEnabled(!m_process->running());
+        all[ActionId::CancelRecording]->setEnabled(m_process->running());
+    });
+    m_poll.setInterval(700);
+    connect(&m_poll, &QTimer::timeout, this, &RecordController::pollRecording);
+}
+
+bool RecordController::mayClose()
+{
+    if (settled()) return true;
+    if (m_process->running() && !m_closeAfter)
+        askToStop();
+    else
+        m_closeAfter = true; // as soon as its runs are in their file
+    return false;
+}
+
+QString RecordController::newRecordingPath(const QString& name) const
+{
+    QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    if (!QFileInfo(folder).isDir() || !QFileInfo(folder).isWritable()) folder = QDir::homePath();
+    return freePath(folder + QLatin1Char('/') + name + QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright"));
+}
+
+RecordDialog* RecordController::openRecordDialog()
+{
+    if (auto* open = m_workspace.window()->findChild<RecordDialog*>(); open && open->isVisible()) { // not one that has been closed just now
+        open->raise();
+        return open;
+    }
+    auto* dialog = new RecordDialog(m_workspace.window());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setProgram(findStagewright());
+    QStringList targets;
+    if (m_workspace.shown().view() && !m_workspace.library()->isSimulated(m_workspace.shown().view()->ref.file)) targets << m_workspace.shown().view()->ref.file;
+    for (const QString& file : m_workspace.runs()->files())
+        if (!m_workspace.library()->isSimulated(file) && !targets.contains(file)) targets << file;
+    askDevices(findStagewright(), dialog, [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
+    dialog->setSettings(loadSettings());
+    dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        const RecordSettings settings = dialog->settings();
+        saveSettings(settings);
+        m_compareAfter = {};
+        startRecording(settings, dialog->targetFile(), dialog->targetIsNew());
+    });
+    dialog->open();
+    return dialog;
+}
+
+void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew)
+{
+    if (m_process->running()) return;
+    m_recorded.reset();
+    m_predicted.reset();
+    const QString program = findStagewright();
+    if (program.isEmpty()) {
+        m_workspace.banner()->showError(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+        return;
+    }
+    m_workspace.banner()->clear();
+    m_recordTarget = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
+    m_recordFile = targetIsNew ? m_recordTarget : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount));
+    QFile::remove(m_recordFile);
+    m_followLive = m_workspace.shown().mode() != Shown::Mode::Edit;
+    m_looking = false;
+    m_look.invalidate();
+    m_process->start(program, settings, m_recordFile);
+    m_poll.start();
+    m_workspace.refreshActions();
+}
+
+// A read costs a list of the runs, and the newest step if there is one. The next read waits ten times as long as the
+// last one took, so that watching never takes more than 10 % of the time.
+bool RecordController::isRecordingInto(const QString& file) const
+{
+    return (m_process->running() || m_workspace.library()->busy()) && (file == m_recordFile || file == m_recordTarget);
+}
+
+void RecordController::pollRecording()
+{
+    if (!m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;
+    if (m_looking || (m_look.isValid() && m_look.elapsed() < m_lookPause)) return;
+    m_looking = true;
+    m_look.start();
+    m_lookPause = 0;
+    m_workspace.library()->open(m_recordFile);
+}
+
+void RecordController::followRecording(const std::vector<RunRef>& refs)
+{
+    auto looked = [this] {
+        m_looking = false;
+        m_lookPause = 10 * m_look.elapsed();
+    };
+    const RunInfo* newest = nullptr;
+    RunRef ref;
+    for (const RunRef& one : refs)
+        if (const RunInfo* info = m_workspace.runs()->info(one); info != nullptr && info->steps > 0) {
+            newest = info;
+            ref = one;
+        }
+    const bool shown = m_workspace.shown().view() && m_workspace.shown().view()->ref == ref && m_workspace.shown().mode() == Shown::Mode::Run;
+    // A selection or a zoomed view keeps its step; otherwise the newest step is shown.
+    const bool held = shown && (m_workspace.viewState()->selected().valid() || !m_workspace.viewState()->areas().empty() || !m_workspace.viewState()->isFitted());
+    if (!m_followLive || newest == nullptr || held || (shown && m_workspace.shown().view()->run->info.steps == newest->steps)) {
+        looked();
+        return;
+    }
+    const quint64 request = m_workspace.shown().latest();
+    m_workspace.library()->requestNewest(ref, newest->steps - 1, [this, request, looked](Result<std::shared_ptr<const RunView>> view) {
+        looked();
+        if (!m_workspace.shown().isLatest(request) || !m_followLive || !m_process->running() || !view) return;
+        m_workspace.shown().present(*view, true);
+    });
+}
+
+bool RecordController::isScratch(const QString& file) const
+{
+    return file.startsWith(QDir::cleanPath(m_scratch.path()) + QLatin1Char('/'));
+}
+
+std::pair<QString, QString> RecordController::recordingFiles() const
+{
+    if (!m_process->running() && !m_taking) return {};
+    return {m_recordFile, m_recordTarget};
+}
+
+void RecordController::askToStop()
+{
+    if (m_stopQuestion) {
+        m_stopQuestion->raise();
+        return;
+    }
+    m_stopQuestion = new QMessageBox(QMessageBox::Question, m_workspace.window()->windowTitle(), tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
+    m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
+    m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
+    m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
+    m_stopQuestion->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
+    QPushButton* stay = m_stopQuestion->addButton(tr("Keep recording"), QMessageBox::RejectRole);
+    m_stopQuestion->setDefaultButton(stay);
+    m_stopQuestion->setEscapeButton(stay);
+    connect(m_stopQuestion, &QMessageBox::finished, this, [this, box = m_stopQuestion.data()] {
+        if (box->buttonRole(box->clickedButton()) != QMessageBox::AcceptRole) {
+            emit m_workspace.closeRefused();
+            return;
+        }
+        m_closeAfter = true;
+        m_process->cancel();
+    });
+    m_stopQuestion->open();
+}
+
+void RecordController::recordingTaken()
+{
+    m_taking = false;
+    m_workspace.refreshCaptions();
+    if (!std::exchange(m_closeAfter, false)) return;
+    QTimer::singleShot(0, &m_workspace, &Workspace::closeAsked);
+}
+
+void RecordController::recordingEnded()
+{
+    m_poll.stop();
+    m_taking = true;
+    if (m_stopQuestion && !m_closeAfter) m_stopQuestion->reject(); // it ended by itself: there is nothing to ask
+    m_workspace.refreshActions();
+    if (m_process->state() == RecordProcess::State::Failed) m_workspace.banner()->showError(m_process->errorMessage(), m_process->errorRemedy());
+    if (!QFileInfo::exists(m_recordFile)) {
+        dropRecording(m_recordFile);
+        return;
+    }
+    // Measured steps are kept however the recording ended; a file without any is deleted.
+    inBackground(
+        this,
+        [path = m_recordFile]() -> Result<bool> {
+            // Opened to write, a file that was read while it grew becomes a single one again.
+            auto file = RunFile::open(path.toStdString(), OpenMode::Write);
+            if (!file) file = RunFile::open(path.toStdString(), OpenMode::Read);
+            if (!file) return tl::unexpected(file.error());
+            auto infos = (*file)->runs();
+            if (!infos) return tl::unexpected(infos.error());
+            return !infos->empty();
+        },
+        [this](Result<bool> any) {
+            if (any && *any)
+                adoptRecording(m_recordFile);
+            else
+                dropRecording(m_recordFile);
+        });
+}
+
+// What a stopped recording leaves, as a sentence.
+QString RecordController::stoppedText(std::size_t runs) const
+{
+    const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled") : tr("The recording ended early");
+    if (runs == 0) return tr("%1 before a measured step was complete; nothing was kept.").arg(what);
+    const QString place = QDir::toNativeSeparators(m_recordTarget);
+    return runs == 1 ? tr("%1; the complete steps of 1 run are kept in %2.").arg(what, place) : tr("%1; the complete steps of %3 runs are kept in %2.").arg(what, place, QString::number(runs));
+}
+
+void RecordController::dropRecording(const QString& file)
+{
+    RunRef back = std::exchange(m_compareAfter, RunRef{});
+    m_recorded.reset();
+    m_workspace.library()->close(file);
+    if (m_workspace.shown().view() && m_workspace.shown().view()->ref.file == file) { // its steps are gone: shows an existing run, from its target file if possible
+        m_workspace.shown().setMode(Shown::Mode::Empty);
+        const auto listed = m_workspace.runs()->refs();
+        for (const RunRef& ref : listed)
+            if (!back.valid() && ref.file == m_recordTarget) back = ref;
+        if (!back.valid() && !listed.empty()) back = listed.front();
+        if (m_workspace.runs()->info(back) != nullptr) m_workspace.shown().showRun(back);
+    }
+    if (isScratch(file)) QFile::remove(file);
+    if (m_process->state() == RecordProcess::State::Cancelled) m_workspace.banner()->showNote(stoppedText(0));
+    recordingTaken();
+}
+
+void RecordController::showRecorded(const QString& path, const std::vector<RunRef>& fresh)
+{
+    const RunRef original = m_compareAfter;
+    const auto state = m_process->state();
+    const bool completed = state == RecordProcess::State::Finished;
+    m_compareAfter = {};
+    const QString place = QDir::toNativeSeparators(path);
+    const QString what = fresh.size() == 1 ? tr("Recorded a run into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size()));
+    if (state == RecordProcess::State::Cancelled)
+        m_workspace.banner()->showNote(stoppedText(fresh.size()));
+    else if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
+        m_workspace.banner()->showNote(what);
+    else
+        m_workspace.room().tell(completed ? what : stoppedText(fresh.size()), 8000);
+    if (original.valid() && completed && m_predicted) {
+        m_predicted->info.name = tr("%1, predicted").arg(runTitle(*m_workspace.runs()->info(fresh.back()))).toStdString();
+        const RunRef predicted = m_workspace.library()->addSimulated(std::move(*m_predicted));
+        m_workspace.feature<RunComparing>()->showPredicted(original, predicted, fresh.back());
+    } else if (original.valid() && completed)
+        m_workspace.feature<RunComparing>()->show({original, fresh.back()});
+    else if (fresh.size() == 2 && completed)
+        m_workspace.feature<RunComparing>()->show({fresh[0], fresh[1]});
+    else
+        m_workspace.shown().showRun(fresh.front());
+    m_predicted.reset();
+}
+
+void RecordController::adoptRecording(const QString& file)
+{
+    if (m_recorded) m_workspace.feature<OrderEditing>()->recorded(*m_recorded); // kept only now: a failed recording leaves nothing
+    m_recorded.reset();
+    auto show = [this](const QString& path, const std::vector<qint64>& ids) {
+        // Listed first, so that the new runs are in the list when they are shown.
+        auto once = std::make_shared<QMetaObject::Connection>();
+        *once = connect(m_workspace.library(), &RunLibrary::listed, this, [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
+            if (listedPath != path) return;
+            disconnect(*once);
+            std::vector<RunRef> fresh;
+            for (const RunRef& ref : refs)
+                if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
+            if (!fresh.empty()) showRecorded(path, fresh);
+            recordingTaken();
+        });
+        m_workspace.feature<FileOpening>()->remember(path);
+        m_workspace.library()->open(path);
+    };
+    if (file == m_recordTarget) {
+        show(file, {});
+        return;
+    }
+    m_workspace.library()->adopt(m_recordTarget, file, [this, file, show](Result<std::vector<qint64>> ids) {
+        if (!ids) {
+            // Moved out of the temporary folder, which is deleted with the window.
+            const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
+            const QString place = QFile::copy(file, kept) ? kept : file;
+            m_workspace.banner()->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
+            if (place == kept)
+                show(kept, {});
+            else
+                recordingTaken();
+            return;
+        }
+        if (m_workspace.shown().ref().file == file) m_workspace.shown().forget();
+        m_workspace.library()->close(file);
+        QFile::remove(file);
+        show(m_recordTarget, *ids);
+    });
+}
+
+void RecordController::takeUpRecording(const QString& file, const QString& target)
+{
+    m_workspace.library()->adopt(target, file, [this, file, target](const Result<std::vector<qint64>>& ids) {
+        if (!ids) return; // still being written by another window, or unreadable
+        QFile::remove(file);
+        QDir().rmdir(QFileInfo(file).path()); // the folder of the window that ended
+        if (ids->empty()) return;
+        const QString place = QDir::toNativeSeparators(target);
+        m_workspace.banner()->showNote(ids->size() == 1 ? tr("The window ended during a recording; the complete steps of 1 run are kept in %1.").arg(place)
+                                                        : tr("The window ended during a recording; the complete steps of %2 runs are kept in %1.").arg(place, QString::number(ids->size())));
+        m_workspace.library()->open(target);
+    });
+}
+
+void RecordController::runEdited()
+{
+    auto* editing = m_workspace.feature<OrderEditing>();
+    const ScheduleEditor& editor = editing->editor();
+    const auto source = editing->source();
+    if (m_workspace.shown().mode() != Shown::Mode::Edit || !source || m_process->running()) return;
+    if (!editor.valid()) {
+        m_workspace.banner()->showRefusal(QString::fromStdString(editor.validation().faults.front().message), tr("an order with a fault can't run; move the op back, or undo"));
+        return;
+    }
+    auto text = writeScheduleCsv(editor.schedule());
+    if (!text) {
+        m_workspace.banner()->showRefusal(tr("this order can't be written"), text.error());
+        return;
+    }
+    QString base = QString::fromStdString(source->run->info.scheduleName).section(QLatin1Char('/'), -1);
+    if (base.endsWith(QLatin1String(".csv"))) base.chop(4);
+    if (base.isEmpty()) base = QStringLiteral("schedule");
+    const QString mark = QStringLiteral(" (edited)");
+    const QString name = base.endsWith(mark) ? base : base + mark; // the run has the file's name
+    const QString folder = m_scratch.filePath(QString::number(++m_recordCount));
+    QDir().mkpath(folder);
+    QFile file(folder + QLatin1Char('/') + name);
+    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
+        m_workspace.banner()->showError(tr("file %1: %2").arg(file.fileName(), file.errorString()), tr("free some space in the temporary folder"));
+        return;
+    }
+    file.close();
+    RecordSettings settings = settingsOf(*source->run);
+    settings.scheduleFile = file.fileName();
+    if (settings.layers < editor.schedule().stages) { // of a schedule that never ran
+        settings.layers = editor.schedule().stages;
+        settings.stageLayers.clear();
+    }
+    const bool stored = !m_workspace.library()->isSimulated(source->ref.file);
+    if (stored) {
+        m_compareAfter = source->ref;
+        startRecording(settings, source->ref.file, false);
+        keepPrediction();
+        return;
+    }
+    // A schedule that never ran has no measured run to compare with: the original is recorded too, alternating by step.
+    m_compareAfter = {};
+    if (editor.changed()) {
+        auto original = scheduleOfRun(*source->run);
+        auto originalText = original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
+        QFile baseline(folder + QLatin1Char('/') + name.chopped(mark.size()));
+        if (originalText && baseline.open(QIODevice::WriteOnly) && baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
+            settings.baselineFile = baseline.fileName();
+    }
+    startRecording(settings, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
+    keepPrediction();
+}
+
+// Of the order being recorded: the original and, with measured costs, the prediction.
+void RecordController::keepPrediction()
+{
+    if (!m_process->running()) return;
+    const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
+    m_recorded = editor.schedule();
+    if (editor.costs().source != CostSource::Fitted) return;
+    auto run = simulatedRun(editor.schedule(), editor.costs());
+    if (run) m_predicted = std::move(*run);
+}
+
+Feature* recordFeature(Workspace& workspace) { return new RecordController(workspace); }
+
+} // namespace stagewright

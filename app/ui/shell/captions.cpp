@@ -1,0 +1,96 @@
+#include "app/ui/shell/captions.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QMenuBar>
+#include <QProgressBar>
+#include <QStatusBar>
+
+#include "app/ui/workspace/workspace.h"
+#include "widgets/preferences/preferences.h"
+#include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+Captions::Captions(Workspace& workspace)
+    : QObject(&workspace), m_workspace(workspace), m_title(makeLabel({}, "title", workspace.window()->menuBar())), m_left(new QLabel(workspace.window())), m_reading(new QProgressBar(workspace.window())),
+      m_clock(new QLabel(workspace.window())), m_right(new QLabel(workspace.window()))
+{
+    m_title->setAttribute(Qt::WA_TransparentForMouseEvents);
+    m_title->setAlignment(Qt::AlignCenter);
+    QStatusBar* bar = workspace.room().statusBar();
+    bar->setSizeGripEnabled(false);
+    m_reading->setRange(0, 0);
+    m_reading->setTextVisible(false);
+    m_reading->setFixedWidth(90);
+    m_reading->hide();
+    bar->addWidget(m_left);
+    bar->addWidget(m_reading);
+    bar->addPermanentWidget(m_clock);
+    bar->addPermanentWidget(m_right);
+    const auto calm = [this] { // a busy bar moves back and forth
+        m_reading->setMaximum(PreferenceStore::instance().value().reducedMotion ? 1 : 0);
+        m_reading->setTextVisible(false);
+    };
+    calm();
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, calm);
+    connect(workspace.library(), &RunLibrary::busyChanged, this, [this] { m_reading->setVisible(m_workspace.library()->busy()); });
+    connect(&workspace, &Workspace::captionsChanged, this, &Captions::refresh);
+    connect(&workspace.room(), &Room::pageChanged, this, &Captions::refresh);
+    connect(workspace.views().timeline, &TimelineView::statusChanged, this, &Captions::refreshStatus);
+    workspace.window()->installEventFilter(this);
+}
+
+bool Captions::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &Captions::refreshTitle, Qt::QueuedConnection);
+    return QObject::eventFilter(watched, event);
+}
+
+void Captions::refresh()
+{
+    refreshTitle();
+    refreshStatus();
+}
+
+void Captions::refreshTitle()
+{
+    QMainWindow* window = m_workspace.window();
+    QString title = m_workspace.room().pageTitle();
+    if (title.isEmpty()) title = m_workspace.shown().captions().title;
+    title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
+    window->setWindowTitle(title);
+    m_title->setText(title);
+    m_title->adjustSize();
+    QRect menus;
+    for (const QAction* action : window->menuBar()->actions())
+        menus |= window->menuBar()->actionGeometry(const_cast<QAction*>(action));
+    const int x = (window->width() - m_title->width()) / 2;
+    m_title->setVisible(x > menus.right() + 16);
+    m_title->move(x, (window->menuBar()->height() - m_title->height()) / 2);
+}
+
+void Captions::refreshStatus()
+{
+    const Shown& shown = m_workspace.shown();
+    const bool page = !m_workspace.room().pageTitle().isEmpty();
+    if (page || shown.mode() == Shown::Mode::Empty || !shown.view()) {
+        m_left->setText(page ? m_workspace.room().pageStatus() : shown.pending() ? tr("Reading…")
+                                                                                 : tr("No run is open"));
+        m_right->clear();
+        m_clock->clear();
+        return;
+    }
+    const Shown::Captions own = shown.captions();
+    QStringList parts = m_workspace.views().timeline->statusText().split(QStringLiteral("·"));
+    for (QString& part : parts) part = part.trimmed();
+    const QString left = parts.isEmpty() ? QString() : parts.takeFirst();
+    m_left->setText(left + own.status);
+    for (QString& part : parts)
+        if (!part.isEmpty()) part[0] = part[0].toUpper();
+    m_right->setText(parts.join(QStringLiteral("    ")));
+    m_clock->setText(own.clock);
+}
+
+} // namespace stagewright

@@ -1,0 +1,44 @@
+// Feature: one part of the window: what it shows, its actions and what it does. It sees the workspace and nothing of other features.
+// features.def lists them; the shell makes them in that order, lays out their parts and destroys them in the reverse order.
+#pragma once
+
+#include <vector>
+
+#include <QObject>
+
+class QDockWidget;
+class QWidget;
+
+namespace stagewright {
+
+class Workspace;
+
+// What a feature shows beside the views; the shell gives each a place. The widgets belong to the window.
+struct FeatureParts {
+    struct Dock {
+        QDockWidget* dock; // hidden at first
+        Qt::DockWidgetArea area = Qt::BottomDockWidgetArea;
+        bool tabbed = true; // with the others of the area
+    };
+    std::vector<Dock> docks;
+    std::vector<QWidget*> pages;  // in place of the views
+    std::vector<QWidget*> panels; // in the column at the right, in place of the figures
+    QWidget* firstPage = nullptr; // shown while there is no run
+};
+
+class Feature : public QObject {
+    Q_OBJECT
+public:
+    explicit Feature(Workspace& workspace);
+
+    virtual FeatureParts parts() { return {}; }
+    virtual bool settled() const { return true; } // nothing is under way but its jobs, which the workspace counts
+    virtual bool escape() { return false; }       // Esc: takes back the last thing it put over the views; false: there is none
+    virtual bool mayClose() { return true; }      // false: the window stays; the feature asks, and closes it later if wanted
+    virtual void closing() {}                     // the window is about to be destroyed; every feature is still there
+
+protected:
+    Workspace& m_workspace;
+};
+
+} // namespace stagewright

@@ -1,0 +1,161 @@
+// What features offer each other: interfaces that a feature implements and others reach with Workspace::feature<Interface>().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QString>
+#include <QStringList>
+
+#include "schedules/library/registry.h"
+#include "traces/compare/compare.h"
+#include "traces/run/notes.h"
+#include "widgets/export/picture.h"
+#include "widgets/panel/op_query.h"
+#include "widgets/runs/runs_model.h"
+
+namespace stagewright {
+
+class RecordDialog;
+class RecordProcess;
+class ScheduleEditor;
+struct Block;
+struct RecordSettings;
+struct RunView;
+struct ShownSteps;
+
+class FileOpening {
+public:
+    virtual void openFiles(const QStringList& paths) = 0; // runs, schedules, blocks, lessons; traces open the import dialog
+    virtual void openDropped(QStringList paths) = 0;      // several files at once are one job: those that are not traces are opened
+    virtual void closeFile(const QString& path) = 0;      // shows another run if it held the one shown
+    virtual void remember(const QString& path) = 0;       // as opened recently
+    virtual QStringList recentFiles() const = 0;
+    virtual void openOrder(const Schedule& schedule, const QString& path) = 0; // simulates it, or shows why it never ends
+
+protected:
+    ~FileOpening() = default;
+};
+
+class LibraryOpening {
+public:
+    virtual void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) = 0; // as a simulated run
+    virtual void openBlock(const Block& block) = 0;                                                                   // in the block editor
+
+protected:
+    ~LibraryOpening() = default;
+};
+
+class OrderEditing {
+public:
+    virtual ScheduleEditor& editor() = 0;
+    virtual const std::shared_ptr<const RunView>& source() const = 0; // the run whose order is edited
+    virtual void enterEdit() = 0;
+    virtual void leaveEdit() = 0;
+    virtual bool editIncomplete(const Schedule& order) = 0; // an order with missing ops and no other fault; false: not such an order
+    virtual void compareWith(const QString& name) = 0;      // a library schedule; empty: none
+    virtual void saved() = 0;                               // the order as it is now is on disk
+    virtual void recorded(const Schedule& order) = 0;       // it was trained, and its run is in a file
+    virtual void redraw() = 0;                              // with another budget
+    virtual bool offersRecovery() const = 0;                // of an edit from an earlier window
+
+protected:
+    ~OrderEditing() = default;
+};
+
+class Recording {
+public:
+    virtual RecordProcess* process() = 0;
+    virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
+    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew) = 0;
+    virtual void runEdited() = 0; // trains the edited order with the source's setup, then compares
+    virtual bool isRecordingInto(const QString& file) const = 0;
+    virtual bool awaits(const QString& file) const = 0;    // the file that a running recording writes
+    virtual bool isScratch(const QString& file) const = 0; // deleted with the window
+    // The running recording: the file that the child writes and the file that finally gets its runs. Empty: none.
+    virtual std::pair<QString, QString> recordingFiles() const = 0;
+    // Recovers the runs of a window that ended during a recording: adds them to `target` and says so.
+    virtual void takeUpRecording(const QString& file, const QString& target) = 0;
+
+protected:
+    ~Recording() = default;
+};
+
+class RunComparing {
+public:
+    virtual void show(const std::vector<RunRef>& refs, int step = -1) = 0;                                   // two to four; the first is A
+    virtual void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured) = 0; // and the prediction error
+    virtual void add(const RunRef& ref) = 0;                                                                 // to those shown; again: removes it
+    virtual void setBaseline(const RunRef& ref) = 0;                                                         // invalid: none
+    virtual const std::vector<std::shared_ptr<const RunView>>& shown() const = 0;
+
+protected:
+    ~RunComparing() = default;
+};
+
+class PlanComparing {
+public:
+    virtual void compareWithPlan(const RunRef& measured) = 0; // the plan is A; it is added to the simulated runs
+
+protected:
+    ~PlanComparing() = default;
+};
+
+class OpFinding {
+public:
+    virtual void find(const QString& text, bool backward = false) = 0; // the next match; a new text searches first
+    virtual void restart(bool backward) = 0;                           // the first match again, or the last
+    virtual void clear() = 0;                                          // no matches, no marks
+
+protected:
+    ~OpFinding() = default;
+};
+
+class StepReading {
+public:
+    virtual void fit(const ShownSteps& steps) = 0;                                     // zooms to them
+    virtual void findOn(const QString& text, const OpQuery& query, bool backward) = 0; // the next step with a match, with its details
+
+protected:
+    ~StepReading() = default;
+};
+
+class NoteKeeping {
+public:
+    virtual const std::vector<Note>& notes(const RunRef& ref) const = 0; // known ones: own, then carried over
+    virtual void addNote(const RunRef& ref, Note note) = 0;              // undoable; without an id
+    virtual void forget(const RunRef& ref) = 0;                          // read again
+    // What a search or a query marks on the timeline in addition to the notes.
+    virtual void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {}) = 0;
+
+protected:
+    ~NoteKeeping() = default;
+};
+
+class PictureMaking {
+public:
+    virtual PictureContent picture() const = 0; // what the views show; without parts if nothing is shown
+
+protected:
+    ~PictureMaking() = default;
+};
+
+class TraceImporting {
+public:
+    virtual void openTraces(const QStringList& traces) = 0; // in the import dialog
+
+protected:
+    ~TraceImporting() = default;
+};
+
+class LessonOpening {
+public:
+    virtual void openFile(const QString& path) = 0; // a teacher's lesson; listed from then on
+
+protected:
+    ~LessonOpening() = default;
+};
+
+} // namespace stagewright
