@@ -9,11 +9,13 @@
 namespace stagewright {
 
 // The unit of durations and moments throughout the program; Automatic chooses by size. Unit-cost work keeps its "u".
-enum class TimeUnit { Automatic,
-                      Seconds,
-                      Milliseconds,
-                      Microseconds,
-                      Nanoseconds };
+enum class TimeUnit {
+    Automatic,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
+};
 void setTimeUnit(TimeUnit unit); // GUI thread; existing texts keep theirs
 TimeUnit timeUnit();
 double fixedTimeScale(); // ns of the chosen unit; 0: Automatic

@@ -26,8 +26,10 @@ struct TableText {
     int columns() const;
 };
 
-enum class TableFormat { Csv,
-                         Markdown };
+enum class TableFormat {
+    Csv,
+    Markdown,
+};
 
 // CSV: RFC 4180 with "\n" at line ends, cells quoted where they must be, "−" as "-" so that spreadsheets read numbers, no
 // invisible break points. Markdown: a pipe table, columns of figures aligned right, "|" escaped, line breaks as <br>.

@@ -15,12 +15,14 @@
 namespace stagewright {
 
 // How a slice is painted. Full backward and input gradient share a colour; the letter distinguishes them.
-enum class Paint : std::uint8_t { Forward,
-                                  Backward,
-                                  Weight,
-                                  Communication,
-                                  Optimizer,
-                                  Other };
+enum class Paint : std::uint8_t {
+    Forward,
+    Backward,
+    Weight,
+    Communication,
+    Optimizer,
+    Other,
+};
 inline constexpr std::size_t paintCount = 6;
 // Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start over.
 inline constexpr int tintCount = 4;
@@ -30,16 +32,20 @@ struct Fill {
     QColor fill;
     QColor label;
     QColor edge; // 1 px, darker than the fill (lighter in the dark theme's optimizer)
-    enum class Hatch : std::uint8_t { None,
-                                      Falling,
-                                      Level,
-                                      Upright };
+    enum class Hatch : std::uint8_t {
+        None,
+        Falling,
+        Level,
+        Upright,
+    };
     Hatch hatch = Hatch::None; // over the fill, for grey print
 };
 
-enum class ThemeName { Light,
-                       Dark,
-                       HighContrast };
+enum class ThemeName {
+    Light,
+    Dark,
+    HighContrast,
+};
 
 struct Theme {
     bool dark = false;
@@ -78,12 +84,14 @@ void hatchKinds(Theme& theme); // backward falling, weight gradient level, commu
 // the application's default font family.
 QString loadFonts();
 
-enum class FontRole { Body,
-                      Small,
-                      Label,
-                      Strong,
-                      Rank,
-                      Headline };
+enum class FontRole {
+    Body,
+    Small,
+    Label,
+    Strong,
+    Rank,
+    Headline,
+};
 // Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels.
 QFont fontOf(FontRole role);
 

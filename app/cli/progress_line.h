@@ -15,9 +15,11 @@ class Json;
 
 class ProgressLine {
 public:
-    enum class Mode { Silent,
-                      Bar,
-                      JsonLines };
+    enum class Mode {
+        Silent,
+        Bar,
+        JsonLines,
+    };
     ProgressLine(Mode mode, std::string verb, bool colour);
     ~ProgressLine();
 

@@ -11,10 +11,12 @@
 
 namespace stagewright {
 
-enum class LogLevel { Error,
-                      Warning,
-                      Info,
-                      Debug };
+enum class LogLevel {
+    Error,
+    Warning,
+    Info,
+    Debug,
+};
 
 class Interrupt;
 class Json;

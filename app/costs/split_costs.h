@@ -17,9 +17,11 @@ namespace stagewright {
 bool knowsSplit(const CostModel& costs);
 
 // A source of these costs. By stage; unknown shares are < 0 (inputShare) or empty (freedShare).
-enum class SplitBasis : std::uint8_t { Layers,
-                                       Run,
-                                       Shape };
+enum class SplitBasis : std::uint8_t {
+    Layers,
+    Run,
+    Shape,
+};
 struct SplitSource {
     std::vector<double> inputShare;                // of a full backward that is I
     std::vector<std::optional<double>> freedShare; // of an activation that I frees; below 0 if it adds memory that W needs

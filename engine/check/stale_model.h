@@ -21,8 +21,10 @@
 
 namespace stagewright {
 
-enum class Staleness { OfSchedule,
-                       None };
+enum class Staleness {
+    OfSchedule,
+    None,
+};
 
 class StaleModel {
 public:

@@ -174,8 +174,10 @@ Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const
 // Both ends begin when both can, so that neither holds multiprocessors while it waits for the other.
 Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const std::vector<Mark>& free)
 {
-    enum { Sender,
-           Receiver };
+    enum {
+        Sender,
+        Receiver,
+    };
     const DeviceMark& there = markOf(written);
     StagewrightTeam* team = m_links->between(there.queue->get(), queue());
     for (const int end : {Sender, Receiver}) {

@@ -21,7 +21,7 @@ extern "C" {
 
 enum {
     STAGEWRIGHT_CUDA_TEXT = 192,
-    STAGEWRIGHT_CUDA_MINIMUM_MAJOR = 8 /* compute capability: bfloat16 matrix units */
+    STAGEWRIGHT_CUDA_MINIMUM_MAJOR = 8 /* compute capability: bfloat16 matrix units */,
 };
 
 typedef struct StagewrightCudaFacts {
@@ -50,8 +50,10 @@ typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
 typedef struct StagewrightTeam StagewrightTeam; /* queues of several devices that NCCL connects, one a device: its ends */
 
-enum { STAGEWRIGHT_COMPUTE = 0,
-       STAGEWRIGHT_TRANSFER = 1 }; /* lanes */
+enum {
+    STAGEWRIGHT_COMPUTE = 0,
+    STAGEWRIGHT_TRANSFER = 1,
+}; /* lanes */
 
 typedef struct StagewrightQueueWish {
     int32_t device;
@@ -62,14 +64,16 @@ typedef struct StagewrightQueueWish {
 } StagewrightQueueWish;
 
 /* C = alpha · op(A) · op(B) + beta · C over `depth`, `batches` times. */
-enum { STAGEWRIGHT_A_BT = 0,
-       STAGEWRIGHT_A_B = 1,
-       STAGEWRIGHT_AT_B = 2 };
+enum {
+    STAGEWRIGHT_A_BT = 0,
+    STAGEWRIGHT_A_B = 1,
+    STAGEWRIGHT_AT_B = 2,
+};
 enum {
     STAGEWRIGHT_PLAIN = 0,
-    STAGEWRIGHT_BIAS = 1,     /* C += bias (columns) */
-    STAGEWRIGHT_GELU = 2,     /* aux = A·Bᵀ + bias; C = gelu(aux) */
-    STAGEWRIGHT_GELU_GRAD = 3 /* C = (A·B) · gelu'(aux) */
+    STAGEWRIGHT_BIAS = 1,
+    /* C += bias (columns) */ STAGEWRIGHT_GELU = 2,
+    /* aux = A·Bᵀ + bias; C = gelu(aux) */ STAGEWRIGHT_GELU_GRAD = 3 /* C = (A·B) · gelu'(aux) */,
 };
 typedef struct StagewrightProduct {
     int32_t kind;
@@ -140,11 +144,13 @@ typedef struct StagewrightStep { /* of an optimizer, on one tensor */
     void* used;               /* elements, may be null */
     float learningRate, beta1, beta2, correction1, correction2, epsilon, weightDecay, gradientScale, momentum, reach;
 } StagewrightStep;
-enum { STAGEWRIGHT_ADAMW = 0,
-       STAGEWRIGHT_SGD = 1,
-       STAGEWRIGHT_UNDO_ADAMW = 2,
-       STAGEWRIGHT_UNDO_SGD = 3,
-       STAGEWRIGHT_PREDICT = 4 };
+enum {
+    STAGEWRIGHT_ADAMW = 0,
+    STAGEWRIGHT_SGD = 1,
+    STAGEWRIGHT_UNDO_ADAMW = 2,
+    STAGEWRIGHT_UNDO_SGD = 3,
+    STAGEWRIGHT_PREDICT = 4,
+};
 
 typedef struct StagewrightCudaTable {
     uint32_t abi;        /* STAGEWRIGHT_CUDA_ABI of the module */
@@ -210,9 +216,11 @@ typedef struct StagewrightCudaTable {
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };
-enum { STAGEWRIGHT_ALL_REDUCE = 0,
-       STAGEWRIGHT_REDUCE_SCATTER = 1,
-       STAGEWRIGHT_ALL_GATHER = 2 };
+enum {
+    STAGEWRIGHT_ALL_REDUCE = 0,
+    STAGEWRIGHT_REDUCE_SCATTER = 1,
+    STAGEWRIGHT_ALL_GATHER = 2,
+};
 
 /* The module's table, always valid. The module may be of any version: the caller looks at the first two members. */
 typedef const StagewrightCudaTable* (*StagewrightCudaModuleFunction)(void);

@@ -22,8 +22,10 @@ namespace stagewright {
 
 class CollectiveSource; // engine/check/kernel_check.h
 
-enum class OptimizerKind { AdamW,
-                           Sgd };
+enum class OptimizerKind {
+    AdamW,
+    Sgd,
+};
 struct OptimizerConfig {
     OptimizerKind kind = OptimizerKind::AdamW;
     double learningRate = 3e-3;
@@ -141,15 +143,21 @@ public:
 
 // Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,
 // gradients of weights and optimizer state are fp32 always.
-enum class Precision { Default,
-                       Fp32,
-                       Tf32,
-                       Bf16 };
+enum class Precision {
+    Default,
+    Fp32,
+    Tf32,
+    Bf16,
+};
 // How ranks share one device: queues side by side, or an equal part of its processors each.
-enum class DeviceSharing { Queues,
-                           Partitions };
-enum class DeviceTransport { Copies,
-                             Nccl }; // messages between devices: peer copies of the driver; NCCL, each rank on a device of its own
+enum class DeviceSharing {
+    Queues,
+    Partitions,
+};
+enum class DeviceTransport {
+    Copies,
+    Nccl,
+}; // messages between devices: peer copies of the driver; NCCL, each rank on a device of its own
 struct DeviceOptions {
     std::vector<int> devices; // rank r runs on the r-th, modulo their number; empty: all that are usable
     Precision precision = Precision::Default;

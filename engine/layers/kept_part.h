@@ -16,9 +16,11 @@ struct DroppedLayers {
 };
 
 struct KeptPart {
-    enum class Awaits { Recompute,
-                        InputGrad,
-                        WeightGrad };
+    enum class Awaits {
+        Recompute,
+        InputGrad,
+        WeightGrad,
+    };
     Awaits awaits = Awaits::InputGrad;
     PartShape shape;
     DroppedLayers dropped;

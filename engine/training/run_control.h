@@ -13,18 +13,20 @@
 namespace stagewright {
 
 // What a rank is doing, for the watchdog's words.
-enum class RankPhase : int { AtRest,
-                             Preparing,
-                             Waiting,
-                             Permit,
-                             Running,
-                             Sleeping,
-                             Barrier,
-                             Norm,
-                             Optimizer,
-                             Norms,
-                             Copies,
-                             Message };
+enum class RankPhase : int {
+    AtRest,
+    Preparing,
+    Waiting,
+    Permit,
+    Running,
+    Sleeping,
+    Barrier,
+    Norm,
+    Optimizer,
+    Norms,
+    Copies,
+    Message,
+};
 
 struct RankStatus {
     std::atomic<RankPhase> phase = RankPhase::AtRest;

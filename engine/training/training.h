@@ -33,9 +33,11 @@ struct TraceFacts;
 // wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
 // min(cores, ranks) permits, then are placed by dependency with their CPU time ("projected for p devices").
 // Auto: wall where ranks ≤ idle cores at the start, else virtual.
-enum class ClockMode { Auto,
-                       Wall,
-                       Virtual };
+enum class ClockMode {
+    Auto,
+    Wall,
+    Virtual,
+};
 std::string_view toText(ClockMode mode);
 
 struct TrainingOptions {

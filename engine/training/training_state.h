@@ -54,9 +54,11 @@ struct StageRun {
     int undone = 0;               // optimizer steps rolled back in this step
 };
 
-enum class RankCommand { Rest,
-                         Step,
-                         Leave };
+enum class RankCommand {
+    Rest,
+    Step,
+    Leave,
+};
 
 // A rank's newest messages and ops, always kept: what a stall is explained from. Its own thread writes, the watchdog reads.
 class FlightLog {

@@ -17,8 +17,10 @@
 
 namespace stagewright {
 
-enum class TransportStatus { Ready,
-                             Interrupted };
+enum class TransportStatus {
+    Ready,
+    Interrupted,
+};
 
 struct SentMessage {
     MessageKey key;
@@ -31,10 +33,12 @@ struct SentMessage {
 // What ranks exchange besides the schedule's messages: gradients of the copies of a stage, and square sums for the
 // global norm, up the ranks and down again. Never part of a rendezvous.
 struct ControlKey {
-    enum class Kind : std::uint8_t { WeightGradients,
-                                     NormsUp,
-                                     NormsDown,
-                                     AtReduction };
+    enum class Kind : std::uint8_t {
+        WeightGradients,
+        NormsUp,
+        NormsDown,
+        AtReduction,
+    };
     Kind kind = Kind::NormsUp;
     std::uint16_t stage = 0; // WeightGradients, AtReduction
     int fromRank = 0;

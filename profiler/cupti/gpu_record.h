@@ -81,14 +81,16 @@ private:
 // Appends other to trace; names are interned again.
 void append(GpuTrace& trace, const GpuTrace& other);
 
-enum class Collective : std::uint8_t { None,
-                                       SendRecv,
-                                       AllReduce,
-                                       ReduceScatter,
-                                       AllGather,
-                                       Broadcast,
-                                       Reduce,
-                                       Other };
+enum class Collective : std::uint8_t {
+    None,
+    SendRecv,
+    AllReduce,
+    ReduceScatter,
+    AllGather,
+    Broadcast,
+    Reduce,
+    Other,
+};
 // By the kernel's name, mangled or not: NCCL's device kernels are ncclDevKernel_SendRecv, ncclDevKernel_AllReduce_Sum_f32_RING_LL …
 Collective collectiveOf(std::string_view kernelName);
 std::string_view toText(Collective collective); // "send and receive", "all-reduce" …

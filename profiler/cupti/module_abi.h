@@ -14,9 +14,11 @@ extern "C" {
 #define STAGEWRIGHT_CUPTI_ABI 1u
 #define STAGEWRIGHT_CUPTI_MODULE_FUNCTION "stagewright_cupti_module"
 
-enum { STAGEWRIGHT_CUPTI_STARTED = 0,
-       STAGEWRIGHT_CUPTI_CONFLICT = 1,
-       STAGEWRIGHT_CUPTI_FAILED = 2 };
+enum {
+    STAGEWRIGHT_CUPTI_STARTED = 0,
+    STAGEWRIGHT_CUPTI_CONFLICT = 1,
+    STAGEWRIGHT_CUPTI_FAILED = 2,
+};
 
 typedef struct StagewrightCuptiOptions {
     uint64_t bufferBytes;  /* 0: 4 MiB */

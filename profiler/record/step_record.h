@@ -42,9 +42,11 @@ struct RecordedMessage {
 };
 
 struct MemoryChange {
-    enum class When : std::uint8_t { StepBegin,
-                                     OpBegin,
-                                     OpEnd };
+    enum class When : std::uint8_t {
+        StepBegin,
+        OpBegin,
+        OpEnd,
+    };
     When when = When::StepBegin;
     std::size_t op = 0; // index into ops[rank]
     Bytes delta = 0;

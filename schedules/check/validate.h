@@ -12,13 +12,15 @@
 
 namespace stagewright {
 
-enum class FaultKind { Shape,
-                       Count,
-                       Duplicate,
-                       WrongRank,
-                       Order,
-                       Deadlock,
-                       BadOp };
+enum class FaultKind {
+    Shape,
+    Count,
+    Duplicate,
+    WrongRank,
+    Order,
+    Deadlock,
+    BadOp,
+};
 
 struct Fault {
     FaultKind kind = FaultKind::Shape;

@@ -387,10 +387,12 @@ std::vector<OpPosition> allPositions(const Schedule& schedule, int rank)
 
 std::vector<Op> unplacedOps(const Schedule& schedule)
 {
-    enum : char { HasF = 1,
-                  HasB = 2,
-                  HasI = 4,
-                  HasW = 8 };
+    enum : char {
+        HasF = 1,
+        HasB = 2,
+        HasI = 4,
+        HasW = 8,
+    };
     const auto stages = static_cast<std::size_t>(std::max(0, schedule.stages)), microbatches = static_cast<std::size_t>(std::max(0, schedule.microbatches));
     std::vector<char> has(stages * microbatches, 0);
     bool splits = false, whole = false;

@@ -52,8 +52,10 @@ struct BlockFigures {
 BlockFigures figuresOf(const Block& block);
 
 // Where V-Half's spare slot is: at the last turn, as its authors' program has it, or at the first, as their paper does.
-enum class SpareSlot { LastTurn,
-                       FirstTurn };
+enum class SpareSlot {
+    LastTurn,
+    FirstTurn,
+};
 Block vMinBlock(int devices);
 Block vHalfBlock(int devices, SpareSlot spare = SpareSlot::LastTurn);
 Block vZbBlock(int devices);

@@ -19,10 +19,12 @@
 
 namespace stagewright::planning {
 
-enum class PassKind : std::uint8_t { Forward,
-                                     InputGrad,
-                                     WeightGrad,
-                                     Backward };
+enum class PassKind : std::uint8_t {
+    Forward,
+    InputGrad,
+    WeightGrad,
+    Backward,
+};
 inline constexpr std::size_t passKindCount = 4;
 
 // One letter of a rank's word: kind and chunk (0: the rank's first stage, 1: its second).

@@ -31,9 +31,11 @@ constexpr ScheduleParameter chimeraParameters[] = {
     {"sync", "end", "end|eager|eager-opt",
      "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots follow"}};
 
-enum class Join { Direct,
-                  Doubling,
-                  Halving };
+enum class Join {
+    Direct,
+    Doubling,
+    Halving,
+};
 
 struct Plan {
     int ranks;

@@ -36,7 +36,9 @@ struct SimResult {
 
 // What happens where no rank can go on. Strict: an error. Relaxed, for orders under edit: the op at the head of the lowest rank
 // that waits starts without what is missing; ops outside the schedule's shape need and make nothing; nothing fails.
-enum class PlacePolicy { Strict,
-                         Relaxed };
+enum class PlacePolicy {
+    Strict,
+    Relaxed,
+};
 
 } // namespace stagewright

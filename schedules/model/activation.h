@@ -16,8 +16,10 @@ namespace stagewright {
 
 // What an order that can't run is counted as: as it stands, or without the microbatches of a stage that are freed before they are
 // held (their forward is behind their backward, or left out), so that memory never goes below zero.
-enum class Unheld : std::uint8_t { Counted,
-                                   LeftOut };
+enum class Unheld : std::uint8_t {
+    Counted,
+    LeftOut,
+};
 
 class ActivationRule {
 public:

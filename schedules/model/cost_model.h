@@ -15,9 +15,11 @@
 
 namespace stagewright {
 
-enum class CostSource { Uniform,
-                        Analytic,
-                        Fitted };
+enum class CostSource {
+    Uniform,
+    Analytic,
+    Fitted,
+};
 
 // A directed link between two ranks. A message of b bytes arrives latency + b / bytesPerSecond after its producer's end
 // and occupies neither rank meanwhile; messages do not queue behind each other. Same rank: free.
@@ -49,10 +51,12 @@ struct StageMemory {
 
 // What one part of the model costs, of a whole microbatch. An op of a stage takes what its parts take, and once PerOp.
 struct LayerCosts {
-    enum class Part : std::uint8_t { PerOp,
-                                     Embedding,
-                                     Block,
-                                     Head };
+    enum class Part : std::uint8_t {
+        PerOp,
+        Embedding,
+        Block,
+        Head,
+    };
     Part part = Part::Block;
     std::array<Nanos, opKindCount> duration{}; // 0: the part has no such op, or none was measured
     StageMemory memory;                        // boundary and workspace: of a stage that ends with the part

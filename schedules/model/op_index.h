@@ -21,7 +21,7 @@ enum class Product : std::int8_t {
     Recomputed,
     SentF,
     SentB,
-    Offloaded
+    Offloaded,
 };
 inline constexpr std::size_t productCount = 7;
 Product productOf(OpKind kind);

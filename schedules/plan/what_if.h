@@ -25,14 +25,16 @@
 namespace stagewright {
 
 struct WhatIfChange {
-    enum class What { Ops,
-                      Links,
-                      Launch,
-                      Jitter,
-                      Lower,
-                      Sends,
-                      Channels,
-                      Microbatches };
+    enum class What {
+        Ops,
+        Links,
+        Launch,
+        Jitter,
+        Lower,
+        Sends,
+        Channels,
+        Microbatches,
+    };
     What what = What::Ops;
     int kind = -1;   // Ops: an OpKind, −1: every kind
     int stage = -1;  // −1: every stage

@@ -23,9 +23,11 @@
 
 namespace stagewright {
 
-enum class CsvDialect { Auto,
-                        New,
-                        Old };
+enum class CsvDialect {
+    Auto,
+    New,
+    Old,
+};
 
 struct CsvOptions {
     CsvDialect dialect = CsvDialect::Auto; // writing: Auto is New

@@ -17,21 +17,25 @@
 
 namespace stagewright {
 
-enum class Provenance : std::uint8_t { Simulated,
-                                       Measured,
-                                       Composed,
-                                       Imported };
+enum class Provenance : std::uint8_t {
+    Simulated,
+    Measured,
+    Composed,
+    Imported,
+};
 std::string_view toText(Provenance provenance);
 
 // What a row shows. Compute holds F, B, I, W, R, optimizer and fillers of a rank, never overlapping (overlapped pairs
 // apart); communication lanes may overlap (sublanes() splits them for drawing and export).
-enum class Lane : std::uint8_t { Compute,
-                                 Send,
-                                 Receive,
-                                 Wait,
-                                 Kernel,
-                                 Copy,
-                                 Other };
+enum class Lane : std::uint8_t {
+    Compute,
+    Send,
+    Receive,
+    Wait,
+    Kernel,
+    Copy,
+    Other,
+};
 inline constexpr std::size_t laneCount = 7;
 std::string_view toText(Lane lane);
 
@@ -62,10 +66,12 @@ struct Track {
     SpanId end = 0;
 };
 
-enum class EdgeKind : std::uint8_t { Data,
-                                     Transfer,
-                                     Order,
-                                     Launch };
+enum class EdgeKind : std::uint8_t {
+    Data,
+    Transfer,
+    Order,
+    Launch,
+};
 struct Edge {
     SpanId from = noSpan;
     SpanId to = noSpan;
@@ -74,12 +80,14 @@ struct Edge {
     bool operator==(const Edge&) const = default;
 };
 
-enum class MemoryCategory : std::uint8_t { Weights,
-                                           Gradients,
-                                           Optimizer,
-                                           Activations,
-                                           Communication,
-                                           Workspace };
+enum class MemoryCategory : std::uint8_t {
+    Weights,
+    Gradients,
+    Optimizer,
+    Activations,
+    Communication,
+    Workspace,
+};
 inline constexpr std::size_t memoryCategoryCount = 6;
 std::string_view toText(MemoryCategory category);
 

@@ -15,8 +15,10 @@ namespace stagewright {
 // stage and microbatch). Of a lowered schedule its sends and receives, as timeline/message_view.h says. Provenance Simulated,
 // clock "model".
 // SpansOnly: only the compute spans, about five times as fast; enough for a picture that changes under the pointer.
-enum class TimelineParts { All,
-                           SpansOnly };
+enum class TimelineParts {
+    All,
+    SpansOnly,
+};
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs,
                                                    TimelineParts parts = TimelineParts::All);
 

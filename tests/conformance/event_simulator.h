@@ -51,8 +51,10 @@ public:
     }
 
 private:
-    enum What { ended,
-                look }; // at one time what ended is seen by those who look
+    enum What {
+        ended,
+        look,
+    }; // at one time what ended is seen by those who look
     struct Event {
         std::int64_t time;
         What what;
@@ -67,9 +69,11 @@ private:
         std::int64_t held = 0;
         std::int64_t peak = 0;
     };
-    enum Thing { activation,
-                 gradient,
-                 inputGradient };
+    enum Thing {
+        activation,
+        gradient,
+        inputGradient,
+    };
     using Piece = std::tuple<int, int, int, int, int>; // thing, stage, microbatch, slice, half
 
     // The pieces of a thing that an op makes or needs at a stage.

@@ -13,10 +13,12 @@ using namespace stagewright::fake;
 
 namespace {
 
-enum class Way { OneLane,
-                 Warp,
-                 Block,
-                 BlockBackwards };
+enum class Way {
+    OneLane,
+    Warp,
+    Block,
+    BlockBackwards,
+};
 constexpr int blockThreads = 256;
 
 // The body on such lanes, as one row's kernel runs it.

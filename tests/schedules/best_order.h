@@ -70,10 +70,12 @@ public:
     }
 
 private:
-    enum { forward,
-           inputGrad,
-           weightGrad,
-           backward };
+    enum {
+        forward,
+        inputGrad,
+        weightGrad,
+        backward,
+    };
     using Counts = std::vector<std::uint8_t>; // by stage: forwards, gradients, microbatches released
     struct State {
         Counts done;

@@ -11,21 +11,23 @@
 
 namespace stagewright::test {
 
-enum class Damage { Swap,
-                    Remove,
-                    Double,
-                    OtherRank,
-                    Stage,
-                    Microbatch,
-                    Kind,
-                    Slice,
-                    Half,
-                    Count,
-                    Pair,
-                    Insert,
-                    Lengths,
-                    Weights,
-                    Row };
+enum class Damage {
+    Swap,
+    Remove,
+    Double,
+    OtherRank,
+    Stage,
+    Microbatch,
+    Kind,
+    Slice,
+    Half,
+    Count,
+    Pair,
+    Insert,
+    Lengths,
+    Weights,
+    Row,
+};
 inline constexpr int damageKinds = 15;
 
 // One change. False: nothing there to change.

@@ -87,11 +87,13 @@ inline Schedule randomSchedule(unsigned seed, bool fillers = true, bool pairs = 
 }
 
 // What a random schedule is varied by: each turns some (or all) of its ops into another form of the same work.
-enum class Variation { Recomputed,
-                       Halved,
-                       Concatenated,
-                       Sliced,
-                       Stepped };
+enum class Variation {
+    Recomputed,
+    Halved,
+    Concatenated,
+    Sliced,
+    Stepped,
+};
 
 // The same work, with some ops recomputed (an R before the backward), backwards in halves, weight gradients over several
 // microbatches, everything in sequence slices, or an Optimizer op for each stage at the end. Pairs are dropped.

@@ -13,8 +13,10 @@ using namespace stagewright;
 
 namespace {
 
-enum class Pairs { whole,
-                   serial }; // an overlapped pair as one interval, or F then B
+enum class Pairs {
+    whole,
+    serial,
+}; // an overlapped pair as one interval, or F then B
 
 struct Row {
     const char* name;

@@ -28,12 +28,14 @@ float widened(std::uint32_t pair, int which)
     return Bf16::load(&half, 0);
 }
 
-enum class Meeting { None,
-                     Barrier,
-                     Shuffle,
-                     LoadMatrices,
-                     LoadTransposed,
-                     MultiplyAdd };
+enum class Meeting {
+    None,
+    Barrier,
+    Shuffle,
+    LoadMatrices,
+    LoadTransposed,
+    MultiplyAdd,
+};
 const char* nameOf(Meeting meeting)
 {
     constexpr const char* names[] = {"nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load", "a matrix product"};

@@ -16,9 +16,11 @@ namespace stagewright {
 
 namespace {
 
-enum Class : std::size_t { Computing,
-                           Communicating,
-                           Copying };
+enum Class : std::size_t {
+    Computing,
+    Communicating,
+    Copying,
+};
 
 // Kernels of a communication library are on a track of their own where the trace says so, else known by their names; asked once a name.
 class Classes {

@@ -11,14 +11,16 @@
 
 namespace stagewright {
 
-enum class RungKind { Start,
-                      Split,
-                      Place,
-                      Order,
-                      Placement,
-                      Wire,
-                      Costs,
-                      Rest };
+enum class RungKind {
+    Start,
+    Split,
+    Place,
+    Order,
+    Placement,
+    Wire,
+    Costs,
+    Rest,
+};
 
 struct LadderRung {
     RungKind kind = RungKind::Start;

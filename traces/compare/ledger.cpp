@@ -27,9 +27,11 @@ constexpr ClassWords words[pathClassCount] = {
     {"launch", "Launch", "Everything was ready, but the op had not started."},
 };
 
-enum class By : std::uint8_t { Begin,
-                               Rank,
-                               Input };
+enum class By : std::uint8_t {
+    Begin,
+    Rank,
+    Input,
+};
 
 struct Step {
     SpanId from = noSpan;

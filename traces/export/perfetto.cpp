@@ -79,15 +79,17 @@ constexpr std::size_t otherBytes = 176; // the rest of a slice's event, besides 
 constexpr std::size_t headBytes = 48;   // of a packet: the part before its event
 
 // Names of annotations; iid = position + 1.
-enum class Note : std::uint8_t { Step,
-                                 StepNumber,
-                                 Stage,
-                                 Microbatch,
-                                 CpuTime,
-                                 Discarded,
-                                 Cause,
-                                 Why,
-                                 Text };
+enum class Note : std::uint8_t {
+    Step,
+    StepNumber,
+    Stage,
+    Microbatch,
+    CpuTime,
+    Discarded,
+    Cause,
+    Why,
+    Text,
+};
 constexpr std::array<std::string_view, 9> noteNames{"step", "step_number", "stage", "microbatch", "cpu_ns", "discarded", "cause", "why", "value"};
 
 // Categories; iid = position + 1: the kinds, the lanes (of work with a label), then "bubble".

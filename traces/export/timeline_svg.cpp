@@ -19,13 +19,15 @@ namespace {
 constexpr double gutter = 116, right = 12, ruler = 24, rowHeight = 34, rowGap = 8, chartHeight = 62, chartGap = 12;
 constexpr std::size_t mostSpans = 2000; // of a row drawn one by one
 
-enum Class { F,
-             B,
-             W,
-             C,
-             O,
-             D,
-             classCount };
+enum Class {
+    F,
+    B,
+    W,
+    C,
+    O,
+    D,
+    classCount,
+};
 constexpr const char* classNames[classCount] = {"f", "b", "w", "c", "o", "d"};
 constexpr const char* classTitles[classCount] = {"Forward", "Backward", "Weight gradient", "Communication", "Optimizer", "Delay"};
 

@@ -58,9 +58,11 @@ struct Launch { // a call of the runtime or driver, on the host
     std::uint32_t thread = 0;
 };
 
-enum class MessageKind : std::uint8_t { Send,
-                                        Receive,
-                                        Collective };
+enum class MessageKind : std::uint8_t {
+    Send,
+    Receive,
+    Collective,
+};
 struct ForeignMessage {
     Nanos start = 0;
     Nanos end = 0;

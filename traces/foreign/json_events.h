@@ -52,10 +52,12 @@ public:
     std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at - front); } // uncompressed, until here
 
 private:
-    enum class State { Begin,
-                       Object,
-                       Events,
-                       End };
+    enum class State {
+        Begin,
+        Object,
+        Events,
+        End,
+    };
 
     bool fill();      // more bytes after the buffered ones; false: there are none
     bool skipSpace(); // to the next byte that is not a space; false: the end

@@ -28,18 +28,22 @@
 namespace stagewright {
 
 // The dialect of a name. A run is read in one dialect: the first that matches any op.
-enum class LabelDialect : std::uint8_t { User,
-                                         PyTorch,
-                                         ZeroBubble,
-                                         PassNames,
-                                         Megatron };
+enum class LabelDialect : std::uint8_t {
+    User,
+    PyTorch,
+    ZeroBubble,
+    PassNames,
+    Megatron,
+};
 inline constexpr std::size_t labelDialectCount = 5;
 std::string_view toText(LabelDialect dialect);
 
 struct LabelMeaning {
-    enum class What : std::uint8_t { Op,
-                                     Step,
-                                     Ignore };
+    enum class What : std::uint8_t {
+        Op,
+        Step,
+        Ignore,
+    };
     What what = What::Op;
     LabelDialect dialect = LabelDialect::User;
     std::vector<Op> ops;     // one; two for an overlapped pair. Stage and microbatch 0 if missing
@@ -61,10 +65,12 @@ public:
 
 private:
     struct Part {
-        enum class Kind : std::uint8_t { Text,
-                                         Any,
-                                         Number,
-                                         Action };
+        enum class Kind : std::uint8_t {
+            Text,
+            Any,
+            Number,
+            Action,
+        };
         Kind kind = Kind::Text;
         std::string text; // of Text; of Number the field
         int offset = 0;

@@ -28,10 +28,12 @@ enum class Point {
 };
 std::string_view toText(Point point); // "names"
 
-enum class Severity { Note,
-                      Warning,
-                      Fault,
-                      Skipped };
+enum class Severity {
+    Note,
+    Warning,
+    Fault,
+    Skipped,
+};
 std::string_view toText(Severity severity);
 
 struct Finding {

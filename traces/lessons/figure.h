@@ -35,10 +35,12 @@ struct FigureRow { // of a timeline: one rank of one schedule
 };
 
 struct FigureData {
-    enum class Kind { Lines,
-                      Bars,
-                      Points,
-                      Timelines };
+    enum class Kind {
+        Lines,
+        Bars,
+        Points,
+        Timelines,
+    };
     Kind kind = Kind::Lines;
     std::string xTitle, yTitle;
     std::vector<std::string> labels; // of bars

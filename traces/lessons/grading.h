@@ -37,9 +37,11 @@ struct Learner {
     std::map<std::string, RunFailure> failures; // by block
 };
 
-enum class Verdict { Open,
-                     Pass,
-                     Fail };              // Open: nothing was answered, or a run is missing
+enum class Verdict {
+    Open,
+    Pass,
+    Fail,
+};                                        // Open: nothing was answered, or a run is missing
 std::string_view toText(Verdict verdict); // "open", "pass", "fail"
 
 // One comparison of a goal.

@@ -155,11 +155,13 @@ struct Fact {
 
 using Block = std::variant<Prose, Predict, Step, Check, Quiz, Hints, RunBlock, Figure, Solution, Wrong, Fact>;
 
-enum class Part : std::uint8_t { Question,
-                                 Guess,
-                                 Do,
-                                 Prove,
-                                 Keep }; // Question: before the first heading
+enum class Part : std::uint8_t {
+    Question,
+    Guess,
+    Do,
+    Prove,
+    Keep,
+}; // Question: before the first heading
 
 struct Section {
     Part part = Part::Question;

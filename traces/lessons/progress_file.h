@@ -11,11 +11,13 @@
 
 namespace stagewright::lessons {
 
-enum class Mark { None,
-                  Guessed,
-                  Shown,
-                  Done,
-                  Proved };         // Shown: the program solved it; Proved: a real run met its goals
+enum class Mark {
+    None,
+    Guessed,
+    Shown,
+    Done,
+    Proved,
+};                                  // Shown: the program solved it; Proved: a real run met its goals
 std::string_view toText(Mark mark); // "none", "guessed", "shown", "done", "proved"
 
 struct KeptAnswer {

@@ -11,8 +11,10 @@
 
 namespace stagewright {
 
-enum class NoteAnchor : std::uint8_t { Op,
-                                       Range };
+enum class NoteAnchor : std::uint8_t {
+    Op,
+    Range,
+};
 std::string_view toText(NoteAnchor anchor); // "op", "range"
 
 struct Note {

@@ -16,9 +16,11 @@ namespace stagewright {
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>; // keeps its order
 
-enum class RunState { Recording,
-                      Complete,
-                      Interrupted };
+enum class RunState {
+    Recording,
+    Complete,
+    Interrupted,
+};
 std::string_view toText(RunState state);
 
 struct Metric {       // one value per step

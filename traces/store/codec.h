@@ -13,9 +13,11 @@ namespace stagewright {
 
 inline constexpr std::size_t blockRows = 4096; // values per column at most
 
-enum class ColumnForm : std::uint8_t { Constant = 0,
-                                       Plain = 1,
-                                       Delta = 2 };
+enum class ColumnForm : std::uint8_t {
+    Constant = 0,
+    Plain = 1,
+    Delta = 2,
+};
 
 // Collects the columns of one block; all columns have the same length, which is not stored.
 class BlockEncoder {

@@ -61,8 +61,10 @@ struct FunctionCursor {
     std::size_t row = 0;
 };
 
-enum Argument { ArgumentRun = 1,
-                ArgumentStep = 2 }; // bits of what xBestIndex passes on, in this order
+enum Argument {
+    ArgumentRun = 1,
+    ArgumentStep = 2,
+}; // bits of what xBestIndex passes on, in this order
 
 int connect(sqlite3* handle, void* aux, int, const char* const*, sqlite3_vtab** result, char**)
 {

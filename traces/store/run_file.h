@@ -19,9 +19,11 @@
 
 namespace stagewright {
 
-enum class OpenMode { Read,
-                      Write,
-                      Create }; // Write: must exist; Create: created if absent
+enum class OpenMode {
+    Read,
+    Write,
+    Create,
+}; // Write: must exist; Create: created if absent
 
 class RunWriter;
 

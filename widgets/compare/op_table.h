@@ -17,12 +17,14 @@ namespace stagewright {
 class CompareOpModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { OpName,
-                  Rank,
-                  Start,
-                  Duration,
-                  Steps,
-                  ColumnCount };
+    enum Column {
+        OpName,
+        Rank,
+        Start,
+        Duration,
+        Steps,
+        ColumnCount,
+    };
     enum Role { SortRole = Qt::UserRole };
     using QAbstractTableModel::QAbstractTableModel;
     void setComparison(std::shared_ptr<const Comparison> comparison, const Units& units);

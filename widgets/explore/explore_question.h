@@ -12,18 +12,22 @@
 
 namespace stagewright {
 
-enum class ExploreParameter { Ranks,
-                              Microbatches,
-                              Chunks,
-                              Forward,
-                              InputGrad,
-                              WeightGrad,
-                              Latency,
-                              Cap };
+enum class ExploreParameter {
+    Ranks,
+    Microbatches,
+    Chunks,
+    Forward,
+    InputGrad,
+    WeightGrad,
+    Latency,
+    Cap,
+};
 inline constexpr int exploreParameterCount = 8;
-enum class ExploreMeasure { StepTime,
-                            Bubble,
-                            SpanBubble };
+enum class ExploreMeasure {
+    StepTime,
+    Bubble,
+    SpanBubble,
+};
 
 struct ExploreQuestion {
     int ranks = 8;

@@ -16,14 +16,16 @@ namespace stagewright {
 class ExploreModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Schedule,
-                  StepTime,
-                  Bubble,
-                  SpanBubble,
-                  Peak,
-                  Stages,
-                  Note,
-                  ColumnCount };
+    enum Column {
+        Schedule,
+        StepTime,
+        Bubble,
+        SpanBubble,
+        Peak,
+        Stages,
+        Note,
+        ColumnCount,
+    };
     enum Role { SortRole = Qt::UserRole };
     using QAbstractTableModel::QAbstractTableModel;
 

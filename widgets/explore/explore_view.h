@@ -23,9 +23,11 @@ class QTabWidget;
 
 namespace stagewright {
 
-enum class ExplorePlot { Pareto,
-                         Lines,
-                         Heat };
+enum class ExplorePlot {
+    Pareto,
+    Lines,
+    Heat,
+};
 
 class ExploreView : public QWidget {
     Q_OBJECT

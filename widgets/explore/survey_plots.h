@@ -45,8 +45,10 @@ private:
     const Theme* m_theme = &Theme::light();
 };
 
-enum class HeatShows { Winner,
-                       Value };
+enum class HeatShows {
+    Winner,
+    Value,
+};
 
 class HeatMap : public QWidget {
     Q_OBJECT

@@ -18,9 +18,11 @@
 
 namespace stagewright {
 
-enum class PictureKind { Svg,
-                         Pdf,
-                         Png };
+enum class PictureKind {
+    Svg,
+    Pdf,
+    Png,
+};
 std::optional<PictureKind> pictureKind(const QString& name); // "svg", "PDF", "png"
 QString suffixOf(PictureKind kind);                          // "svg"
 // The path with the suffix of a kind: another picture suffix is replaced, a missing one added, any other kept before it.
@@ -32,8 +34,10 @@ Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind
 inline constexpr std::int64_t mostVectorSlices = 50'000;
 
 struct PictureStyle {
-    enum class Look { Screen,
-                      Paper };
+    enum class Look {
+        Screen,
+        Paper,
+    };
     Look look = Look::Screen;
     // Screen: width in logical pixels; height 0: fits the content. PNG has `scale` device pixels for each.
     QSize pixels{1200, 0};
@@ -60,8 +64,10 @@ struct PaintRequest {
 };
 
 struct PicturePart {
-    enum class Role { View,
-                      Legend };
+    enum class Role {
+        View,
+        Legend,
+    };
     Role role = Role::View;
     QString name;                               // of a view: "Timeline"; omitted if PictureStyle::without names it
     std::function<double(double width)> height; // wanted, in logical pixels, at a width

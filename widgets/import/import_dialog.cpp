@@ -28,13 +28,15 @@ namespace {
 
 constexpr int readingPause = 250; // ms after the last change
 
-enum Column { NameColumn,
-              RanksColumn,
-              StepsColumn,
-              ScheduleColumn,
-              OpsColumn,
-              KernelsColumn,
-              ClocksColumn };
+enum Column {
+    NameColumn,
+    RanksColumn,
+    StepsColumn,
+    ScheduleColumn,
+    OpsColumn,
+    KernelsColumn,
+    ClocksColumn,
+};
 
 constexpr Column numberColumns[] = {RanksColumn, StepsColumn, OpsColumn, KernelsColumn};
 constexpr int rowHeight = 24, rowsShown = 5; // more scroll

@@ -9,13 +9,15 @@
 
 namespace stagewright {
 
-enum class ScheduleGroup { OneStage,
-                           SeveralStages,
-                           SplitBackward,
-                           TwoChains,
-                           Slices,
-                           Recompute,
-                           Stale };
+enum class ScheduleGroup {
+    OneStage,
+    SeveralStages,
+    SplitBackward,
+    TwoChains,
+    Slices,
+    Recompute,
+    Stale,
+};
 inline constexpr std::size_t scheduleGroupCount = 7;
 
 QString titleOf(ScheduleGroup group);            // "Zero bubble: backward in two parts"

@@ -13,10 +13,12 @@ namespace stagewright {
 class NotesModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Text,
-                  Place,
-                  Origin,
-                  ColumnCount };
+    enum Column {
+        Text,
+        Place,
+        Origin,
+        ColumnCount,
+    };
 
     explicit NotesModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
     void setNotes(std::vector<Note> notes, Nanos unit = 1); // unit: Timeline::timeUnit()

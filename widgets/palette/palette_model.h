@@ -22,11 +22,13 @@ struct PaletteEntry {
 class PaletteModel : public QAbstractListModel {
     Q_OBJECT
 public:
-    enum Role { CategoryRole = Qt::UserRole,
-                DetailRole,
-                KeysRole,
-                DisabledRole,
-                PlacesRole };
+    enum Role {
+        CategoryRole = Qt::UserRole,
+        DetailRole,
+        KeysRole,
+        DisabledRole,
+        PlacesRole,
+    };
 
     explicit PaletteModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setEntries(std::vector<PaletteEntry> entries, QStringList recent); // recent ids, newest first

@@ -13,8 +13,10 @@ namespace stagewright {
 
 class FigureMeasure {
 public:
-    enum class Good { Less,
-                      More };
+    enum class Good {
+        Less,
+        More,
+    };
     // run, figures: of the baseline; name: as listed.
     FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name);
     // The same for figures of this run: units and ranks are then known. withinNoise: the change in time is at most what

@@ -70,11 +70,13 @@ QString breakable(QString text);
 class PanelSection : public QWidget {
     Q_OBJECT
 public:
-    enum class Tone { Plain,
-                      Strong,
-                      Better,
-                      Worse,
-                      Faint };
+    enum class Tone {
+        Plain,
+        Strong,
+        Better,
+        Worse,
+        Faint,
+    };
     explicit PanelSection(const QString& title, QWidget* parent = nullptr);
 
     void setTitle(const QString& title);

@@ -13,12 +13,14 @@
 namespace stagewright {
 namespace {
 
-enum class Sign { Previous,
-                  Play,
-                  Stop,
-                  Next,
-                  Moment,
-                  Close };
+enum class Sign {
+    Previous,
+    Play,
+    Stop,
+    Next,
+    Moment,
+    Close,
+};
 
 QIcon signOf(Sign sign, const QColor& colour)
 {

@@ -11,15 +11,19 @@
 
 namespace stagewright {
 
-enum class ThemeChoice { System,
-                         Light,
-                         Dark,
-                         HighContrast };
+enum class ThemeChoice {
+    System,
+    Light,
+    Dark,
+    HighContrast,
+};
 
 // Kinds differ by hatch on screen as in pictures for print. Automatic: where colours are hard to distinguish, with high contrast.
-enum class HatchChoice { Automatic,
-                         Always,
-                         Never };
+enum class HatchChoice {
+    Automatic,
+    Always,
+    Never,
+};
 
 struct Preferences {
     ThemeChoice theme = ThemeChoice::System;

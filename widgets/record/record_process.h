@@ -19,13 +19,15 @@ QString findStagewright();
 class RecordProcess : public QObject {
     Q_OBJECT
 public:
-    enum class State { Idle,
-                       Starting,
-                       Running,
-                       Cancelling,
-                       Finished,
-                       Failed,
-                       Cancelled };
+    enum class State {
+        Idle,
+        Starting,
+        Running,
+        Cancelling,
+        Finished,
+        Failed,
+        Cancelled,
+    };
 
     struct StartedRun {
         qint64 id = 0;

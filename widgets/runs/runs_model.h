@@ -30,23 +30,29 @@ struct RunSummary { // known once the run has been read
 class RunsModel : public QAbstractItemModel {
     Q_OBJECT
 public:
-    enum Column { Name,
-                  State,
-                  Schedule,
-                  Clock,
-                  Time,
-                  Bubble,
-                  ColumnCount };
-    enum Role { RefFileRole = Qt::UserRole,
-                RefIdRole,
-                IsFileRole,
-                DetailRole,
-                FigureRole,
-                MarkRole,
-                ErrorRole };
-    enum class FileState { Reading,
-                           Ready,
-                           Failed };
+    enum Column {
+        Name,
+        State,
+        Schedule,
+        Clock,
+        Time,
+        Bubble,
+        ColumnCount,
+    };
+    enum Role {
+        RefFileRole = Qt::UserRole,
+        RefIdRole,
+        IsFileRole,
+        DetailRole,
+        FigureRole,
+        MarkRole,
+        ErrorRole,
+    };
+    enum class FileState {
+        Reading,
+        Ready,
+        Failed,
+    };
 
     explicit RunsModel(QObject* parent = nullptr) : QAbstractItemModel(parent) {}
 

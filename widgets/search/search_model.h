@@ -20,14 +20,16 @@ struct SearchHit {
 class SearchModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Op,
-                  Rank,
-                  Stage,
-                  Microbatch,
-                  Start,
-                  Duration,
-                  NoteText,
-                  ColumnCount };
+    enum Column {
+        Op,
+        Rank,
+        Stage,
+        Microbatch,
+        Start,
+        Duration,
+        NoteText,
+        ColumnCount,
+    };
 
     explicit SearchModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
     void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes);

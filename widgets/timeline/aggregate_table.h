@@ -13,17 +13,21 @@
 
 namespace stagewright {
 
-enum class AggregateBy { Kind,
-                         Stage,
-                         Microbatch,
-                         Rank,
-                         StageAndKind,
-                         RankAndKind };
+enum class AggregateBy {
+    Kind,
+    Stage,
+    Microbatch,
+    Rank,
+    StageAndKind,
+    RankAndKind,
+};
 
 struct AggregateLine {
-    enum class What { Ops,
-                      Transfers,
-                      Idle }; // transfers run beside the ops: their share is extra
+    enum class What {
+        Ops,
+        Transfers,
+        Idle,
+    }; // transfers run beside the ops: their share is extra
     QString name;
     What what = What::Ops;
     std::optional<OpKind> kind; // if it is all of one kind

@@ -21,14 +21,16 @@ namespace {
 
 constexpr std::int64_t inPlace = 200'000; // up to this many slices are summed at once, more on a worker
 
-enum Column { Name,
-              Count,
-              Total,
-              Mean,
-              Least,
-              Most,
-              Share,
-              columns };
+enum Column {
+    Name,
+    Count,
+    Total,
+    Mean,
+    Least,
+    Most,
+    Share,
+    columns,
+};
 
 } // namespace
 

@@ -32,9 +32,11 @@ enum class ViewAction {
     Cancel,
 };
 
-enum class KeyMapName { Perfetto,
-                        Nsight,
-                        Tracy };
+enum class KeyMapName {
+    Perfetto,
+    Nsight,
+    Tracy,
+};
 
 struct KeyBinding {
     ViewAction action;

@@ -14,8 +14,10 @@
 
 namespace stagewright {
 
-enum class Detail { Draft,
-                    Exact }; // a draft may read the pyramid where slices are crowded; its columns are off by a rounding
+enum class Detail {
+    Draft,
+    Exact,
+}; // a draft may read the pyramid where slices are crowded; its columns are off by a rounding
 
 struct PixelSpan { // columns [x0, x1)
     int x0 = 0;

@@ -27,11 +27,13 @@ public:
     double heightFor(double width) const; // 28, plus 20 per further line
 
     struct Entry {
-        enum class Look { Fill,
-                          Faded,
-                          Pair,
-                          Hatch,
-                          Outline };
+        enum class Look {
+            Fill,
+            Faded,
+            Pair,
+            Hatch,
+            Outline,
+        };
         Look look = Look::Fill;
         Paint paint = Paint::Forward;
         QString text;

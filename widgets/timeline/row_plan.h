@@ -14,14 +14,18 @@ namespace stagewright {
 struct TimelinePanel;
 
 // How many ranks are grouped into few rows. Automatic: as Count if a panel has more than 64 ranks, else none.
-enum class Grouping : std::uint8_t { Automatic,
-                                     None,
-                                     Count,
-                                     Stage,
-                                     Busy };
+enum class Grouping : std::uint8_t {
+    Automatic,
+    None,
+    Count,
+    Stage,
+    Busy,
+};
 // What a group's row shows: the mean time of each kind, or the mean, minimum and maximum busy share.
-enum class GroupLook : std::uint8_t { Kinds,
-                                      Range };
+enum class GroupLook : std::uint8_t {
+    Kinds,
+    Range,
+};
 
 // The user's settings. Ranks apply to every panel that has them.
 struct RowSettings {
@@ -47,9 +51,11 @@ struct RankGroup {
     bool expanded = false;
 };
 
-enum class RowKind : std::uint8_t { Rank,
-                                    Collapsed,
-                                    Group };
+enum class RowKind : std::uint8_t {
+    Rank,
+    Collapsed,
+    Group,
+};
 
 // A row to place. Every (panel, rank) has a position: its number when all ranks are counted in drawing order, panel
 // by panel, as if nothing were pinned or folded. Areas are intervals of positions, so that folding moves none of them.

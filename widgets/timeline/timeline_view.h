@@ -138,13 +138,15 @@ protected:
     void changeEvent(QEvent* event) override;
 
 private:
-    enum class Drag { None,
-                      Pending,
-                      Area,
-                      AreaEdge,
-                      Pan,
-                      Zoom,
-                      Op };
+    enum class Drag {
+        None,
+        Pending,
+        Area,
+        AreaEdge,
+        Pan,
+        Zoom,
+        Op,
+    };
     struct DragState {
         Drag kind = Drag::None;
         Qt::MouseButton button = Qt::NoButton;

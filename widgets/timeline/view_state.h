@@ -49,8 +49,10 @@ struct AreaSelection {
 };
 
 // Where moments are counted from. Relative: the start of their step; absolute: the start of the run.
-enum class TimeOrigin : std::uint8_t { Step,
-                                       Run };
+enum class TimeOrigin : std::uint8_t {
+    Step,
+    Run,
+};
 
 class ViewState : public QObject {
     Q_OBJECT

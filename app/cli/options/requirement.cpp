@@ -41,11 +41,13 @@ bool readBound(const std::string& text, Requirement& out)
 }
 
 // What the figure at that path counts: times and activations are in the object's own unit if their key names none.
-enum class Counts { Number,
-                    Nanoseconds,
-                    Shares,
-                    Bytes,
-                    Activations };
+enum class Counts {
+    Number,
+    Nanoseconds,
+    Shares,
+    Bytes,
+    Activations,
+};
 Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
     static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",

@@ -15,9 +15,11 @@ struct Requirement {
     std::vector<std::string> path; // keys, and positions as "[-1]"
     std::string comparison;        // "<=", ">=", "<", ">", "=="
     double bound = 0;              // in nanoseconds or bytes where it was written with a unit
-    enum class Unit { None,
-                      Time,
-                      Memory };
+    enum class Unit {
+        None,
+        Time,
+        Memory,
+    };
     Unit unit = Unit::None; // of the bound as it was written
     std::string boundText;
 };

@@ -8,20 +8,24 @@
 
 namespace stagewright {
 
-enum class Tint { None,
-                  Dim,
-                  Bold,
-                  Good,
-                  Bad,
-                  Warn };
+enum class Tint {
+    None,
+    Dim,
+    Bold,
+    Good,
+    Bad,
+    Warn,
+};
 std::string tinted(std::string_view text, Tint tint, bool colour);
 
 std::size_t displayWidth(std::string_view text); // UTF-8 characters
 
 class Table {
 public:
-    enum class Align { Left,
-                       Right };
+    enum class Align {
+        Left,
+        Right,
+    };
     struct Column {
         std::string title;
         Align align = Align::Left;

@@ -20,13 +20,15 @@ namespace stagewright {
 class ExchangeController : public Feature {
     Q_OBJECT
 public:
-    enum class Kind { Perfetto,
-                      Chrome,
-                      Kineto,
-                      Csv,
-                      PyTorch,
-                      PyTorchMessages,
-                      TorchTitan };
+    enum class Kind {
+        Perfetto,
+        Chrome,
+        Kineto,
+        Csv,
+        PyTorch,
+        PyTorchMessages,
+        TorchTitan,
+    };
 
     explicit ExchangeController(Workspace& workspace);
     ~ExchangeController() override; // cancels

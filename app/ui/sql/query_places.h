@@ -19,8 +19,10 @@ struct QueryPlace {
 };
 
 // How the run file numbers spans: like the timeline, or per step if recorded that way.
-enum class SpanNumbering { AsTimeline,
-                           StepByStep };
+enum class SpanNumbering {
+    AsTimeline,
+    StepByStep,
+};
 
 class QueryPlaces {
 public:

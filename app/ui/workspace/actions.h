@@ -192,22 +192,24 @@ enum class ActionId {
     Own, // of a feature, found by its name
 };
 
-enum class MenuId { File,
-                    Edit,
-                    View,
-                    Rows,
-                    Times,
-                    MemoryCharts,
-                    Layouts,
-                    Bookmarks,
-                    Theme,
-                    Order,
-                    Schedule,
-                    Analyse,
-                    Learn,
-                    Help,
-                    Exchange,
-                    Recent };
+enum class MenuId {
+    File,
+    Edit,
+    View,
+    Rows,
+    Times,
+    MemoryCharts,
+    Layouts,
+    Bookmarks,
+    Theme,
+    Order,
+    Schedule,
+    Analyse,
+    Learn,
+    Help,
+    Exchange,
+    Recent,
+};
 
 struct ActionEntry {
     ActionId id;

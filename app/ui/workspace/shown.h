@@ -21,14 +21,18 @@ struct Comparison;
 class Shown : public QObject {
     Q_OBJECT
 public:
-    enum class Mode { Empty,
-                      Run,
-                      Compare,
-                      Edit };
-    enum class Tool { None,
-                      Lowered,
-                      WhatIf,
-                      Residuals }; // over the run shown
+    enum class Mode {
+        Empty,
+        Run,
+        Compare,
+        Edit,
+    };
+    enum class Tool {
+        None,
+        Lowered,
+        WhatIf,
+        Residuals,
+    }; // over the run shown
     struct Captions {
         QString title;
         QString status; // after what the timeline says of itself

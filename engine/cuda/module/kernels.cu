@@ -88,10 +88,12 @@ __global__ void softmaxBackwardKernel(StagewrightSoftmax s)
     softmaxBackwardRow<E>(Block{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }
 
-enum class FlashPass { Forward,
-                       Inner,
-                       Query,
-                       Key };
+enum class FlashPass {
+    Forward,
+    Inner,
+    Query,
+    Key,
+};
 template <typename E, FlashPass pass>
 __global__ void flashKernel(StagewrightFlash f)
 {

@@ -30,9 +30,11 @@ struct SessionOptions {
     bool dump = false;                                 // keep the buffers as they were filled
 };
 
-enum class StartState : std::uint8_t { Started,
-                                       Conflict,
-                                       Failed };
+enum class StartState : std::uint8_t {
+    Started,
+    Conflict,
+    Failed,
+};
 
 class CuptiSession {
 public:

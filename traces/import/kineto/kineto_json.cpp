@@ -25,14 +25,16 @@ namespace {
 
 using nlohmann::json;
 
-enum class Category : std::uint8_t { Unknown,
-                                     Annotation,
-                                     DeviceAnnotation,
-                                     HostOp,
-                                     Launch,
-                                     Kernel,
-                                     Copy,
-                                     LeftOut };
+enum class Category : std::uint8_t {
+    Unknown,
+    Annotation,
+    DeviceAnnotation,
+    HostOp,
+    Launch,
+    Kernel,
+    Copy,
+    LeftOut,
+};
 
 // Names of today and of 2021 ("Operator", "Kernel", "Runtime", "Memcpy"), of NVIDIA, AMD, Intel and others.
 Category categoryOf(std::string_view text)
