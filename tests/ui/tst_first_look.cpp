@@ -308,6 +308,17 @@ private slots:
         m_window->workspace().feature<OrderEditing>()->leaveEdit();
     }
 
+    void aButtonThatDisappearsLeavesTheFocusToTheTimeline()
+    {
+        open({"1f1b"});
+        Banner* banner = m_window->workspace().banner();
+        banner->showQuestion(QStringLiteral("the file changed"), {}, QStringLiteral("Read it again"), [] {});
+        banner->answerButton()->setFocus();
+        QTRY_VERIFY(banner->answerButton()->hasFocus());
+        banner->clear();
+        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
+    }
+
     void aNoteAsksForItsText()
     {
         open({"1f1b"});

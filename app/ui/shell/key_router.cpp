@@ -40,7 +40,16 @@ bool isTypedInto(const QWidget* widget)
     return qobject_cast<const QAbstractSpinBox*>(widget) != nullptr;
 }
 
-KeyRouter::KeyRouter(Workspace& workspace) : QObject(&workspace), m_workspace(workspace) { qApp->installEventFilter(this); }
+KeyRouter::KeyRouter(Workspace& workspace) : QObject(&workspace), m_workspace(workspace)
+{
+    qApp->installEventFilter(this);
+    // A button that disappears with what it was about leaves the focus to whatever comes next: the timeline, not a text field.
+    connect(qApp, &QApplication::focusChanged, this, [this](const QWidget* old, const QWidget* now) {
+        TimelineView* view = m_workspace.views().timeline;
+        if (old == nullptr || now == nullptr || old->isVisible() || isTypedInto(old) || !isTypedInto(now)) return;
+        if (view->isVisible() && now->window() == view->window() && old->window() == view->window()) view->setFocus();
+    });
+}
 
 bool KeyRouter::isForTimeline(const QWidget* focus, const QKeyEvent& key) const
 {
