@@ -9,7 +9,7 @@ Not run so far: no GPU was available (docs/performance.md, "Not verified without
 Both train the same decoder on bytes (pre-norm blocks, GELU by tanh, untied head, AdamW with fp32 master weights, gradients clipped to
 norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch attends with
 scaled_dot_product_attention (the backend that it chooses is printed) and steps with its fused AdamW, eager and compiled. In bf16 it runs twice
-each: under autocast, which casts every weight again for each microbatch, with the residual stream in bf16; and as the engine does, with parameters
+each: under autocast, which casts every weight again each microbatch, with the residual stream in bf16; and as the engine does, with parameters
 in bf16, fp32 masters and gradients summed up in fp32. The engine runs the schedule 1f1b on one rank, untraced. Step times are medians of
 --steps after warm-up, by the clock on the wall with the device synchronised. Ratios are engine / each of PyTorch's, and engine / its best,
 eager and compiled.

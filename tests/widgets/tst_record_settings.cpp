@@ -197,6 +197,29 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVERIFY(!recordArguments(dialog.settings(), QStringLiteral("o")).contains(QStringLiteral("--device")));
     }
 
+    void theProcessorTakesBf16()
+    {
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
+        RecordSettings s;
+        s.precision = QStringLiteral("bf16");
+        dialog.setSettings(s);
+        QVERIFY(dialog.settings() == s);
+        QVERIFY(dialog.fieldNamed(QStringLiteral("precision"))->isEnabled());
+        QVERIFY(dialog.fieldNamed(QStringLiteral("clock"))->isEnabled());
+        const QStringList arguments = recordArguments(s, QStringLiteral("out.stagewright"));
+        QVERIFY(!arguments.contains(QStringLiteral("--backend")));
+        QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--precision")) + 1), QStringLiteral("bf16"));
+        auto* box = qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("precision")));
+        const int tf32 = box->findData(QStringLiteral("tf32"));
+        QVERIFY(!box->model()->flags(box->model()->index(tf32, 0)).testFlag(Qt::ItemIsEnabled)); // GPUs only
+        s.precision = QStringLiteral("tf32");
+        QVERIFY(!recordArguments(s, QStringLiteral("o")).contains(QStringLiteral("--precision")));
+        qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("backend")))->setCurrentIndex(1);
+        QVERIFY(box->model()->flags(box->model()->index(tf32, 0)).testFlag(Qt::ItemIsEnabled));
+    }
+
     void readsTheProtocol()
     {
         const QString program = script("ok", R"(

@@ -13,6 +13,7 @@
 #include <QPushButton>
 #include <QRegularExpressionValidator>
 #include <QSpinBox>
+#include <QStandardItemModel>
 #include <QStyle>
 #include <QVBoxLayout>
 
@@ -412,6 +413,7 @@ void RecordDialog::showDevice(const RecordSettings& s)
         for (QLabel* label : findChildren<QLabel*>())
             if (label->buddy() == field) label->setVisible(meant);
     }
+    if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model())) precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
     QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
     if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer than on a GPU each.");
     if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
