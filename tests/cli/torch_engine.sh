@@ -94,6 +94,12 @@ expect_err '"event":"job","schedule":"gpipe","engine":"torch"'
 expect_err '"event":"progress","what":"step","done":3,"total":3'
 expect_err '"event":"done"'
 expect_file several/g/traces/rank0.pt.trace.json
+run stagewright record -s 1f1b,1f1b,gpipe "${tiny[@]}" --engine torch --python ./python3 --steps 2 --job both -o both.stagewright --json
+expect_code 0
+expect_json 3 runs
+expect_json gpipe runs 2 schedule
+expect_err 'gpipe: PyTorch ran another order'
+expect_same "$(ls both | tr '\n' ' ')" '1f1b 1f1b2 gpipe '
 # another order than the one that was sent is said
 FAKE_TRACES=$home/gpipe run stagewright "${torch[@]}" -o other.stagewright
 expect_code 0

@@ -26,28 +26,31 @@ struct PreparedJob {
     std::string folder;
 };
 
-// Beside the run file and named after it, with a number where that is taken; or the one that was asked for, which must be empty.
+// A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A number tells
+// it from one that is there.
 Result<std::string> jobFolder(const RecordSettings& settings, const EngineOptions& options, const Schedule& schedule)
 {
+    const bool several = settings.schedules.size() > 1;
     std::string leaf = schedule.name;
     for (char& c : leaf)
         if (c == '/' || c == ' ') c = '-';
+    std::string base = settings.file;
+    if (base.ends_with(".stagewright")) base.resize(base.size() - std::string_view(".stagewright").size());
+    const std::string wanted = !options.job.empty() ? options.job + (several ? "/" + leaf : "") : base + (several ? "-" + leaf : "") + ".job";
     std::error_code error;
-    fs::path folder = options.job;
-    if (folder.empty()) {
-        std::string base = settings.file;
-        if (base.ends_with(".stagewright")) base.resize(base.size() - std::string_view(".stagewright").size());
-        if (settings.schedules.size() > 1) base += "-" + leaf;
-        folder = base + ".job";
-        for (int number = 2; fs::exists(folder, error); ++number) folder = fmt::format("{}.job{}", base, number);
-    } else {
-        if (settings.schedules.size() > 1) folder /= leaf;
-        if (fs::exists(folder, error) && !fs::is_empty(folder, error))
-            return fail(ErrorCode::Usage, fmt::format("--job {}: it is not an empty folder", folder.string()), "name a new folder, or empty it");
-    }
+    fs::path folder = wanted;
+    const bool given = !options.job.empty() && !several; // an empty one will do
+    for (int number = 2; !given && fs::exists(folder, error); ++number) folder = fmt::format("{}{}", wanted, number);
     fs::create_directories(folder, error);
     if (error) return fail(ErrorCode::Unreadable, fmt::format("folder {}: {}", folder.string(), error.message()), "name a folder that can be written with --job");
     return fs::absolute(folder).lexically_normal().string();
+}
+
+Result<void> mayUseFolder(const std::string& folder)
+{
+    std::error_code error;
+    if (folder.empty() || !fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error))) return {};
+    return fail(ErrorCode::Usage, fmt::format("--job {}: it is not an empty folder", folder), "name a new folder, or empty it");
 }
 
 void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done, std::int64_t total, Session& session)
@@ -123,6 +126,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     if (!python) return tl::unexpected(std::move(python.error()));
     if (*python->version > newestTorch)
         session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch, toText(oldestTorch), toText(newestTorch)));
+    if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
     if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
     std::vector<PreparedJob> jobs;
     for (const Schedule& schedule : settings.schedules) // before the first is run
