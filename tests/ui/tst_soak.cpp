@@ -339,7 +339,7 @@ class TestSoak : public QObject {
         if (!window.workspace().feature<CompareController>()->settled()) parts << QStringLiteral("compare");
         if (window.workspace().feature<SearchController>()->searching()) parts << QStringLiteral("search");
         if (!window.workspace().feature<EditController>()->settled()) parts << QStringLiteral("edit");
-        if (window.workspace().feature<NotesController>()->busy()) parts << QStringLiteral("notes");
+        if (!window.workspace().feature<NotesController>()->settled()) parts << QStringLiteral("notes");
         if (window.workspace().library()->busy()) parts << QStringLiteral("library");
         if (window.workspace().feature<Recording>()->process()->running()) parts << QStringLiteral("recording");
         return QStringLiteral("the window does not settle: ") + (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));

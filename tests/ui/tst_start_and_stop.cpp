@@ -16,7 +16,7 @@
 #include "app/ui/edit/recovery_bar.h"
 #include "app/ui/search/search_controller.h"
 #include "app/ui/shell/session_controller.h"
-#include "app/ui/shell/welcome_page.h"
+#include "app/ui/files/welcome_page.h"
 #include "app/ui/shell/window_set.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"

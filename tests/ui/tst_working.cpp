@@ -454,7 +454,7 @@ private slots:
         // A note set in one window is not an outside change to the other.
         other->workspace().viewState()->select({0, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "0F0")});
         other->workspace().feature<NotesController>()->keep();
-        QTRY_VERIFY_WITH_TIMEOUT(!other->workspace().feature<NotesController>()->busy() && stored(path).size() == 1, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(other->workspace().feature<NotesController>()->settled() && stored(path).size() == 1, 20000);
         QTest::qWait(1500);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(WindowFixture::settle(*other));

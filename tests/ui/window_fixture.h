@@ -7,6 +7,7 @@
 #include <QtTest>
 
 #include "app/ui/exchange/export_controller.h"
+#include "app/ui/shell/appearance.h"
 #include "app/ui/shell/main_window.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -14,6 +15,18 @@
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
+#include "widgets/compare/compare_panel.h"
+#include "widgets/edit/edit_overlay.h"
+#include "widgets/edit/edit_panel.h"
+#include "widgets/edit/schedule_editor.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/preferences/preferences.h"
+#include "widgets/record/record_process.h"
+#include "widgets/record/record_settings.h"
+#include "widgets/runs/runs_panel.h"
+#include "widgets/search/find_field.h"
+#include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {

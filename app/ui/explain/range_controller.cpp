@@ -30,11 +30,7 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace)
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &RangeController::selectionChanged);
     connect(workspace.views().timeline, &TimelineView::rowsLaidOut, this, &RangeController::selectionChanged);
     connect(&workspace.shown(), &Shown::modeChanged, this, &RangeController::selectionChanged);
-}
-
-void RangeController::setTheme(const Theme& theme)
-{
-    m_table->setTheme(theme);
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_table->setTheme(m_workspace.theme()); });
 }
 
 void RangeController::selectionChanged()

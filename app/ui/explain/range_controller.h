@@ -9,15 +9,13 @@
 namespace stagewright {
 
 class AggregationPanel;
-struct Theme;
 
 class RangeController : public Feature {
     Q_OBJECT
 public:
     explicit RangeController(Workspace& workspace);
     AggregationPanel* table() const { return m_table; }
-    void setTheme(const Theme& theme);
-    bool settled() const { return !m_busy && !m_again; }
+    bool settled() const override { return !m_busy && !m_again; }
 
 private:
     void selectionChanged();

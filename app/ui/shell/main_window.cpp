@@ -1,5 +1,8 @@
 #include "app/ui/shell/main_window.h"
 
+#include <utility>
+#include <vector>
+
 #include <QAbstractButton>
 #include <QComboBox>
 #include <QDragEnterEvent>
@@ -21,9 +24,35 @@
 #include "app/ui/shell/window_set.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
 
 namespace stagewright {
+namespace {
+
+std::vector<QWidget*> tabStops(QWidget* group)
+{
+    std::vector<QWidget*> stops;
+    for (QWidget* one = group; one != nullptr;) {
+        if ((one->focusPolicy() & Qt::TabFocus) != 0 && (one == group || group->isAncestorOf(one))) stops.push_back(one);
+        one = one->nextInFocusChain();
+        if (one == group) break;
+    }
+    return stops;
+}
+
+// Tab goes from the one to the other, although the other was made later.
+void tabAfter(QWidget* anchor, QWidget* group)
+{
+    const std::vector<QWidget*> before = tabStops(anchor);
+    QWidget* last = before.empty() ? nullptr : before.back();
+    for (QWidget* stop : tabStops(group)) {
+        if (last != nullptr) QWidget::setTabOrder(last, stop);
+        last = stop;
+    }
+}
+
+} // namespace
 
 MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
 {
@@ -54,14 +83,21 @@ MainWindow::~MainWindow()
 void MainWindow::layOutFeatures()
 {
     Room& room = m_workspace->room();
+    QWidget* lastPanel = m_workspace->views().side;
     for (const MakeFeature make : allFeatures()) {
         Feature* feature = make(*m_workspace);
         m_workspace->add(feature);
         const FeatureParts parts = feature->parts();
         for (const FeatureParts::Dock& dock : parts.docks) room.addDock(dock.dock, dock.area, dock.tabbed);
         for (QWidget* page : parts.pages) room.addPage(page);
-        for (QWidget* panel : parts.panels) room.panels()->addWidget(panel);
-        if (parts.firstPage != nullptr) room.setFirstPage(parts.firstPage);
+        for (QWidget* panel : parts.panels) {
+            room.panels()->addWidget(panel);
+            tabAfter(std::exchange(lastPanel, panel), panel);
+        }
+        if (parts.firstPage != nullptr) {
+            room.setFirstPage(parts.firstPage);
+            tabAfter(m_workspace->views().runs, parts.firstPage);
+        }
     }
 }
 
