@@ -26,8 +26,8 @@ struct PreparedJob {
     std::string folder;
 };
 
-// A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A number tells
-// it from one that is there.
+// A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A number
+// distinguishes it from one that is there.
 Result<std::string> jobFolder(const RecordSettings& settings, const EngineOptions& options, const Schedule& schedule)
 {
     const bool several = settings.schedules.size() > 1;
