@@ -67,6 +67,7 @@ public:
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
     bool editIncomplete(const Schedule& order) override;
     bool changeMicrobatches(int count);
+    void refreshActions(); // of what is selected and in the order
     void compareWith(const QString& name) override;
 
 protected:
@@ -81,7 +82,6 @@ private:
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected); // mode Edit is set
     // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
     void completeSplit(const CostModel& measured, const BackwardCosts& given);
-    void refreshActions();
     void applyTheme();
     void takeCosts(const CostModel& costs);
     void buildDeck();
