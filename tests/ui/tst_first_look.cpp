@@ -310,13 +310,17 @@ private slots:
 
     void aButtonThatDisappearsLeavesTheFocusToTheTimeline()
     {
-        open({"1f1b"});
-        Banner* banner = m_window->workspace().banner();
-        banner->showQuestion(QStringLiteral("the file changed"), {}, QStringLiteral("Read it again"), [] {});
-        banner->answerButton()->setFocus();
-        QTRY_VERIFY(banner->answerButton()->hasFocus());
-        banner->clear();
-        QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
+        open({"1f1b", "gpipe", "zb-h1"});
+        auto* field = m_window->findChild<QLineEdit*>(QStringLiteral("findRun"));
+        QVERIFY(field != nullptr && field->isVisible());
+        QPushButton button(field->parentWidget());
+        QWidget::setTabOrder(&button, field);
+        button.show();
+        button.setFocus();
+        QTRY_VERIFY(button.hasFocus());
+        button.hide();
+        QTRY_VERIFY(!field->hasFocus());
+        QVERIFY(m_window->workspace().views().timeline->hasFocus());
     }
 
     void aNoteAsksForItsText()
