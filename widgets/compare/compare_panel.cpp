@@ -13,6 +13,7 @@
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/runs/runs_model.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -216,7 +217,7 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     m_split->hide();
     m_why->setVisible(comparison.devices.has_value());
     if (!comparison.devices) {
-        m_table->addText(named(comparison.headline));
+        m_table->addText(sentence(named(comparison.headline)));
         return;
     }
     m_table->addText(tr("Steps and bubbles are not compared; %1.").arg(named(comparison.unknown)));
@@ -224,7 +225,7 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     for (const DeviceFigure& figure : comparison.devices->figures)
         m_table->addRow(QString::fromStdString(figure.title), change(figure.a, figure.b),
                         tr("%1: %2 in A, %3 in %4, summed over ranks.").arg(QString::fromStdString(figure.title), durationText(figure.a, m_units), durationText(figure.b, m_units), m_letter));
-    m_table->addText(named(comparison.devices->headline));
+    m_table->addText(sentence(named(comparison.devices->headline)));
     m_why->setTitle(tr("Kernels that changed most"));
     const auto& kernels = comparison.devices->kernels;
     for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
@@ -297,7 +298,7 @@ void ComparePanel::fillTable(const Comparison& comparison)
     }
     m_table->addWidget(table);
     for (std::size_t i = 0; i < others.size(); ++i) {
-        const QString text = named(others[i]->headline, letterOf(i));
+        const QString text = sentence(named(others[i]->headline, letterOf(i)));
         static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
         m_table->addText(pair || text.contains(aLetter) ? text : tr("%1: %2").arg(letterOf(i)).arg(text));
     }

@@ -8,6 +8,7 @@
 
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -17,13 +18,6 @@ constexpr std::size_t longestShown = 6;
 constexpr std::size_t chainShown = 8;
 
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
-
-QString sentence(const std::string& text)
-{
-    QString out = QString::fromStdString(text);
-    if (!out.isEmpty()) out[0] = out[0].toUpper();
-    return out;
-}
 
 QPushButton* link(const QString& text, const QString& tooltip)
 {

@@ -11,6 +11,7 @@
 
 #include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/tool_form.h"
 
@@ -28,13 +29,6 @@ QString nameOf(OpKind kind)
     case OpKind::WeightGrad: return WhatIfPanel::tr("Weight gradient (W)");
     default: return QStringLiteral("Recompute (R)");
     }
-}
-
-QString sentence(const std::string& text)
-{
-    QString out = QString::fromStdString(text);
-    if (!out.isEmpty()) out[0] = out[0].toUpper();
-    return out;
 }
 
 Bytes largest(const std::vector<Bytes>& peaks) { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }

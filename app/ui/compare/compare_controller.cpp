@@ -107,7 +107,7 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
         const Shown& now = m_workspace.shown();
         if (!now.view() || !now.other()) return {};
         QString clock = provenanceText(now.view()->run->info);
-        if (provenanceText(now.other()->run->info) != clock) clock = tr("A: %1, B: %2").arg(clock, provenanceText(now.other()->run->info));
+        if (provenanceText(now.other()->run->info) != clock) clock = tr("A: %1, %2: %3").arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))), provenanceText(now.other()->run->info));
         return {title(), QStringLiteral(", ") + statusText(), clock};
     });
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
