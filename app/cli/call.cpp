@@ -85,6 +85,7 @@ Error unexpectedArgument(const CLI::App& app)
         return error;
     }
     error.message = fmt::format("'{}' does not take the argument '{}'", sub.get_name(), extra);
+    if (sub.get_option_no_throw("--schedule") != nullptr) error.remedy = fmt::format("write -s {} if it is a schedule; {}", extra, helpHint(app));
     return error;
 }
 

@@ -15,6 +15,7 @@ namespace stagewright {
 namespace {
 
 constexpr double mostProducts = 2e8;
+constexpr int mostSamples = 4;
 
 // Multiplications of a forward and a backward, about.
 double productsOf(const ModelConfig& model, int samples)
@@ -47,7 +48,7 @@ void moveAway(ParameterView& view)
 
 Result<DoubleComparison> compareWithDouble(const TrainingOptions& options)
 {
-    const int samples = options.microbatchSize;
+    const int samples = std::min(options.microbatchSize, mostSamples);
     const ModelConfig model = cut(options.model, samples);
     DeviceOptions device = options.device;
     device.precision = Precision::Fp32;

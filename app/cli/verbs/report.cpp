@@ -119,8 +119,10 @@ Result<int> run(const Options& options, Session& session)
         }
     }
 
-    if (session.json) {
-        Json object = runJson(run, *figures);
+    Json object;
+    std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
+    if (session.json || !requirements.empty()) {
+        object = runJson(run, *figures);
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
@@ -130,25 +132,18 @@ Result<int> run(const Options& options, Session& session)
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
-        auto checks = checkRequirements(requirements, object);
-        if (!checks) return tl::unexpected(std::move(checks.error()));
-        Json list = Json::array();
-        for (std::size_t i = 0; i < checks->size(); ++i)
-            list.push_back({{"requirement", requirements[i].text}, {"holds", (*checks)[i].holds}, {"sentence", (*checks)[i].sentence}});
-        object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
-        const bool kept = tellChecks(*checks, session);
-        session.answer(object);
-        return kept ? ExitDone : ExitDoesNotHold;
-    }
-    std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
-    if (!requirements.empty()) {
-        Json object = runJson(run, *figures);
-        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
-        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
-        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
         auto checked = checkRequirements(requirements, object);
         if (!checked) return tl::unexpected(std::move(checked.error()));
         checks = std::move(*checked);
+    }
+    if (session.json) {
+        Json list = Json::array();
+        for (std::size_t i = 0; i < checks.size(); ++i)
+            list.push_back({{"requirement", requirements[i].text}, {"holds", checks[i].holds}, {"sentence", checks[i].sentence}});
+        object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
+        const bool kept = tellChecks(checks, session);
+        session.answer(object);
+        return kept ? ExitDone : ExitDoesNotHold;
     }
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
