@@ -3,6 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/cuda/column_sums.h"
+
 namespace stagewright::cuda {
 
 namespace {
@@ -75,6 +77,8 @@ public:
         n.betaSum = sums.beta;
         n.residualSum = sums.residual;
         n.inputSum = sums.input;
+        const Buffer partial = partialSums<NormRows>(rows, width);
+        n.partial = partial.data();
         done(m_table.normBackward(m_queue, &n));
     }
 
@@ -141,7 +145,7 @@ public:
         done(m_table.multiply(m_queue, &p));
         const auto count = static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wide);
         done(m_table.gelu(m_queue, count, hidden, hidden));
-        done(m_table.columnSums(m_queue, rows, wide, hiddenGrad, biasSums));
+        columnSums(rows, wide, hiddenGrad, biasSums);
     }
 
     std::size_t keptByAttention(const AttentionShape& shape) const override
@@ -274,14 +278,25 @@ public:
     void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
         if (!cell.slot) cell.slot = newSlot();
+        m_fetched.clear();
         const Buffer rowLoss = m_allocator.take(static_cast<std::size_t>(rows), m_tag);
         done(m_table.crossEntropy(m_queue, rows, vocabulary, logits, targets, rowLoss.data(), static_cast<double*>(cell.slot)));
     }
-    double loss(const LossCell& cell) override { return fetch(static_cast<const double*>(cell.slot)); }
+    // All of a step's are fetched with the first that is wanted.
+    double loss(const LossCell& cell) override
+    {
+        if (m_fetched.empty()) fetchLosses();
+        const auto* slot = static_cast<const double*>(cell.slot);
+        for (std::size_t block = 0;; ++block) {
+            const auto* first = reinterpret_cast<const double*>(m_slots[block].data());
+            if (slot >= first && slot < first + slotsPerBlock) return m_fetched[block * slotsPerBlock + static_cast<std::size_t>(slot - first)];
+        }
+    }
 
     void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
-        done(m_table.columnSums(m_queue, rows, width, x, sums));
+        const Buffer partial = partialSums<PlainRows>(rows, width);
+        done(m_table.columnSums(m_queue, rows, width, x, sums, partial.data()));
     }
     void add(std::size_t count, const float* x, float* sum) override { done(m_table.add(m_queue, count, x, sum)); }
     double squareSum(std::span<const std::span<const float>> tensors) override
@@ -321,6 +336,14 @@ public:
 
 private:
     void done(int status) const { m_memory.done(status); }
+
+    // Workspace of sums over rows; none where one launch adds them up. The elements' type does not matter.
+    template <template <typename> typename Rows>
+    Buffer partialSums(int rows, int width) const
+    {
+        const std::size_t count = partFloats<Rows<Fp32>>(rows, width);
+        return count == 0 ? Buffer() : m_allocator.take(count, m_tag);
+    }
 
     static void place(StagewrightProduct& p, const void* a, int aStride, const void* b, int bStride, void* c, int cStride)
     {
@@ -455,6 +478,14 @@ private:
         m_memory.download(&value, number, sizeof value);
         return value;
     }
+    void fetchLosses()
+    {
+        m_fetched.resize(m_slots.size() * slotsPerBlock);
+        for (std::size_t block = 0; block < m_slots.size(); ++block) {
+            const std::size_t used = block + 1 < m_slots.size() ? slotsPerBlock : m_slotsUsed;
+            m_memory.download(&m_fetched[block * slotsPerBlock], m_slots[block].data(), used * sizeof(double));
+        }
+    }
     void* newSlot()
     {
         if (m_slots.empty() || m_slotsUsed == slotsPerBlock) {
@@ -471,6 +502,7 @@ private:
     MemoryTag m_tag;
     int m_flashFrom;
     std::vector<Buffer> m_slots;
+    std::vector<double> m_fetched; // all slots' numbers; empty: some may be newer on the device
     std::size_t m_slotsUsed = 0;
 };
 

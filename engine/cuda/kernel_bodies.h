@@ -20,6 +20,7 @@ namespace stagewright::cuda {
 
 struct Fp32 {
     using Stored = float;
+    static constexpr int wide = 4; // elements of 16 bytes
     STAGEWRIGHT_BOTH static float load(const float* x, std::size_t i) { return x[i]; }
     STAGEWRIGHT_BOTH static void store(float* x, std::size_t i, float value) { x[i] = value; }
 };
@@ -27,6 +28,7 @@ struct Fp32 {
 // Round to nearest even; NaN stays.
 struct Bf16 {
     using Stored = std::uint16_t;
+    static constexpr int wide = 8;
     STAGEWRIGHT_BOTH static float load(const std::uint16_t* x, std::size_t i)
     {
         const std::uint32_t bits = static_cast<std::uint32_t>(x[i]) << 16;
@@ -63,102 +65,163 @@ STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
     return static_cast<typename E::Stored*>(base) + at;
 }
 
-template <typename E, typename Lanes>
-STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+// N neighbouring elements as floats: one, or the 16 bytes that a GPU moves with one access, from a place that divides by 16.
+template <typename E, int N>
+struct Piece {
+    static_assert(N == 1 || N == E::wide);
+    float at[N];
+
+    STAGEWRIGHT_BOTH static Piece load(const typename E::Stored* x, std::size_t i)
+    {
+        Piece piece;
+        if constexpr (N == 1) {
+            piece.at[0] = E::load(x, i);
+        } else {
+            typename E::Stored stored[N];
+#ifdef __CUDA_ARCH__
+            const uint4 raw = *reinterpret_cast<const uint4*>(x + i);
+            memcpy(stored, &raw, sizeof raw);
+#else
+            memcpy(stored, x + i, sizeof stored);
+#endif
+            for (int k = 0; k < N; ++k)
+                piece.at[k] = E::load(stored, k);
+        }
+        return piece;
+    }
+    STAGEWRIGHT_BOTH void store(typename E::Stored* x, std::size_t i) const
+    {
+        if constexpr (N == 1) {
+            E::store(x, i, at[0]);
+        } else {
+            typename E::Stored stored[N];
+            for (int k = 0; k < N; ++k)
+                E::store(stored, k, at[k]);
+#ifdef __CUDA_ARCH__
+            uint4 raw;
+            memcpy(&raw, stored, sizeof raw);
+            *reinterpret_cast<uint4*>(x + i) = raw;
+#else
+            memcpy(x + i, stored, sizeof stored);
+#endif
+        }
+    }
+};
+// Whether rows of `width` elements at these places (null: none) fall into pieces of 16 bytes.
+template <typename E, typename... Places>
+STAGEWRIGHT_BOTH bool inPieces(std::size_t width, const Places*... places)
+{
+    return width % E::wide == 0 && ((reinterpret_cast<std::uintptr_t>(places) % 16 == 0) && ...);
+}
+
+template <typename E, int N, typename Lanes>
+STAGEWRIGHT_BOTH void normRowBy(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
     auto* x = row<E>(n.x, first);
     auto* normal = row<E>(n.normal, first);
     auto* out = row<E>(n.out, first);
     const auto *gamma = row<E>(n.gamma, 0), *beta = row<E>(n.beta, 0), *bias = row<E>(n.bias, 0);
+    using P = Piece<E, N>;
+    const int from = lanes.index() * N, step = lanes.count() * N;
     const float perWidth = 1.0F / static_cast<float>(n.width);
     float sum = 0;
-    for (int i = lanes.index(); i < n.width; i += lanes.count())
-        sum += E::load(x, i);
+    for (int i = from; i < n.width; i += step) {
+        const P in = P::load(x, i);
+        for (int k = 0; k < N; ++k)
+            sum += in.at[k];
+    }
     const float mean = lanes.sum(sum) * perWidth;
     float squares = 0;
-    for (int i = lanes.index(); i < n.width; i += lanes.count())
-        squares += (E::load(x, i) - mean) * (E::load(x, i) - mean);
+    for (int i = from; i < n.width; i += step) {
+        const P in = P::load(x, i);
+        for (int k = 0; k < N; ++k)
+            squares += (in.at[k] - mean) * (in.at[k] - mean);
+    }
     const float scale = 1.0F / sqrtf(lanes.sum(squares) * perWidth + 1e-5F);
     if (lanes.index() == 0) n.deviation[r] = scale;
-    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
-        const float in = E::load(x, i);
-        E::store(normal, i, (in - mean) * scale);
-        E::store(out, i, E::load(normal, i) * E::load(gamma, i) + E::load(beta, i)); // from what is kept: W recomputes it
-        if (n.bias) E::store(x, i, in + E::load(bias, i));
+    for (int i = from; i < n.width; i += step) {
+        P in = P::load(x, i), made;
+        for (int k = 0; k < N; ++k)
+            made.at[k] = (in.at[k] - mean) * scale;
+        made.store(normal, i);
+        made = P::load(normal, i); // what is kept, from which W computes it again
+        const P factor = P::load(gamma, i), shift = P::load(beta, i);
+        for (int k = 0; k < N; ++k)
+            made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
+        made.store(out, i);
+        if (!n.bias) continue;
+        const P more = P::load(bias, i);
+        for (int k = 0; k < N; ++k)
+            in.at[k] += more.at[k];
+        in.store(x, i);
     }
 }
-
-template <typename E>
-STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
-    const std::size_t column = i % static_cast<std::size_t>(n.width);
-    E::store(row<E>(n.out, 0), i, E::load(row<E>(static_cast<const void*>(n.normal), 0), i) * E::load(row<E>(n.gamma, 0), column) + E::load(row<E>(n.beta, 0), column));
+    const auto* x = static_cast<const void*>(n.x); // one type for all places
+    if (inPieces<E>(static_cast<std::size_t>(n.width), x, n.bias, n.gamma, n.beta, static_cast<const void*>(n.normal), static_cast<const void*>(n.out)))
+        normRowBy<E, E::wide>(lanes, n, r);
+    else
+        normRowBy<E, 1>(lanes, n, r);
 }
 
-template <typename E, typename Lanes>
-STAGEWRIGHT_BOTH void normBackwardRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+// Elements i … i + N of all rows.
+template <typename E, int N>
+STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
+{
+    using P = Piece<E, N>;
+    const std::size_t column = i % static_cast<std::size_t>(n.width);
+    P made = P::load(row<E>(static_cast<const void*>(n.normal), 0), i);
+    const P factor = P::load(row<E>(n.gamma, 0), column), shift = P::load(row<E>(n.beta, 0), column);
+    for (int k = 0; k < N; ++k)
+        made.at[k] = made.at[k] * factor.at[k] + shift.at[k];
+    made.store(row<E>(n.out, 0), i);
+}
+
+template <typename E, int N, typename Lanes>
+STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
     const auto *from = row<E>(n.outGrad, first), *past = row<E>(n.residual, first), *gamma = row<E>(n.gamma, 0);
     const auto* hat = row<E>(static_cast<const void*>(n.normal), first);
     auto* to = row<E>(n.inputGrad, first);
+    using P = Piece<E, N>;
+    const int begin = lanes.index() * N, step = lanes.count() * N;
     const float perWidth = 1.0F / static_cast<float>(n.width);
     float gradients = 0;
     float products = 0;
-    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
-        const float grad = E::load(from, i) * E::load(gamma, i);
-        gradients += grad;
-        products += grad * E::load(hat, i);
+    for (int i = begin; i < n.width; i += step) {
+        const P grad = P::load(from, i), factor = P::load(gamma, i), normal = P::load(hat, i);
+        for (int k = 0; k < N; ++k) {
+            gradients += grad.at[k] * factor.at[k];
+            products += grad.at[k] * factor.at[k] * normal.at[k];
+        }
     }
     const float meanGrad = lanes.sum(gradients) * perWidth;
     const float meanProduct = lanes.sum(products) * perWidth;
     const float scale = n.deviation[r];
-    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
-        const float through = scale * (E::load(from, i) * E::load(gamma, i) - meanGrad - E::load(hat, i) * meanProduct);
-        E::store(to, i, n.residual ? E::load(past, i) + through : through);
+    for (int i = begin; i < n.width; i += step) {
+        P grad = P::load(from, i);
+        const P factor = P::load(gamma, i), normal = P::load(hat, i);
+        for (int k = 0; k < N; ++k)
+            grad.at[k] = scale * (grad.at[k] * factor.at[k] - meanGrad - normal.at[k] * meanProduct);
+        if (n.residual) {
+            const P around = P::load(past, i);
+            for (int k = 0; k < N; ++k)
+                grad.at[k] += around.at[k];
+        }
+        grad.store(to, i);
     }
 }
-
-// Of rows first, first + step, … of a column: what a LayerNorm's backward sums up.
-struct NormSums {
-    float gamma = 0, beta = 0, residual = 0, input = 0;
-    STAGEWRIGHT_BOTH void add(const NormSums& other)
-    {
-        gamma += other.gamma;
-        beta += other.beta;
-        residual += other.residual;
-        input += other.input;
-    }
-};
-template <typename E>
-STAGEWRIGHT_BOTH NormSums normColumn(const StagewrightNorm& n, int column, int first, int step)
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void normBackwardRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
-    NormSums sums;
-    for (int r = first; r < n.rows; r += step) {
-        const std::size_t at = static_cast<std::size_t>(r) * n.width + column;
-        const float grad = E::load(row<E>(n.outGrad, 0), at);
-        sums.gamma += grad * E::load(row<E>(static_cast<const void*>(n.normal), 0), at);
-        sums.beta += grad;
-        if (n.residualSum) sums.residual += E::load(row<E>(n.residual, 0), at);
-        if (n.inputSum) sums.input += E::load(row<E>(static_cast<const void*>(n.inputGrad), 0), at);
-    }
-    return sums;
-}
-STAGEWRIGHT_BOTH inline void putSums(const StagewrightNorm& n, int column, const NormSums& sums)
-{
-    if (n.gammaSum) n.gammaSum[column] = sums.gamma;
-    if (n.betaSum) n.betaSum[column] = sums.beta;
-    if (n.residualSum) n.residualSum[column] = sums.residual;
-    if (n.inputSum) n.inputSum[column] = sums.input;
-}
-template <typename E>
-STAGEWRIGHT_BOTH float columnSum(const void* x, int rows, int width, int column, int first, int step)
-{
-    float sum = 0;
-    for (int r = first; r < rows; r += step)
-        sum += E::load(row<E>(x, 0), static_cast<std::size_t>(r) * width + column);
-    return sum;
+    if (inPieces<E>(static_cast<std::size_t>(n.width), n.outGrad, n.residual, n.gamma, static_cast<const void*>(n.normal), static_cast<const void*>(n.inputGrad)))
+        normBackwardRowBy<E, E::wide>(lanes, n, r);
+    else
+        normBackwardRowBy<E, 1>(lanes, n, r);
 }
 
 // GELU, tanh form: 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
@@ -174,6 +237,15 @@ STAGEWRIGHT_BOTH inline float geluSlope(float x)
 {
     const float gate = geluGate(x);
     return gate + x * gate * (1.0F - gate) * 2.0F * 0.797884561F * (1.0F + 3.0F * 0.044715F * x * x);
+}
+
+template <typename E, int N>
+STAGEWRIGHT_BOTH void geluAt(const void* x, void* out, std::size_t i)
+{
+    auto piece = Piece<E, N>::load(row<E>(x, 0), i);
+    for (int k = 0; k < N; ++k)
+        piece.at[k] = geluOf(piece.at[k]);
+    piece.store(row<E>(out, 0), i);
 }
 
 template <typename E, typename Lanes>
@@ -248,27 +320,20 @@ STAGEWRIGHT_BOTH void embedAt(const StagewrightEmbedding& e, std::size_t i)
     const std::size_t position = static_cast<std::size_t>(e.past) + r % static_cast<std::size_t>(e.tokens);
     E::store(row<E>(e.out, 0), i, E::load(row<E>(e.tokenTable, 0), e.bytes[r] * width + i % width) + E::load(row<E>(e.positionTable, 0), position * width + i % width));
 }
-// A token's row of the table: every lane owns columns and adds the rows that have the token, in order.
-template <typename E, typename Lanes>
-STAGEWRIGHT_BOTH void tokenGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
+// Elements i … i + N of the gradients of the positions' table, (tokens, width): samples in order.
+template <typename E, int N>
+STAGEWRIGHT_BOTH void positionGradAt(const StagewrightEmbedding& e, std::size_t i)
 {
-    float* to = e.tokenGrad + static_cast<std::size_t>(token) * e.width;
-    for (int r = 0; r < e.batch * e.tokens; ++r) {
-        if (e.bytes[r] != token) continue;
-        const auto* from = row<E>(e.outGrad, static_cast<std::size_t>(r) * e.width);
-        for (int i = lanes.index(); i < e.width; i += lanes.count())
-            to[i] += E::load(from, i);
-    }
-}
-template <typename E, typename Lanes>
-STAGEWRIGHT_BOTH void positionGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
-{
-    float* to = e.positionGrad + static_cast<std::size_t>(e.past + token) * e.width;
+    const std::size_t all = static_cast<std::size_t>(e.tokens) * e.width;
+    float* to = e.positionGrad + static_cast<std::size_t>(e.past) * e.width + i;
+    float sums[N] = {};
     for (int sample = 0; sample < e.batch; ++sample) {
-        const auto* from = row<E>(e.outGrad, (static_cast<std::size_t>(sample) * e.tokens + token) * e.width);
-        for (int i = lanes.index(); i < e.width; i += lanes.count())
-            to[i] += E::load(from, i);
+        const auto grad = Piece<E, N>::load(row<E>(e.outGrad, 0), sample * all + i);
+        for (int k = 0; k < N; ++k)
+            sums[k] += grad.at[k];
     }
+    for (int k = 0; k < N; ++k)
+        to[k] += sums[k];
 }
 
 template <typename Lanes>

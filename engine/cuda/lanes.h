@@ -1,5 +1,4 @@
-// Lanes of the bodies in kernel_bodies.h that are threads of a GPU's block, over `Threads` (matrix_tiles.h), and sums of columns by a
-// block. Sums have a fixed shape: halves of a warp's lanes onto each other, then warps in order.
+// Lanes of the bodies in kernel_bodies.h that are threads of a GPU's block, over `Threads` (matrix_tiles.h). Sums have a fixed shape: halves of a warp's lanes onto each other, then warps in order.
 #pragma once
 
 #include "engine/cuda/matrix_tiles.h"
@@ -64,41 +63,6 @@ private:
         threads.barrier();
     }
 };
-
-// Sums of columns: blocks of columnThreads for columnsPerBlock columns each. Every thread sums each rowsPerBlock-th row of a column; the
-// first row of threads adds them up in order.
-inline constexpr int columnsPerBlock = 32;
-inline constexpr int rowsPerBlock = 16;
-inline constexpr int columnThreads = columnsPerBlock * rowsPerBlock;
-
-template <typename E, typename Threads>
-STAGEWRIGHT_BOTH void normSumsBlock(const Threads& threads, const StagewrightNorm& n, int block)
-{
-    const int column = block * columnsPerBlock + threads.thread() % columnsPerBlock;
-    const int first = threads.thread() / columnsPerBlock;
-    NormSums own;
-    if (column < n.width) own = normColumn<E>(n, column, first, rowsPerBlock);
-    threads.template putSlot<NormSums, columnThreads>(threads.thread(), own);
-    threads.barrier();
-    if (first != 0 || column >= n.width) return;
-    for (int i = 1; i < rowsPerBlock; ++i)
-        own.add(threads.template slot<NormSums, columnThreads>(i * columnsPerBlock + threads.thread()));
-    putSums(n, column, own);
-}
-
-template <typename E, typename Threads>
-STAGEWRIGHT_BOTH void columnSumsBlock(const Threads& threads, const void* x, int rows, int width, float* sums, int block)
-{
-    const int column = block * columnsPerBlock + threads.thread() % columnsPerBlock;
-    const int first = threads.thread() / columnsPerBlock;
-    float own = column < width ? columnSum<E>(x, rows, width, column, first, rowsPerBlock) : 0.0F;
-    threads.template putSlot<float, columnThreads>(threads.thread(), own);
-    threads.barrier();
-    if (first != 0 || column >= width) return;
-    for (int i = 1; i < rowsPerBlock; ++i)
-        own += threads.template slot<float, columnThreads>(i * columnsPerBlock + threads.thread());
-    sums[column] = own;
-}
 
 // Part `part` of STAGEWRIGHT_PARTIALS of a sum of squares, by lanes that are a block.
 template <typename Lanes>

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 4u
+#define STAGEWRIGHT_CUDA_ABI 5u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -105,6 +105,7 @@ typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNor
     const void* residual; /* may be null */
     void* inputGrad;
     float *gammaSum, *betaSum, *residualSum, *inputSum; /* may be null */
+    float* partial;                                     /* workspace: partFloats<NormRows> of column_sums.h */
 } StagewrightNorm;
 
 typedef struct StagewrightSoftmax { /* of rows · blocks rows: row r of a block keeps columns ≤ past + r */
@@ -196,7 +197,7 @@ typedef struct StagewrightCudaTable {
     /* logits become softmax − onehot; *loss the mean of −ln p(target). rowLoss: workspace (rows) */
     int (*crossEntropy)(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
                         float* rowLoss, double* loss);
-    int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums);
+    int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial); /* partial: as in a norm */
     int (*add)(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
     /* *sum += Σ x²; partial: workspace of STAGEWRIGHT_PARTIALS doubles */
     int (*squareSum)(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "engine/cuda/column_sums.h"
 #include "engine/cuda/lanes.h"
 #include "tests/support/emulated_block.h"
 
@@ -138,27 +139,50 @@ Results losses(Way way, int width)
     return results;
 }
 
+// Sums of columns by blocks, and of parts of the rows in a second launch, against one column after the other.
+template <typename Rows>
+void sumOn(Way way, const Rows& of, int rows)
+{
+    if (way == Way::OneLane) {
+        sumColumns(of, rows);
+        return;
+    }
+    const int parts = columnParts(rows, of.width);
+    std::vector<float> partial(partFloats<Rows>(rows, of.width), NAN);
+    EmulatedKernel kernel({});
+    kernel.newestFirst = way == Way::BlockBackwards;
+    for (int part = 0; part < parts; ++part)
+        for (int tile = 0; tile < (of.width + columnTile - 1) / columnTile; ++tile)
+            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { sumColumnsBlock(t, of, rows, tile, part, parts, parts == 1 ? nullptr : partial.data()); });
+    for (int column = 0; parts > 1 && column < of.width; ++column)
+        addColumnParts(of, parts, partial.data(), column);
+}
+
 template <typename E>
 Results embeddings(Way way, int width)
 {
-    constexpr int batch = 2, tokens = 3, vocabulary = 4;
+    constexpr int batch = 2, tokens = 45, vocabulary = 4;
     Numbers<E> outGrad(static_cast<std::size_t>(batch * tokens * width), 1);
     Numbers<Fp32> token(static_cast<std::size_t>(vocabulary * width), 2), position(static_cast<std::size_t>((tokens + 1) * width), 3);
-    const std::uint8_t bytes[] = {2, 0, 2, 1, 2, 0};
+    std::vector<std::uint8_t> bytes(batch * tokens, 2); // none is 3
+    bytes[1] = bytes[89] = 0;
+    bytes[40] = 1;
     StagewrightEmbedding e{};
     e.batch = batch;
     e.tokens = tokens;
     e.past = 1;
     e.width = width;
     e.vocabulary = vocabulary;
-    e.bytes = bytes;
+    e.bytes = bytes.data();
     e.outGrad = outGrad.data();
     e.tokenGrad = token.data();
     e.positionGrad = position.data();
     for (int i = 0; i < vocabulary; ++i)
-        on(way, [&](const auto& lanes) { tokenGrad<E>(lanes, e, i); });
-    for (int i = 0; i < tokens; ++i)
-        on(way, [&](const auto& lanes) { positionGrad<E>(lanes, e, i); });
+        sumOn(way, TokenRows<E>{e, i}, batch * tokens);
+    const bool pieces = way != Way::OneLane && inPieces<E>(static_cast<std::size_t>(width), e.outGrad);
+    const auto all = static_cast<std::size_t>(tokens * width);
+    for (std::size_t i = 0; i < all; i += pieces ? E::wide : 1)
+        pieces ? positionGradAt<E, E::wide>(e, i) : positionGradAt<E, 1>(e, i);
     Results results;
     keep(results, token.all);
     keep(results, position.all);
@@ -224,11 +248,9 @@ Results streamed(Way way, int width)
     return results;
 }
 
-// Sums of columns by blocks against one after the other.
-template <typename E>
+template <typename E, int rows>
 Results columns(Way way, int width)
 {
-    constexpr int rows = 37;
     const std::size_t count = rows * static_cast<std::size_t>(width);
     Numbers<E> x(count, 1), normal(count, 2), residual(count, 3), inputGrad(count, 4);
     const auto one = static_cast<std::size_t>(width);
@@ -244,22 +266,37 @@ Results columns(Way way, int width)
     n.betaSum = beta.data();
     n.residualSum = ofResidual.data();
     n.inputSum = ofInput.data();
-    if (way == Way::OneLane) {
-        for (int column = 0; column < width; ++column) {
-            putSums(n, column, normColumn<E>(n, column, 0, 1));
-            sums[static_cast<std::size_t>(column)] = columnSum<E>(x.data(), rows, width, column, 0, 1);
-        }
-    } else {
-        for (int block = 0; block < (width + columnsPerBlock - 1) / columnsPerBlock; ++block) {
-            EmulatedKernel kernel({});
-            kernel.newestFirst = way == Way::BlockBackwards;
-            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { normSumsBlock<E>(t, n, block); });
-            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { columnSumsBlock<E>(t, x.data(), rows, width, sums.data(), block); });
-        }
-    }
+    sumOn(way, NormRows<E>{n}, rows);
+    sumOn(way, PlainRows<E>{x.data(), width, sums.data()}, rows);
     Results results;
     for (const auto* made : {&gamma, &beta, &ofResidual, &ofInput, &sums})
         keep(results, *made);
+    return results;
+}
+
+// Elements one by one against pieces of 16 bytes.
+template <typename E>
+Results pieces(Way way, int width)
+{
+    constexpr int rows = 3;
+    const std::size_t count = rows * static_cast<std::size_t>(width);
+    const auto one = static_cast<std::size_t>(width);
+    Numbers<E> normal(count, 1), gamma(one, 2), beta(one, 3), out(count), activation(count);
+    StagewrightNorm n{};
+    n.rows = rows;
+    n.width = width;
+    n.normal = normal.data();
+    n.gamma = gamma.data();
+    n.beta = beta.data();
+    n.out = out.data();
+    const bool wide = way != Way::OneLane && inPieces<E>(one, n.normal, n.out);
+    for (std::size_t i = 0; i < count; i += wide ? E::wide : 1) {
+        wide ? scaleShiftAt<E, E::wide>(n, i) : scaleShiftAt<E, 1>(n, i);
+        wide ? geluAt<E, E::wide>(out.data(), activation.data(), i) : geluAt<E, 1>(out.data(), activation.data(), i);
+    }
+    Results results;
+    keep(results, out.all);
+    keep(results, activation.all);
     return results;
 }
 
@@ -287,13 +324,17 @@ private slots:
         add("softmax bf16", softmaxes<Bf16>, bf16, {33, 300});
         add("losses fp32", losses<Fp32>, fp32, {2, 96, 256, 700});
         add("losses bf16", losses<Bf16>, bf16, {33, 300});
-        add("embeddings fp32", embeddings<Fp32>, fp32, {1, 40, 300});
-        add("embeddings bf16", embeddings<Bf16>, bf16, {33, 300});
+        add("embeddings fp32", embeddings<Fp32>, fp32, {1, 40, 130});
+        add("embeddings bf16", embeddings<Bf16>, fp32, {33, 72});
         add("square sums", squareSums, 1e-12, {1, 255, 5000});
         add("streamed attention fp32", streamed<Fp32>, fp32, {8, 33, 128});
         add("streamed attention bf16", streamed<Bf16>, bf16, {12, 128});
-        add("columns fp32", columns<Fp32>, fp32, {1, 32, 45});
-        add("columns bf16", columns<Bf16>, fp32, {33});
+        add("columns fp32", columns<Fp32, 37>, fp32, {1, 32, 45, 132});
+        add("columns bf16", columns<Bf16, 37>, fp32, {33, 72});
+        add("columns in parts fp32", columns<Fp32, 195>, fp32, {33, 68});
+        add("columns in parts bf16", columns<Bf16, 195>, fp32, {33, 72});
+        add("pieces fp32", pieces<Fp32>, 0, {31, 64});
+        add("pieces bf16", pieces<Bf16>, 0, {31, 64});
     }
     void agreeWithOneLane()
     {
@@ -333,6 +374,25 @@ private slots:
         QCOMPARE(run(-1), QString::number(blockThreads * (2.0 * blockThreads - 1)));
         for (int barrier = 1; barrier < 6; ++barrier) // nothing is read before the first
             QVERIFY2(run(barrier).contains("with no barrier between"), qPrintable(run(barrier)));
+    }
+    void sumsOfColumnsNeedTheirBarrier()
+    {
+        Numbers<Fp32> x(40 * 8, 1);
+        std::vector<float> sums(8);
+        EmulatedKernel kernel({});
+        kernel.ignoredBarrier = 0;
+        QVERIFY_THROWS_EXCEPTION(KernelFault, kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { sumColumnsBlock(t, PlainRows<Fp32>{x.data(), 8, sums.data()}, 40, 0, 0, 1, nullptr); }));
+    }
+    // Parts fill a GPU where the columns alone do not, and depend on nothing but the shape.
+    void partsOfRows()
+    {
+        QCOMPARE(columnParts(63, 2048), 1);
+        QCOMPARE(columnParts(16384, 2048), 9);
+        QCOMPARE(columnParts(256, 2048), 4);
+        QCOMPARE(columnParts(16384, 64), 256);
+        QCOMPARE(columnParts(16384, 64 * 264), 1);
+        QCOMPARE(partFloats<NormRows<Fp32>>(256, 2048), std::size_t{4 * 4 * 2048});
+        QCOMPARE(partFloats<PlainRows<Fp32>>(63, 2048), std::size_t{0});
     }
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int lanes = 32;
 constexpr int several = -2;                   // readers
-constexpr std::uint32_t slotBytes = 16 << 10; // in addition to the dynamic shared memory
+constexpr std::uint32_t slotBytes = 32 << 10; // in addition to the dynamic shared memory
 
 std::string text(auto number)
 {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/cuda/kernel_bodies.h"
+#include "engine/cuda/column_sums.h"
 #include "engine/cuda/product_rules.h"
 #include "tests/support/emulated_flash.h"
 #include "tests/support/fake_device.h"
@@ -130,7 +130,7 @@ int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm)
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "scale and shift", {{n.normal, all, false}, {n.gamma, one, false}, {n.beta, one, false}, {n.out, all, true}}, [n] {
             for (std::size_t i = 0; i < times(n.rows, n.width); ++i)
-                scaleShiftAt<decltype(element)>(n, i);
+                scaleShiftAt<decltype(element), 1>(n, i);
         });
     });
 }
@@ -142,13 +142,12 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
     const std::size_t floats = times(n.width, 4);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "layer norm backward",
-                   {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false}, {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true}, {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}},
+                   {{n.outGrad, all, false}, {n.normal, all, false}, {n.deviation, times(n.rows, 4), false}, {n.gamma, times(n.width, width(queue)), false}, {n.residual, all, false}, {n.inputGrad, all, true}, {n.gammaSum, floats, true}, {n.betaSum, floats, true}, {n.residualSum, floats, true}, {n.inputSum, floats, true}, {n.partial, 4 * partFloats<NormRows<decltype(element)>>(n.rows, n.width), true}},
                    [n] {
                        using E = decltype(element);
                        for (int r = 0; r < n.rows; ++r)
                            normBackwardRow<E>(OneLane{}, n, static_cast<std::size_t>(r));
-                       for (int column = 0; column < n.width; ++column)
-                           putSums(n, column, normColumn<E>(n, column, 0, 1));
+                       sumColumns(NormRows<E>{n}, n.rows);
                    });
     });
 }
@@ -160,7 +159,7 @@ int gelu(StagewrightQueue* queue, std::uint64_t count, const void* x, void* out)
         return ask(queue, 0, "gelu", {{x, bytes, false}, {out, bytes, true}}, [=] {
             using E = decltype(element);
             for (std::size_t i = 0; i < count; ++i)
-                E::store(row<E>(out, 0), i, geluOf(E::load(row<E>(x, 0), i)));
+                geluAt<E, 1>(x, out, i);
         });
     });
 }
@@ -253,9 +252,9 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
                    [e] {
                        using E = decltype(element);
                        for (int token = 0; token < e.vocabulary; ++token)
-                           tokenGrad<E>(OneLane{}, e, token);
-                       for (int token = 0; token < e.tokens; ++token)
-                           positionGrad<E>(OneLane{}, e, token);
+                           sumColumns(TokenRows<E>{e, token}, e.batch * e.tokens);
+                       for (std::size_t i = 0; i < times(e.tokens, e.width); ++i)
+                           positionGradAt<E, 1>(e, i);
                    });
     });
 }
@@ -273,14 +272,14 @@ int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void
                    });
     });
 }
-int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const void* x, float* sums)
+int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const void* x, float* sums, float* partial)
 {
     if (std::string fault = gridFault("column sums", times(columns)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "column sums", {{x, times(rows, columns, width(queue)), false}, {sums, times(columns, 4), true}}, [=] {
-            for (int column = 0; column < columns; ++column)
-                sums[column] = columnSum<decltype(element)>(x, rows, columns, column, 0, 1);
-        });
+        using Rows = PlainRows<decltype(element)>;
+        return ask(queue, 0, "column sums",
+                   {{x, times(rows, columns, width(queue)), false}, {sums, times(columns, 4), true}, {partial, 4 * partFloats<Rows>(rows, columns), true}},
+                   [=] { sumColumns(Rows{x, columns, sums}, rows); });
     });
 }
 int add(StagewrightQueue* queue, std::uint64_t count, const float* x, float* sum)

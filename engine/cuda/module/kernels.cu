@@ -1,4 +1,5 @@
 // The kernels: which thread computes what. The arithmetic is in kernel_bodies.h and lanes.h.
+#include "engine/cuda/column_sums.h"
 #include "engine/cuda/flash_tiles.h"
 #include "engine/cuda/lanes.h"
 #include "engine/cuda/module/device_threads.cuh"
@@ -33,27 +34,35 @@ __global__ void normBackwardKernel(StagewrightNorm n)
 {
     normBackwardRow<E>(Block{}, n, blockIdx.x);
 }
-template <typename E>
+template <typename E, int N>
 __global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
 {
-    if (flatIndex() < count) scaleShiftAt<E>(n, flatIndex());
+    if (flatIndex() * N < count) scaleShiftAt<E, N>(n, flatIndex() * N);
 }
 
-template <typename E>
-__global__ void normSumsKernel(StagewrightNorm n)
+template <typename Rows>
+__global__ void columnSumsKernel(Rows of, int rows, int parts, float* partial)
 {
-    normSumsBlock<E>(DeviceThreads{}, n, static_cast<int>(blockIdx.x));
+    sumColumnsBlock(DeviceThreads{}, of, rows, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), parts, partial);
 }
-template <typename E>
-__global__ void columnSumsKernel(const void* x, int rows, int width, float* sums)
+template <typename Rows>
+__global__ void columnPartsKernel(Rows of, int parts, const float* partial)
 {
-    columnSumsBlock<E>(DeviceThreads{}, x, rows, width, sums, static_cast<int>(blockIdx.x));
+    if (flatIndex() < static_cast<std::size_t>(of.width)) addColumnParts(of, parts, partial, static_cast<int>(flatIndex()));
+}
+template <typename Rows>
+void sumColumnsOn(cudaStream_t stream, const Rows& of, int rows, float* partial)
+{
+    const int parts = columnParts(rows, of.width);
+    const dim3 grid(static_cast<unsigned>((of.width + columnTile - 1) / columnTile), static_cast<unsigned>(parts));
+    columnSumsKernel<<<grid, columnThreads, 0, stream>>>(of, rows, parts, parts == 1 ? nullptr : partial);
+    if (parts > 1) columnPartsKernel<<<blocksFor(static_cast<std::size_t>(of.width)), flatThreads, 0, stream>>>(of, parts, partial);
 }
 
-template <typename E>
+template <typename E, int N>
 __global__ void geluKernel(std::size_t count, const void* x, void* out)
 {
-    if (flatIndex() < count) E::store(row<E>(out, 0), flatIndex(), geluOf(E::load(row<E>(x, 0), flatIndex())));
+    if (flatIndex() * N < count) geluAt<E, N>(x, out, flatIndex() * N);
 }
 // C (rows, columns) of a plain product becomes what the fused one makes.
 template <typename E>
@@ -114,13 +123,14 @@ __global__ void embedKernel(StagewrightEmbedding e, std::size_t count)
     if (flatIndex() < count) embedAt<E>(e, flatIndex());
 }
 template <typename E>
-__global__ void embedGradKernel(StagewrightEmbedding e)
+__global__ void tokenGradKernel(StagewrightEmbedding e)
 {
-    const int block = static_cast<int>(blockIdx.x);
-    if (block < e.vocabulary)
-        tokenGrad<E>(Block{}, e, block);
-    else
-        positionGrad<E>(Block{}, e, block - e.vocabulary);
+    sumColumnsBlock(DeviceThreads{}, TokenRows<E>{e, static_cast<int>(blockIdx.y)}, e.batch * e.tokens, static_cast<int>(blockIdx.x), 0, 1, nullptr);
+}
+template <typename E, int N>
+__global__ void positionGradKernel(StagewrightEmbedding e, std::size_t count)
+{
+    if (flatIndex() * N < count) positionGradAt<E, N>(e, flatIndex() * N);
 }
 
 template <typename E>
@@ -177,6 +187,16 @@ int onElements(StagewrightQueue* queue, const char* what, Launch&& launch)
 template <typename Element>
 using Of = std::decay_t<Element>;
 
+// launch(pieces of N elements) with as many elements a thread as `wide` says.
+template <typename E, typename Launch>
+void byPieces(bool wide, Launch&& launch)
+{
+    if (wide)
+        launch(std::integral_constant<int, E::wide>{});
+    else
+        launch(std::integral_constant<int, 1>{});
+}
+
 } // namespace
 
 int norm(StagewrightQueue* queue, const StagewrightNorm* n)
@@ -188,7 +208,11 @@ int scaleShift(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     const std::size_t count = static_cast<std::size_t>(n->rows) * n->width;
     return onElements(queue, "scale and shift", [&](auto e) {
-        scaleShiftKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(*n, count);
+        using E = Of<decltype(e)>;
+        byPieces<E>(inPieces<E>(static_cast<std::size_t>(n->width), n->normal, n->out, n->gamma, n->beta), [&](auto pieces) {
+            constexpr int N = decltype(pieces)::value;
+            scaleShiftKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(*n, count);
+        });
     });
 }
 
@@ -196,14 +220,19 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
 {
     return onElements(queue, "layer norm backward", [&](auto e) {
         normBackwardKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n);
-        const unsigned blocks = static_cast<unsigned>((n->width + columnsPerBlock - 1) / columnsPerBlock);
-        normSumsKernel<Of<decltype(e)>><<<blocks, columnThreads, 0, queue->compute()>>>(*n);
+        sumColumnsOn(queue->compute(), NormRows<Of<decltype(e)>>{*n}, n->rows, n->partial);
     });
 }
 
 int gelu(StagewrightQueue* queue, uint64_t count, const void* x, void* out)
 {
-    return onElements(queue, "gelu", [&](auto e) { geluKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, out); });
+    return onElements(queue, "gelu", [&](auto e) {
+        using E = Of<decltype(e)>;
+        byPieces<E>(inPieces<E>(count, x, out), [&](auto pieces) {
+            constexpr int N = decltype(pieces)::value;
+            geluKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(count, x, out);
+        });
+    });
 }
 
 int finishProduct(StagewrightQueue* queue, const StagewrightProduct& p)
@@ -255,8 +284,16 @@ int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)
 
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
 {
-    const auto blocks = static_cast<unsigned>(g->vocabulary + g->tokens);
-    return onElements(queue, "embedding's gradient", [&](auto e) { embedGradKernel<Of<decltype(e)>><<<blocks, rowThreads, 0, queue->compute()>>>(*g); });
+    const dim3 grid(static_cast<unsigned>((g->width + columnTile - 1) / columnTile), static_cast<unsigned>(g->vocabulary));
+    const std::size_t count = static_cast<std::size_t>(g->tokens) * g->width;
+    return onElements(queue, "embedding's gradient", [&](auto e) {
+        using E = Of<decltype(e)>;
+        tokenGradKernel<E><<<grid, columnThreads, 0, queue->compute()>>>(*g);
+        byPieces<E>(inPieces<E>(static_cast<std::size_t>(g->width), g->outGrad), [&](auto pieces) {
+            constexpr int N = decltype(pieces)::value;
+            positionGradKernel<E, N><<<blocksFor(count / N), flatThreads, 0, queue->compute()>>>(*g, count);
+        });
+    });
 }
 
 int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
@@ -268,11 +305,10 @@ int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void
     });
 }
 
-int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums)
+int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial)
 {
-    const unsigned blocks = static_cast<unsigned>((width + columnsPerBlock - 1) / columnsPerBlock);
     return onElements(queue, "column sums", [&](auto e) {
-        columnSumsKernel<Of<decltype(e)>><<<blocks, columnThreads, 0, queue->compute()>>>(x, rows, width, sums);
+        sumColumnsOn(queue->compute(), PlainRows<Of<decltype(e)>>{x, width, sums}, rows, partial);
     });
 }
 
