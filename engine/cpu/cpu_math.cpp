@@ -1,7 +1,7 @@
 #include "engine/cpu/cpu_math.h"
 
 #include "engine/cpu/attention.h"
-#include "engine/cpu/kernels.h"
+#include "engine/cpu/shared_math.h"
 
 namespace stagewright::cpu {
 
@@ -18,7 +18,7 @@ float* floats(Elements elements)
     return static_cast<float*>(elements.data);
 }
 
-class CpuMath final : public LayerMath {
+class CpuMath final : public SharedMath {
 public:
     explicit CpuMath(const Products& products) : m_products(products) {}
 
@@ -61,10 +61,6 @@ public:
         m_products.transposedTimes(out, in, rows, alpha, {floats(dy), out}, {floats(x), in}, 1.0F, gradient, in);
     }
 
-    void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements, Elements hidden, Elements) override
-    {
-        linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
-    }
     void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
     {
         k.gelu(rows, width, floats(hidden), floats(bias), floats(activation));
@@ -94,10 +90,10 @@ public:
                ConstElements positionTable, Elements out) override
     {
         const auto hidden = static_cast<std::size_t>(width);
-        eachRow(batch, tokens, past, [&](std::size_t row, std::size_t position) {
-            const float* token = floats(tokenTable) + bytes[row] * hidden;
-            const float* place = floats(positionTable) + position * hidden;
-            float* to = floats(out) + row * hidden;
+        eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
+            const float* token = floats(tokenTable) + bytes[row / hidden] * hidden;
+            const float* place = floats(positionTable) + position;
+            float* to = floats(out) + row;
             for (std::size_t i = 0; i < hidden; ++i)
                 to[i] = token[i] + place[i];
         });
@@ -105,17 +101,12 @@ public:
     void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, ConstElements outGrad,
                          float* tokenGrad, float* positionGrad) override
     {
-        const auto hidden = static_cast<std::size_t>(width);
-        eachRow(batch, tokens, past, [&](std::size_t row, std::size_t position) {
-            k.add(hidden, floats(outGrad) + row * hidden, tokenGrad + bytes[row] * hidden);
-            k.add(hidden, floats(outGrad) + row * hidden, positionGrad + position * hidden);
-        });
+        addToTables(k, batch, tokens, past, width, bytes, floats(outGrad), tokenGrad, positionGrad);
     }
     void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
         cell.value = k.crossEntropy(rows, vocabulary, floats(logits), targets) / rows;
     }
-    double loss(const LossCell& cell) override { return cell.value; }
 
     void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
@@ -123,31 +114,7 @@ public:
             sums[i] = 0;
         k.addColumnSums(rows, width, floats(x), sums);
     }
-    void add(std::size_t count, const float* x, float* sum) override { k.add(count, x, sum); }
-    double squareSum(std::span<const std::span<const float>> tensors) override
-    {
-        double sum = 0;
-        for (const std::span<const float> tensor : tensors)
-            sum += k.squareSum(tensor.size(), tensor.data());
-        return sum;
-    }
 
-    void adamW(const TensorStep& t, const AdamWStep& step) override
-    {
-        k.adamW(t.count, t.value, t.gradient, t.moment1, t.moment2, step);
-    }
-    void sgd(const TensorStep& t, const SgdStep& s) override
-    {
-        k.sgd(t.count, t.value, t.gradient, t.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
-    }
-    void undoAdamW(const TensorStep& t, const AdamWStep& step) override
-    {
-        k.undoAdamW(t.count, t.value, t.gradient, t.moment1, t.moment2, step);
-    }
-    void undoSgd(const TensorStep& t, const SgdStep& s) override
-    {
-        k.undoSgd(t.count, t.value, t.gradient, t.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
-    }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                  const AdamWStep& step, Elements out) override
     {
@@ -156,15 +123,6 @@ public:
     void toElements(std::size_t, const float*, Elements) override {} // the layers use the values themselves
 
 private:
-    template <typename Visit>
-    static void eachRow(int batch, int tokens, int past, Visit&& visit)
-    {
-        const auto length = static_cast<std::size_t>(tokens);
-        for (std::size_t row = 0; row < static_cast<std::size_t>(batch) * length; ++row)
-            visit(row, static_cast<std::size_t>(past) + row % length);
-    }
-
-    const Kernels& k = kernels();
     const Products& m_products;
 };
 

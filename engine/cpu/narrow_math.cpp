@@ -3,15 +3,13 @@
 
 #include "engine/cpu/attention.h"
 #include "engine/cpu/cpu_math.h"
-#include "engine/cpu/kernels.h"
+#include "engine/cpu/shared_math.h"
 
 namespace stagewright::cpu {
 
 namespace {
 
 using namespace layers;
-
-constexpr std::size_t stepElements = 4096; // of a tensor, which stay in the cache between its step and its rounding
 
 const BFloat16* elementsOf(ConstElements elements)
 {
@@ -22,7 +20,7 @@ BFloat16* elementsOf(Elements elements)
     return static_cast<BFloat16*>(elements.data);
 }
 
-class NarrowMath final : public LayerMath {
+class NarrowMath final : public SharedMath {
 public:
     NarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
         : m_products(products), m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
@@ -73,10 +71,6 @@ public:
         m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F, gradient, in);
     }
 
-    void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements, Elements hidden, Elements) override
-    {
-        linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
-    }
     void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
     {
         n.gelu(rows, width, elementsOf(hidden), elementsOf(bias), elementsOf(activation));
@@ -116,52 +110,19 @@ public:
     void embedWeightGrad(int batch, int tokens, int past, int width, int, const std::uint8_t* bytes, ConstElements outGrad,
                          float* tokenGrad, float* positionGrad) override
     {
-        const auto hidden = static_cast<std::size_t>(width);
-        eachRow(batch, tokens, past, width, [&](std::size_t row, std::size_t position) {
-            n.add(hidden, elementsOf(outGrad) + row, tokenGrad + bytes[row / hidden] * hidden);
-            n.add(hidden, elementsOf(outGrad) + row, positionGrad + position);
-        });
+        addToTables<BFloat16>(n, batch, tokens, past, width, bytes, elementsOf(outGrad), tokenGrad, positionGrad);
     }
     void crossEntropy(int rows, int vocabulary, Elements logits, const std::uint8_t* targets, LossCell& cell) override
     {
         cell.value = n.crossEntropy(rows, vocabulary, elementsOf(logits), targets) / rows;
     }
-    double loss(const LossCell& cell) override { return cell.value; }
 
     void columnSums(int rows, int width, ConstElements x, float* sums) override
     {
         std::fill_n(sums, width, 0.0F);
         n.addColumnSums(rows, width, elementsOf(x), sums);
     }
-    void add(std::size_t count, const float* x, float* sum) override { k.add(count, x, sum); }
-    double squareSum(std::span<const std::span<const float>> tensors) override
-    {
-        double sum = 0;
-        for (const std::span<const float> tensor : tensors)
-            sum += k.squareSum(tensor.size(), tensor.data());
-        return sum;
-    }
 
-    void adamW(const TensorStep& t, const AdamWStep& step) override
-    {
-        eachPart(t, [&](const TensorStep& part) { k.adamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
-    }
-    void sgd(const TensorStep& t, const SgdStep& s) override
-    {
-        eachPart(t, [&](const TensorStep& part) {
-            k.sgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
-        });
-    }
-    void undoAdamW(const TensorStep& t, const AdamWStep& step) override
-    {
-        eachPart(t, [&](const TensorStep& part) { k.undoAdamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
-    }
-    void undoSgd(const TensorStep& t, const SgdStep& s) override
-    {
-        eachPart(t, [&](const TensorStep& part) {
-            k.undoSgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
-        });
-    }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                  const AdamWStep& step, Elements out) override
     {
@@ -204,28 +165,6 @@ private:
             finish(first, columns, product.data());
         }
     }
-    // f(element of the row's first column, element of its position's)
-    template <typename Visit>
-    static void eachRow(int batch, int tokens, int past, int width, Visit&& visit)
-    {
-        const auto length = static_cast<std::size_t>(tokens);
-        const auto hidden = static_cast<std::size_t>(width);
-        for (std::size_t row = 0; row < static_cast<std::size_t>(batch) * length; ++row)
-            visit(row * hidden, (static_cast<std::size_t>(past) + row % length) * hidden);
-    }
-    // The step on some elements after the others, each followed by what the layers use of them.
-    template <typename Step>
-    void eachPart(const TensorStep& whole, Step&& step) const
-    {
-        const auto from = [](float* tensor, std::size_t first) { return tensor ? tensor + first : nullptr; };
-        for (std::size_t first = 0; first < whole.count; first += stepElements) {
-            const std::size_t count = std::min(stepElements, whole.count - first);
-            step(TensorStep{count, whole.value + first, whole.gradient + first, from(whole.moment1, first), from(whole.moment2, first), {}});
-            if (whole.used) n.storeRows(1, static_cast<int>(count), whole.value + first, nullptr, elementsOf(whole.used) + first, 0);
-        }
-    }
-
-    const Kernels& k = kernels();
     const NarrowKernels& n = k.narrow;
     const NarrowProducts& m_products;
     Allocator& m_allocator;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -95,6 +96,45 @@ struct Device {
     bool partitions;
 };
 
+// The memories that a backend has opened and that are still there: how it knows its own again.
+class OpenedMemories {
+public:
+    void add(cuda::DeviceMemory& memory)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_opened[&memory] = &memory;
+    }
+    void remove(const Memory& memory)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_opened.erase(&memory);
+    }
+    cuda::DeviceMemory* find(const Memory& memory) const // null: not this backend's
+    {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_opened.find(&memory);
+        return found == m_opened.end() ? nullptr : found->second;
+    }
+
+private:
+    mutable std::mutex m_mutex;
+    std::map<const Memory*, cuda::DeviceMemory*> m_opened;
+};
+
+class OpenedMemory final : public cuda::DeviceMemory {
+public:
+    OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueWish& wish, std::shared_ptr<cuda::DeviceOrigins> origins,
+                 std::shared_ptr<cuda::DeviceLinks> links)
+        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links)), m_opened(std::move(opened))
+    {
+        m_opened->add(*this);
+    }
+    ~OpenedMemory() override { m_opened->remove(*this); }
+
+private:
+    std::shared_ptr<OpenedMemories> m_opened;
+};
+
 class CudaBackend final : public Backend, public layers::MathSource, public CollectiveSource {
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
@@ -144,7 +184,7 @@ public:
         if (nccl && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
         const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
         try {
-            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, device.origins, m_links);
+            return std::make_unique<OpenedMemory>(m_opened, wish, device.origins, m_links);
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
         }
@@ -165,8 +205,8 @@ public:
         if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
         if (microbatchSize < 1)
             return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
-        auto* memory = dynamic_cast<cuda::DeviceMemory*>(&allocator.memory());
-        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory is not a CUDA device's", slice.stage));
+        cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
+        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
         const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
         if (widest > std::numeric_limits<std::int32_t>::max()) {
             return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<std::int32_t>::max()),
@@ -185,8 +225,8 @@ public:
 
     std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) const override
     {
-        auto* memory = dynamic_cast<cuda::DeviceMemory*>(&allocator.memory());
-        if (!memory) throw std::runtime_error("its memory is not a CUDA device's");
+        cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
+        if (!memory) throw std::runtime_error("its memory was not opened by this backend");
         return cuda::makeDeviceMath(*memory, allocator, 0, streaming ? 1 : std::numeric_limits<int>::max());
     }
 
@@ -280,6 +320,7 @@ private:
     }
 
     DeviceOptions m_options;
+    std::shared_ptr<OpenedMemories> m_opened = std::make_shared<OpenedMemories>(); // which may outlive it
     mutable std::mutex m_mutex;
     mutable std::vector<Device> m_chosen;
     int m_ranks = 1;                            // of the training whose memories were opened

@@ -41,7 +41,7 @@ private:
     StagewrightQueue* m_queue = nullptr;
 };
 
-class DeviceMemory final : public Memory, private DeviceClock {
+class DeviceMemory : public Memory, private DeviceClock {
 public:
     // origins: of this device. links: messages from other devices come by NCCL; null: by copies.
     DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
