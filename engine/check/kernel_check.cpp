@@ -30,6 +30,7 @@ constexpr int width = 64;
 constexpr int heads = 4;
 constexpr int wide = 4 * width;
 constexpr int vocabulary = 96;
+constexpr std::size_t manyTensors = 140; // more than a device takes in one launch
 
 // Two bytes: the upper half of a float, to the nearest even.
 std::uint16_t narrowed(float value)
@@ -295,10 +296,16 @@ void ends(std::vector<Case>& cases)
                          s.keep(columns, width);
                          const std::size_t count = area(rows, width) + 3;
                          const float* more = s.floats(count);
-                         float* sum = s.floats(count);
-                         s.math.add(count, more, sum);
-                         s.keep(sum, count);
-                         const std::span<const float> tensors[] = {{more, count}, {columns, width}};
+                         const std::size_t sumFloats = count + manyTensors * manyTensors;
+                         float* sum = s.floats(sumFloats);
+                         std::vector<layers::AddedFloats> sums{{count, more, sum}};
+                         for (std::size_t i = 1; i < manyTensors; ++i) // of many sizes
+                             sums.push_back({i, more + i, sum + count + i * manyTensors});
+                         s.math.add(sums);
+                         s.keep(sum, sumFloats);
+                         std::vector<std::span<const float>> tensors{{more, count}, {columns, width}};
+                         for (std::size_t i = 1; i < manyTensors; ++i)
+                             tensors.emplace_back(more + i, i);
                          s.keep(s.math.squareSum(tensors));
                      }});
 }
@@ -321,20 +328,32 @@ void optimizers(std::vector<Case>& cases)
     cases.push_back({"AdamW, step and undo", [=](Side& s) {
                          const layers::TensorStep tensor = state(s, true);
                          const layers::AdamWStep step{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F};
-                         s.math.adamW(tensor, step);
+                         s.math.adamW({&tensor, 1}, step);
                          keep(s, tensor);
                          const Elements predicted = s.emptyElements(count);
                          s.math.predict(count, tensor.value, tensor.moment1, tensor.moment2, 6e-3F, step, predicted);
                          s.keepElements(predicted, count);
-                         s.math.undoAdamW(tensor, step);
+                         s.math.undoAdamW({&tensor, 1}, step);
                          keep(s, tensor);
+                     }});
+    cases.push_back({"AdamW on many tensors", [=](Side& s) {
+                         std::vector<layers::TensorStep> tensors;
+                         for (std::size_t i = 1; i < manyTensors; ++i) {
+                             tensors.push_back({3 * i, s.floats(3 * i), s.floats(3 * i), s.floats(3 * i), s.floats(3 * i, 0.1F, 1), {}});
+                             if (s.math.elementBytes() != 4) tensors.back().used = s.emptyElements(3 * i);
+                         }
+                         s.math.adamW(tensors, {3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F});
+                         for (const layers::TensorStep& tensor : tensors) {
+                             s.keep(tensor.value, tensor.count);
+                             tensor.used.data != nullptr ? s.keepElements(tensor.used, tensor.count) : s.keep(tensor.value, tensor.count);
+                         }
                      }});
     cases.push_back({"SGD, step and undo", [=](Side& s) {
                          const layers::TensorStep tensor = state(s, false);
                          const layers::SgdStep step{3e-3F, 0.9F, 0.1F, 0.5F};
-                         s.math.sgd(tensor, step);
+                         s.math.sgd({&tensor, 1}, step);
                          keep(s, tensor);
-                         s.math.undoSgd(tensor, step);
+                         s.math.undoSgd({&tensor, 1}, step);
                          keep(s, tensor);
                      }});
     cases.push_back({"narrowing", [](Side& s) {

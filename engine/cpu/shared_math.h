@@ -17,7 +17,11 @@ public:
         linearBare(rows, out, in, x, weight, hidden); // its bias comes with the GELU
     }
     double loss(const layers::LossCell& cell) final { return cell.value; }
-    void add(std::size_t count, const float* x, float* sum) final { k.add(count, x, sum); }
+    void add(std::span<const layers::AddedFloats> sums) final
+    {
+        for (const layers::AddedFloats& one : sums)
+            k.add(one.count, one.x, one.sum);
+    }
     double squareSum(std::span<const std::span<const float>> tensors) final
     {
         double sum = 0;
@@ -26,23 +30,23 @@ public:
         return sum;
     }
 
-    void adamW(const layers::TensorStep& t, const AdamWStep& step) final
+    void adamW(std::span<const layers::TensorStep> tensors, const AdamWStep& step) final
     {
-        eachPart(t, [&](const layers::TensorStep& part) { k.adamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
+        eachPart(tensors, [&](const layers::TensorStep& part) { k.adamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
     }
-    void sgd(const layers::TensorStep& t, const layers::SgdStep& s) final
+    void sgd(std::span<const layers::TensorStep> tensors, const layers::SgdStep& s) final
     {
-        eachPart(t, [&](const layers::TensorStep& part) {
+        eachPart(tensors, [&](const layers::TensorStep& part) {
             k.sgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
         });
     }
-    void undoAdamW(const layers::TensorStep& t, const AdamWStep& step) final
+    void undoAdamW(std::span<const layers::TensorStep> tensors, const AdamWStep& step) final
     {
-        eachPart(t, [&](const layers::TensorStep& part) { k.undoAdamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
+        eachPart(tensors, [&](const layers::TensorStep& part) { k.undoAdamW(part.count, part.value, part.gradient, part.moment1, part.moment2, step); });
     }
-    void undoSgd(const layers::TensorStep& t, const layers::SgdStep& s) final
+    void undoSgd(std::span<const layers::TensorStep> tensors, const layers::SgdStep& s) final
     {
-        eachPart(t, [&](const layers::TensorStep& part) {
+        eachPart(tensors, [&](const layers::TensorStep& part) {
             k.undoSgd(part.count, part.value, part.gradient, part.moment1, s.learningRate, s.momentum, s.weightDecay, s.gradientScale);
         });
     }
@@ -75,9 +79,15 @@ protected:
     const Kernels& k = kernels();
 
 private:
-    // The step on some elements after the others, each followed by what the layers use of them, where that is not `value` itself.
+    // The step on some elements of each tensor after the others, each followed by what the layers use of them, where that is not `value` itself.
     template <typename Step>
-    void eachPart(const layers::TensorStep& whole, Step&& step)
+    void eachPart(std::span<const layers::TensorStep> tensors, const Step& step)
+    {
+        for (const layers::TensorStep& tensor : tensors)
+            stepOn(tensor, step);
+    }
+    template <typename Step>
+    void stepOn(const layers::TensorStep& whole, const Step& step)
     {
         if (!whole.used) return step(whole);
         const auto from = [](float* tensor, std::size_t first) { return tensor ? tensor + first : nullptr; };

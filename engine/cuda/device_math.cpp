@@ -298,36 +298,41 @@ public:
         const Buffer partial = partialSums<PlainRows>(rows, width);
         done(m_table.columnSums(m_queue, rows, width, x, sums, partial.data()));
     }
-    void add(std::size_t count, const float* x, float* sum) override { done(m_table.add(m_queue, count, x, sum)); }
+    void add(std::span<const AddedFloats> sums) override
+    {
+        std::vector<StagewrightTensor> list;
+        for (const AddedFloats& one : sums)
+            list.push_back({one.count, one.sum, one.x, nullptr, nullptr, nullptr});
+        done(m_table.add(m_queue, list.data(), static_cast<int>(list.size())));
+    }
     double squareSum(std::span<const std::span<const float>> tensors) override
     {
         const Buffer partial = m_allocator.take((STAGEWRIGHT_PARTIALS + 1) * sizeof(double) / sizeof(float), m_tag);
         auto* doubles = reinterpret_cast<double*>(partial.data());
         double* sum = doubles + STAGEWRIGHT_PARTIALS;
-        m_memory.clear(sum, sizeof *sum);
+        std::vector<StagewrightTensor> list;
         for (const std::span<const float> tensor : tensors)
-            done(m_table.squareSum(m_queue, tensor.size(), tensor.data(), doubles, sum));
+            list.push_back({tensor.size(), nullptr, tensor.data(), nullptr, nullptr, nullptr});
+        if (list.empty()) return 0;
+        done(m_table.squareSum(m_queue, list.data(), static_cast<int>(list.size()), doubles, sum));
         return fetch(sum);
     }
 
-    void adamW(const TensorStep& tensor, const AdamWStep& step) override { done(stepOf(STAGEWRIGHT_ADAMW, tensor, step)); }
-    void undoAdamW(const TensorStep& tensor, const AdamWStep& step) override { done(stepOf(STAGEWRIGHT_UNDO_ADAMW, tensor, step)); }
-    void sgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_SGD, tensor, step)); }
-    void undoSgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_UNDO_SGD, tensor, step)); }
+    void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) override { stepOn(STAGEWRIGHT_ADAMW, tensors, stepOf(step)); }
+    void undoAdamW(std::span<const TensorStep> tensors, const AdamWStep& step) override { stepOn(STAGEWRIGHT_UNDO_ADAMW, tensors, stepOf(step)); }
+    void sgd(std::span<const TensorStep> tensors, const SgdStep& step) override { stepOn(STAGEWRIGHT_SGD, tensors, stepOf(step)); }
+    void undoSgd(std::span<const TensorStep> tensors, const SgdStep& step) override { stepOn(STAGEWRIGHT_UNDO_SGD, tensors, stepOf(step)); }
     void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                  const AdamWStep& step, Elements out) override
     {
         StagewrightStep s{};
-        s.count = count;
-        s.value = const_cast<float*>(value); // read only here, as the moments
-        s.moment1 = const_cast<float*>(moment1);
-        s.moment2 = const_cast<float*>(moment2);
-        s.used = out;
+        // Read only here: value and moments.
+        const StagewrightTensor tensor{count, const_cast<float*>(value), nullptr, const_cast<float*>(moment1), const_cast<float*>(moment2), out};
         s.correction1 = step.correction1;
         s.correction2 = step.correction2;
         s.epsilon = step.epsilon;
         s.reach = reach;
-        done(m_table.step(m_queue, STAGEWRIGHT_PREDICT, &s));
+        done(m_table.step(m_queue, STAGEWRIGHT_PREDICT, &s, &tensor, 1));
     }
     void toElements(std::size_t count, const float* value, Elements elements) override
     {
@@ -438,20 +443,9 @@ private:
         done(gradient ? m_table.softmaxBackward(m_queue, &s) : m_table.softmax(m_queue, &s));
     }
 
-    static StagewrightStep stepBase(const TensorStep& t)
+    static StagewrightStep stepOf(const AdamWStep& step)
     {
         StagewrightStep s{};
-        s.count = t.count;
-        s.value = t.value;
-        s.gradient = t.gradient;
-        s.moment1 = t.moment1;
-        s.moment2 = t.moment2;
-        s.used = t.used;
-        return s;
-    }
-    int stepOf(int kind, const TensorStep& tensor, const AdamWStep& step) const
-    {
-        StagewrightStep s = stepBase(tensor);
         s.learningRate = step.learningRate;
         s.beta1 = step.beta1;
         s.beta2 = step.beta2;
@@ -460,16 +454,23 @@ private:
         s.epsilon = step.epsilon;
         s.weightDecay = step.weightDecay;
         s.gradientScale = step.gradientScale;
-        return m_table.step(m_queue, kind, &s);
+        return s;
     }
-    int stepOf(int kind, const TensorStep& tensor, const SgdStep& step) const
+    static StagewrightStep stepOf(const SgdStep& step)
     {
-        StagewrightStep s = stepBase(tensor);
+        StagewrightStep s{};
         s.learningRate = step.learningRate;
         s.momentum = step.momentum;
         s.weightDecay = step.weightDecay;
         s.gradientScale = step.gradientScale;
-        return m_table.step(m_queue, kind, &s);
+        return s;
+    }
+    void stepOn(int kind, std::span<const TensorStep> tensors, const StagewrightStep& step) const
+    {
+        std::vector<StagewrightTensor> list;
+        for (const TensorStep& t : tensors)
+            list.push_back({t.count, t.value, t.gradient, t.moment1, t.moment2, t.used});
+        done(m_table.step(m_queue, kind, &step, list.data(), static_cast<int>(list.size())));
     }
 
     double fetch(const double* number) const

@@ -336,66 +336,67 @@ STAGEWRIGHT_BOTH void positionGradAt(const StagewrightEmbedding& e, std::size_t 
         to[k] += sums[k];
 }
 
+// A lane's share of the sum of squares.
 template <typename Lanes>
-STAGEWRIGHT_BOTH double squares(const Lanes& lanes, std::size_t count, const float* x)
+STAGEWRIGHT_BOTH double ownSquares(const Lanes& lanes, std::size_t count, const float* x)
 {
     double sum = 0;
     for (std::size_t i = lanes.index(); i < count; i += lanes.count())
         sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    return lanes.sum(sum);
+    return sum;
 }
 
 // The optimizers as engine/cpu/kernels_body.h has them.
 template <typename E>
-STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, std::size_t i)
+STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, const StagewrightTensor& t, std::size_t i)
 {
-    const float grad = s.gradient ? s.gradient[i] * s.gradientScale : 0.0F;
-    const float value = s.value[i];
+    const float grad = t.gradient ? t.gradient[i] * s.gradientScale : 0.0F;
+    const float value = t.value[i];
     float next = value;
     switch (kind) {
     case STAGEWRIGHT_ADAMW: {
-        const float first = s.beta1 * s.moment1[i] + (1.0F - s.beta1) * grad;
-        const float second = s.beta2 * s.moment2[i] + (1.0F - s.beta2) * grad * grad;
-        s.moment1[i] = first;
-        s.moment2[i] = second;
+        const float first = s.beta1 * t.moment1[i] + (1.0F - s.beta1) * grad;
+        const float second = s.beta2 * t.moment2[i] + (1.0F - s.beta2) * grad * grad;
+        t.moment1[i] = first;
+        t.moment2[i] = second;
         next = value * (1.0F - s.learningRate * s.weightDecay) -
                s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon);
         break;
     }
     case STAGEWRIGHT_UNDO_ADAMW: {
-        const float first = s.moment1[i];
-        const float second = s.moment2[i];
+        const float first = t.moment1[i];
+        const float second = t.moment2[i];
         next = (value + s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon)) *
                (1.0F / (1.0F - s.learningRate * s.weightDecay));
-        s.moment1[i] = (first - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
+        t.moment1[i] = (first - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
         const float square = (second - (1.0F - s.beta2) * grad * grad) * (1.0F / s.beta2);
-        s.moment2[i] = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
+        t.moment2[i] = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
         break;
     }
     case STAGEWRIGHT_SGD: {
         const float whole = grad + s.weightDecay * value;
-        const float velocity = s.moment1 ? s.momentum * s.moment1[i] + whole : whole;
-        if (s.moment1) s.moment1[i] = velocity;
+        const float velocity = t.moment1 ? s.momentum * t.moment1[i] + whole : whole;
+        if (t.moment1) t.moment1[i] = velocity;
         next = value - s.learningRate * velocity;
         break;
     }
     case STAGEWRIGHT_UNDO_SGD:
-        if (!s.moment1) {
+        if (!t.moment1) {
             next = (value + s.learningRate * grad) * (1.0F / (1.0F - s.learningRate * s.weightDecay));
         } else {
-            next = value + s.learningRate * s.moment1[i];
+            next = value + s.learningRate * t.moment1[i];
             const float back = s.momentum == 0.0F ? 0.0F : 1.0F / s.momentum;
-            s.moment1[i] = (s.moment1[i] - grad - s.weightDecay * next) * back;
+            t.moment1[i] = (t.moment1[i] - grad - s.weightDecay * next) * back;
         }
         break;
     default: // predict: value stays
-        next = s.moment2 ? value - s.reach * s.correction1 * s.moment1[i] / (sqrtf(s.moment2[i] * s.correction2) + s.epsilon)
-                         : value - s.reach * s.moment1[i];
-        E::store(row<E>(s.used, 0), i, next);
+        next = t.moment2 ? value - s.reach * s.correction1 * t.moment1[i] / (sqrtf(t.moment2[i] * s.correction2) + s.epsilon)
+                         : value - s.reach * t.moment1[i];
+        E::store(row<E>(t.used, 0), i, next);
         return;
     }
-    s.value[i] = next;
-    if (s.used) E::store(row<E>(s.used, 0), i, next);
+    t.value[i] = next;
+    if (t.used) E::store(row<E>(t.used, 0), i, next);
 }
 
 // Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made while

@@ -64,15 +64,19 @@ private:
     }
 };
 
-// Part `part` of STAGEWRIGHT_PARTIALS of a sum of squares, by lanes that are a block.
+// Part `part` of STAGEWRIGHT_PARTIALS of the sum of squares of `count` tensors, by lanes that are a block; `more`: added to what is there.
 template <typename Lanes>
-STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, std::size_t count, const float* x, double* partial, int part)
+STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, const StagewrightTensor* tensors, int count, bool more, double* partial, int part)
 {
-    const std::size_t each = (count + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
-    const std::size_t first = static_cast<std::size_t>(part) * each;
-    const std::size_t mine = first >= count ? 0 : (count - first < each ? count - first : each);
-    const double sum = squares(lanes, mine, x + first);
-    if (lanes.index() == 0) partial[part] = sum;
+    double own = 0;
+    for (int k = 0; k < count; ++k) {
+        const std::size_t all = tensors[k].count;
+        const std::size_t each = (all + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
+        const std::size_t first = static_cast<std::size_t>(part) * each;
+        if (first < all) own += ownSquares(lanes, all - first < each ? all - first : each, tensors[k].gradient + first);
+    }
+    const double sum = lanes.sum(own);
+    if (lanes.index() == 0) partial[part] = more ? partial[part] + sum : sum;
 }
 template <typename Lanes>
 STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, double* sum)
@@ -82,7 +86,7 @@ STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, dou
     for (int i = lanes.index(); i < STAGEWRIGHT_PARTIALS; i += lanes.count())
         own += partial[i];
     const double all = lanes.sum(own);
-    if (lanes.index() == 0) *sum += all;
+    if (lanes.index() == 0) *sum = all;
 }
 
 } // namespace stagewright::cuda

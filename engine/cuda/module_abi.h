@@ -137,12 +137,14 @@ typedef struct StagewrightEmbedding {
     float *tokenGrad, *positionGrad;
 } StagewrightEmbedding;
 
-typedef struct StagewrightStep { /* of an optimizer, on one tensor */
+typedef struct StagewrightTensor { /* of a list that one launch or few work off */
     uint64_t count;
-    float* value;
-    const float* gradient;
+    float* value;             /* a sum: it itself */
+    const float* gradient;    /* a sum: what is added; a square sum: what is squared */
     float *moment1, *moment2; /* may be null */
     void* used;               /* elements, may be null */
+} StagewrightTensor;
+typedef struct StagewrightStep { /* of an optimizer */
     float learningRate, beta1, beta2, correction1, correction2, epsilon, weightDecay, gradientScale, momentum, reach;
 } StagewrightStep;
 enum {
@@ -198,10 +200,10 @@ typedef struct StagewrightCudaTable {
     int (*crossEntropy)(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
                         float* rowLoss, double* loss);
     int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial); /* partial: as in a norm */
-    int (*add)(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
-    /* *sum += Σ x²; partial: workspace of STAGEWRIGHT_PARTIALS doubles */
-    int (*squareSum)(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
-    int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
+    int (*add)(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
+    /* *sum = Σ x² of all; partial: workspace of STAGEWRIGHT_PARTIALS doubles */
+    int (*squareSum)(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
+    int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
     int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
 
     /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum are asked for at

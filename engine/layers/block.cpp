@@ -246,14 +246,8 @@ void Block::weightGrad(std::span<const Pending<Saved>> parts) const
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards
             const Sums sums(part.saved->sums.data(), width);
-            math.add(width, sums.gamma1, m_norm1.gamma.gradient.data());
-            math.add(width, sums.beta1, m_norm1.beta.gradient.data());
-            math.add(width, sums.gamma2, m_norm2.gamma.gradient.data());
-            math.add(width, sums.beta2, m_norm2.beta.gradient.data());
-            math.add(width, sums.contract, m_contract.bias.gradient.data());
-            math.add(width, sums.project, m_project.bias.gradient.data());
-            math.add(4 * width, sums.expand, m_expand.bias.gradient.data());
-            math.add(3 * width, sums.qkv, m_qkv.bias.gradient.data());
+            const AddedFloats all[] = {{width, sums.gamma1, m_norm1.gamma.gradient.data()}, {width, sums.beta1, m_norm1.beta.gradient.data()}, {width, sums.gamma2, m_norm2.gamma.gradient.data()}, {width, sums.beta2, m_norm2.beta.gradient.data()}, {width, sums.contract, m_contract.bias.gradient.data()}, {width, sums.project, m_project.bias.gradient.data()}, {4 * width, sums.expand, m_expand.bias.gradient.data()}, {3 * width, sums.qkv, m_qkv.bias.gradient.data()}};
+            math.add(all);
         }
         *part.saved = Saved();
     }

@@ -131,8 +131,8 @@ void Head::weightGrad(std::span<const Pending<Saved>> parts, float scale) const
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards
-            math.add(width, part.saved->sums.data(), m_norm.gamma.gradient.data());
-            math.add(width, part.saved->sums.data() + hidden, m_norm.beta.gradient.data());
+            const AddedFloats both[] = {{width, part.saved->sums.data(), m_norm.gamma.gradient.data()}, {width, part.saved->sums.data() + hidden, m_norm.beta.gradient.data()}};
+            math.add(both);
         }
         *part.saved = Saved();
     }

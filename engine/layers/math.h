@@ -63,6 +63,13 @@ struct LossCell {
     void* slot = nullptr;
 };
 
+// sum += x, floats.
+struct AddedFloats {
+    std::size_t count;
+    const float* x;
+    float* sum;
+};
+
 // Of an optimizer step on one tensor. `used`: to be set to the new values; null where the layers use `value`.
 struct TensorStep {
     std::size_t count;
@@ -148,15 +155,15 @@ public:
     virtual double loss(const LossCell& cell) = 0; // waits
 
     virtual void columnSums(int rows, int width, ConstElements x, float* sums) = 0; // overwritten
-    // Floats: sum += x; the sum of squares of all tensors in double, tensor after tensor (waits).
-    virtual void add(std::size_t count, const float* x, float* sum) = 0;
+    // Sums of floats, apart from each other; the sum of squares of all tensors in double, tensor after tensor (waits).
+    virtual void add(std::span<const AddedFloats> sums) = 0;
     virtual double squareSum(std::span<const std::span<const float>> tensors) = 0;
 
-    // Optimizers (engine/device/backend.h), forwards and back; predict: out (elements) = value − reach · d.
-    virtual void adamW(const TensorStep& tensor, const AdamWStep& step) = 0;
-    virtual void sgd(const TensorStep& tensor, const SgdStep& step) = 0;
-    virtual void undoAdamW(const TensorStep& tensor, const AdamWStep& step) = 0;
-    virtual void undoSgd(const TensorStep& tensor, const SgdStep& step) = 0;
+    // Optimizers (engine/device/backend.h), forwards and back, on tensors of one weight decay; predict: out (elements) = value − reach · d.
+    virtual void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) = 0;
+    virtual void sgd(std::span<const TensorStep> tensors, const SgdStep& step) = 0;
+    virtual void undoAdamW(std::span<const TensorStep> tensors, const AdamWStep& step) = 0;
+    virtual void undoSgd(std::span<const TensorStep> tensors, const SgdStep& step) = 0;
     virtual void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                          const AdamWStep& step, Elements out) = 0;
     virtual void toElements(std::size_t count, const float* value, Elements elements) = 0;

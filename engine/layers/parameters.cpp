@@ -46,9 +46,9 @@ AdamWStep adamWStep(const OptimizerConfig& config, int step, float gradientScale
     return adam;
 }
 
-float decayOf(const Parameter& parameter, const OptimizerConfig& config)
+bool isMatrix(const Parameter& parameter)
 {
-    return static_cast<float>(parameter.shape.size() > 1 ? config.weightDecay : 0.0);
+    return parameter.shape.size() > 1; // others have no weight decay
 }
 
 } // namespace
@@ -137,32 +137,35 @@ void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
 }
 
 template <typename Adam, typename Sgd>
-void ParameterSet::eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd)
+void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd)
 {
     checkOptimizer(config);
     AdamWStep one = adamWStep(config, step, gradientScale);
-    for (Parameter& p : m_parameters) {
-        const TensorStep tensor{p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)};
-        one.weightDecay = decayOf(p, config);
+    for (const bool decays : {true, false}) {
+        std::vector<TensorStep> tensors;
+        for (Parameter& p : m_parameters)
+            if (isMatrix(p) == decays)
+                tensors.push_back({p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)});
+        one.weightDecay = decays ? static_cast<float>(config.weightDecay) : 0.0F;
         if (config.kind == OptimizerKind::AdamW)
-            adam(tensor, one);
+            adam(tensors, one);
         else
-            sgd(tensor, SgdStep{one.learningRate, static_cast<float>(config.momentum), one.weightDecay, gradientScale});
+            sgd(tensors, SgdStep{one.learningRate, static_cast<float>(config.momentum), one.weightDecay, gradientScale});
     }
 }
 
 void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
 {
-    eachTensor(
-        config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.adamW(tensor, adam); },
-        [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.sgd(tensor, sgd); });
+    onTensors(
+        config, step, gradientScale, [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
+        [this](const auto& tensors, const SgdStep& sgd) { m_math.sgd(tensors, sgd); });
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
 {
-    eachTensor(
-        config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.undoAdamW(tensor, adam); },
-        [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.undoSgd(tensor, sgd); });
+    onTensors(
+        config, step, gradientScale, [this](const auto& tensors, const AdamWStep& adam) { m_math.undoAdamW(tensors, adam); },
+        [this](const auto& tensors, const SgdStep& sgd) { m_math.undoSgd(tensors, sgd); });
     if (step > 1) return;
     // Before the first step there was nothing: no trace of rounding is left.
     for (Parameter& p : m_parameters)
@@ -295,12 +298,17 @@ void ParameterSet::packGradients(float* to) const
 
 void ParameterSet::sumGradients(std::span<const float* const> copies)
 {
-    std::size_t at = 0;
-    for (Parameter& p : m_parameters) {
-        m_allocator.memory().copy(p.gradient.data(), copies.front() + at, p.gradient.size() * sizeof(float));
-        for (const float* copy : copies.subspan(1))
-            m_math.add(p.gradient.size(), copy + at, p.gradient.data());
-        at += p.gradient.size();
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        std::vector<AddedFloats> sums;
+        std::size_t at = 0;
+        for (Parameter& p : m_parameters) {
+            if (i == 0)
+                m_allocator.memory().copy(p.gradient.data(), copies[i] + at, p.gradient.size() * sizeof(float));
+            else
+                sums.push_back({p.gradient.size(), copies[i] + at, p.gradient.data()});
+            at += p.gradient.size();
+        }
+        m_math.add(sums);
     }
 }
 

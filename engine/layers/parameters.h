@@ -68,7 +68,7 @@ private:
     void narrow(Parameter& parameter); // its elements follow its value
     const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
     template <typename Adam, typename Sgd>
-    void eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
+    void onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 

@@ -107,8 +107,10 @@ private slots:
         wrong.bias = block.data();
         wrong.beta = 1.0F;
         QVERIFY(refused(wrong, "an end is for one product"));
-        QVERIFY(m_table->add(one->queue(), 0, block.data(), block.data()) != 0);
+        const StagewrightTensor nothing{0, block.data(), block.data(), nullptr, nullptr, nullptr};
+        QVERIFY(m_table->add(one->queue(), &nothing, 1) != 0);
         QVERIFY(QString(m_table->lastError()).contains("sum: a launch of 0 x 1 x 1 blocks"));
+        QCOMPARE(m_table->add(one->queue(), nullptr, 0), 0);
         StagewrightSoftmax s{};
         s.blocks = 65536;
         s.rows = s.columns = 1;

@@ -192,12 +192,15 @@ Results embeddings(Way way, int width)
 Results squareSums(Way way, int width)
 {
     const auto count = static_cast<std::size_t>(width);
-    Numbers<Fp32> x(count, 1);
-    if (way == Way::OneLane) return {squares(OneLane{}, count, x.data()) + 0.5};
+    Numbers<Fp32> x(count, 1), y(7, 2);
+    const StagewrightTensor tensors[] = {{count, nullptr, x.data(), nullptr, nullptr, nullptr}, {7, nullptr, y.data(), nullptr, nullptr, nullptr}};
+    if (way == Way::OneLane) return {2 * ownSquares(OneLane{}, count, x.data()) + ownSquares(OneLane{}, 7, y.data())};
     std::vector<double> partial(STAGEWRIGHT_PARTIALS, -1);
     double sum = 0.5;
-    for (int part = 0; part < STAGEWRIGHT_PARTIALS; ++part)
-        on(way, [&](const auto& lanes) { squaresPart(lanes, count, x.data(), partial.data(), part); });
+    for (int part = 0; part < STAGEWRIGHT_PARTIALS; ++part) {
+        on(way, [&](const auto& lanes) { squaresPart(lanes, tensors, 2, false, partial.data(), part); });
+        on(way, [&](const auto& lanes) { squaresPart(lanes, tensors, 1, true, partial.data(), part); });
+    }
     on(way, [&](const auto& lanes) { addPartials(lanes, partial.data(), &sum); });
     return {sum};
 }

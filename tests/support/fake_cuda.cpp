@@ -282,32 +282,56 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const voi
                    [=] { sumColumns(Rows{x, columns, sums}, rows); });
     });
 }
-int add(StagewrightQueue* queue, std::uint64_t count, const float* x, float* sum)
+// What a launch over these tensors touches, and the tensors themselves, which the caller may change after it.
+struct Tensors {
+    std::vector<StagewrightTensor> all;
+    std::vector<Touched> touched;
+    std::size_t blocks = 0;
+
+    Tensors(const StagewrightTensor* tensors, int count, bool writes, std::size_t elementBytes) : all(tensors, tensors + count)
+    {
+        for (const StagewrightTensor& t : all) {
+            for (const auto& [at, written] : {std::pair<const void*, bool>{t.value, writes}, {t.gradient, false}, {t.moment1, writes}, {t.moment2, writes}})
+                touched.push_back({at, t.count * 4, written});
+            touched.push_back({t.used, t.count * elementBytes, true});
+            blocks += flatBlocks(t.count);
+        }
+    }
+};
+int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count)
 {
-    if (std::string fault = gridFault("sum", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
-    return ask(queue, 0, "sum", {{x, count * 4, false}, {sum, count * 4, true}}, [=] {
-        for (std::uint64_t i = 0; i < count; ++i)
-            sum[i] += x[i];
+    if (count == 0) return 0;
+    const Tensors tensors(sums, count, true, 4);
+    if (std::string fault = gridFault("sum", tensors.blocks); !fault.empty()) return failed(std::move(fault));
+    return ask(queue, 0, "sum", tensors.touched, [all = tensors.all] {
+        for (const StagewrightTensor& t : all)
+            for (std::uint64_t i = 0; i < t.count; ++i)
+                t.value[i] += t.gradient[i];
     });
 }
-int squareSum(StagewrightQueue* queue, std::uint64_t count, const float* x, double* partial, double* sum)
+int squareSum(StagewrightQueue* queue, const StagewrightTensor* given, int32_t count, double* partial, double* sum)
 {
-    return ask(queue, 0, "square sum", {{x, count * 4, false}, {partial, STAGEWRIGHT_PARTIALS * 8, true}, {sum, 8, true}},
-               [=] { *sum += squares(OneLane{}, count, x); });
+    Tensors tensors(given, count, false, 4);
+    tensors.touched.push_back({partial, STAGEWRIGHT_PARTIALS * 8, true});
+    tensors.touched.push_back({sum, 8, true});
+    return ask(queue, 0, "square sum", tensors.touched, [all = tensors.all, sum] {
+        *sum = 0;
+        for (const StagewrightTensor& t : all)
+            *sum += ownSquares(OneLane{}, t.count, t.gradient);
+    });
 }
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given)
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, const StagewrightTensor* list, int32_t count)
 {
-    if (std::string fault = gridFault("optimizer", flatBlocks(given->count)); !fault.empty()) return failed(std::move(fault));
+    if (count == 0) return 0;
+    const Tensors tensors(list, count, kind != STAGEWRIGHT_PREDICT, width(queue));
+    if (std::string fault = gridFault("optimizer", tensors.blocks); !fault.empty()) return failed(std::move(fault));
     const StagewrightStep s = *given;
-    const std::size_t floats = s.count * 4;
-    const bool writes = kind != STAGEWRIGHT_PREDICT;
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "optimizer",
-                   {{s.value, floats, writes}, {s.gradient, floats, false}, {s.moment1, floats, writes}, {s.moment2, floats, writes}, {s.used, s.count * width(queue), true}},
-                   [s, kind] {
-                       for (std::size_t i = 0; i < s.count; ++i)
-                           stepAt<decltype(element)>(kind, s, i);
-                   });
+        return ask(queue, 0, "optimizer", tensors.touched, [s, kind, all = tensors.all] {
+            for (const StagewrightTensor& t : all)
+                for (std::size_t i = 0; i < t.count; ++i)
+                    stepAt<decltype(element)>(kind, s, t, i);
+        });
     });
 }
 int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* elements)

@@ -144,7 +144,7 @@ int failed(std::string text)
     return 1;
 }
 
-int ask(StagewrightQueue* queue, int laneNumber, const char* what, std::initializer_list<Touched> touched, std::function<void()> work)
+int ask(StagewrightQueue* queue, int laneNumber, const char* what, const std::vector<Touched>& touched, std::function<void()> work)
 {
     return askOn(queue, queue->lanes[laneNumber], laneNumber, what, touched, std::move(work));
 }
@@ -155,7 +155,7 @@ void addLane(LaneState& lane)
     theLanes.push_back(&lane);
 }
 
-int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, std::initializer_list<Touched> touched,
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
           std::function<void()> work)
 {
     const std::int64_t begun = now();

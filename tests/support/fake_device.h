@@ -43,12 +43,12 @@ struct Touched {
 };
 
 // Requests work from a lane, with the ranges it touches.
-int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, std::initializer_list<Touched> touched,
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
           std::function<void()> work);
 int markOn(LaneState& lane, StagewrightMark** out);
 int awaitOn(LaneState& lane, StagewrightMark* mark);
 void addLane(LaneState& lane); // lives as long as the process
-int ask(StagewrightQueue* queue, int lane, const char* what, std::initializer_list<Touched> touched, std::function<void()> work);
+int ask(StagewrightQueue* queue, int lane, const char* what, const std::vector<Touched>& touched, std::function<void()> work);
 int failed(std::string text);
 
 const char* lastError();

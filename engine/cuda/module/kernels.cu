@@ -140,21 +140,56 @@ __global__ void crossEntropyKernel(int vocabulary, void* logits, const std::uint
 }
 __global__ void meanLossKernel(int rows, const float* rowLoss, double* loss) { meanLoss(Block{}, rows, rowLoss, loss); }
 
-__global__ void addKernel(std::size_t count, const float* x, float* sum)
+// Tensors of one launch: blocks firstBlock[k] … firstBlock[k + 1] are of the k-th.
+struct TensorList {
+    static constexpr int most = 64;
+    StagewrightTensor at[most];
+    unsigned firstBlock[most + 1];
+    int count;
+};
+static_assert(sizeof(TensorList) + sizeof(StagewrightStep) + 16 <= 4096, "a kernel's arguments");
+
+// launch(list, whether others were before) until all tensors have had theirs.
+template <typename Launch>
+void eachList(const StagewrightTensor* tensors, int count, Launch&& launch)
 {
-    if (flatIndex() < count) sum[flatIndex()] += x[flatIndex()];
+    for (int done = 0; done < count;) {
+        TensorList list;
+        list.firstBlock[0] = 0;
+        for (list.count = 0; list.count < TensorList::most && done + list.count < count; ++list.count) {
+            list.at[list.count] = tensors[done + list.count];
+            list.firstBlock[list.count + 1] = list.firstBlock[list.count] + blocksFor(list.at[list.count].count);
+        }
+        launch(list, done > 0);
+        done += list.count;
+    }
+}
+// f(tensor, element) for this thread's.
+template <typename Visit>
+__device__ void atElement(const TensorList& list, Visit&& visit)
+{
+    int k = 0;
+    while (k + 1 < list.count && blockIdx.x >= list.firstBlock[k + 1])
+        ++k;
+    const std::size_t i = static_cast<std::size_t>(blockIdx.x - list.firstBlock[k]) * blockDim.x + threadIdx.x;
+    if (i < list.at[k].count) visit(list.at[k], i);
+}
+
+__global__ void addKernel(const __grid_constant__ TensorList list)
+{
+    atElement(list, [](const StagewrightTensor& t, std::size_t i) { t.value[i] += t.gradient[i]; });
 }
 // Each block a part of the numbers; then one block adds up the parts.
-__global__ void squaresKernel(std::size_t count, const float* x, double* partial)
+__global__ void squaresKernel(const __grid_constant__ TensorList list, bool more, double* partial)
 {
-    squaresPart(Block{}, count, x, partial, static_cast<int>(blockIdx.x));
+    squaresPart(Block{}, list.at, list.count, more, partial, static_cast<int>(blockIdx.x));
 }
 __global__ void addPartialsKernel(const double* partial, double* sum) { addPartials(Block{}, partial, sum); }
 
 template <typename E>
-__global__ void stepKernel(int kind, StagewrightStep s)
+__global__ void stepKernel(int kind, StagewrightStep s, const __grid_constant__ TensorList list)
 {
-    if (flatIndex() < s.count) stepAt<E>(kind, s, flatIndex());
+    atElement(list, [kind, &s](const StagewrightTensor& t, std::size_t i) { stepAt<E>(kind, s, t, i); });
 }
 template <typename E>
 __global__ void narrowKernel(std::size_t count, const float* x, void* elements)
@@ -312,24 +347,30 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void*
     });
 }
 
-int add(StagewrightQueue* queue, uint64_t count, const float* x, float* sum)
+int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count)
 {
     if (int bad = queue->enter()) return bad;
-    addKernel<<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, sum);
+    eachList(sums, count, [&](const TensorList& list, bool) { addKernel<<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(list); });
     return launched("sum");
 }
 
-int squareSum(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum)
+int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum)
 {
     if (int bad = queue->enter()) return bad;
-    squaresKernel<<<STAGEWRIGHT_PARTIALS, rowThreads, 0, queue->compute()>>>(count, x, partial);
+    eachList(tensors, count, [&](const TensorList& list, bool more) {
+        squaresKernel<<<STAGEWRIGHT_PARTIALS, rowThreads, 0, queue->compute()>>>(list, more, partial);
+    });
     addPartialsKernel<<<1, rowThreads, 0, queue->compute()>>>(partial, sum);
     return launched("square sum");
 }
 
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s)
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s, const StagewrightTensor* tensors, int32_t count)
 {
-    return onElements(queue, "optimizer", [&](auto e) { stepKernel<Of<decltype(e)>><<<blocksFor(s->count), flatThreads, 0, queue->compute()>>>(kind, *s); });
+    return onElements(queue, "optimizer", [&](auto e) {
+        eachList(tensors, count, [&](const TensorList& list, bool) {
+            stepKernel<Of<decltype(e)>><<<list.firstBlock[list.count], flatThreads, 0, queue->compute()>>>(kind, *s, list);
+        });
+    });
 }
 
 int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements)
