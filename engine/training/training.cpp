@@ -318,6 +318,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     if (m_state->ranks.front().memory) {
         add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
+        if (options.device.sharing == DeviceSharing::Queues) add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
         add("gpu_transport", std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));

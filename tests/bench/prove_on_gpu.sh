@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Verifies what needs a GPU, in parts of at most eight minutes each (docs/performance.md, "Not verified without a GPU").
+# Verifies what needs a GPU, in parts of at most nine minutes each, what tells the most first (docs/performance.md, "Not verified without a GPU").
 #
 #   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be copied
-#   tests/bench/prove_on_gpu.sh engine            on the machine with the GPU: kernels, gradients, odd sizes, memory checker, sharing
-#   tests/bench/prove_on_gpu.sh trace             CUPTI, launch gaps, ceilings, memory; small runs for tests/data/cuda
-#   tests/bench/prove_on_gpu.sh speed             against PyTorch; from which length attention should keep no probabilities
+#   tests/bench/prove_on_gpu.sh first             on the machine with the GPU: facts, CUDA alone, every kernel timed, gradients, traces, speed
+#   tests/bench/prove_on_gpu.sh more              every schedule and size, sharing, traces; small runs for tests/data/cuda; speed at other widths
+#   tests/bench/prove_on_gpu.sh tools             compute-sanitizer, and ncu on the kernels that are furthest from the device's limits
 #   tests/bench/prove_on_gpu.sh build             only builds there; the others do so if the copied program does not start
 #
-# Results go to $OUT [a new folder]: PHASE.log, PHASE.summary, and the output of each step. A failed step does not stop the others; the exit code is then 1.
-# SMALL=1 reduces the sizes, SECONDS_OF_PHASE [480] the time, STAGEWRIGHT names an existing program:
+# Results go to $OUT [a new folder]: PHASE.log, PHASE.summary, and the output of each step. No step waits for another's success; the exit code is
+# 1 if one failed. SMALL=1 reduces the sizes, SECONDS_OF_PHASE [540] the time, STAGEWRIGHT names an existing program:
 # with it the script itself is tested on the fake device (tests/cli/prove_on_gpu.sh).
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -20,6 +20,15 @@ architecture=${ARCHITECTURE:-90}
 packages='libfmt-dev libfmt9 nlohmann-json3-dev libsqlite3-dev libsqlite3-0 zlib1g-dev zlib1g libsimdjson-dev libsimdjson14 libcli11-dev
 libexpected-dev libprotozero-dev libopenblas-pthread-dev libopenblas0-pthread libgfortran5 libquadmath0'
 
+# The questions to CUDA alone, as a program at $1.
+build_probe() {
+    local toolkit
+    [ -n "$(command -v nvcc)" ] || PATH=$PATH:/usr/local/cuda/bin
+    toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
+    nvcc -std=c++20 -O2 -arch="sm_$architecture" tests/bench/gpu_probe.cu -o "$1" -I"$toolkit/extras/CUPTI/include" \
+        -L"$toolkit/lib" -L"$toolkit/lib64" -L"$toolkit/lib64/stubs" -L"$toolkit/extras/CUPTI/lib64" -lcublasLt -lcupti -lcuda
+}
+
 prepare() {
     local build=${1:-build/cuda} file
     mkdir -p "$taken/packages" "$taken/bin"
@@ -28,6 +37,7 @@ prepare() {
     for file in stagewright libstagewright_cuda.so libstagewright_cupti.so; do
         install "$build/bin/$file" "$taken/bin/" && strip --strip-unneeded "$taken/bin/$file" || return
     done
+    build_probe "$taken/bin/gpu_probe" || return
     du -sh "$taken"
 }
 
@@ -130,59 +140,86 @@ small=${SMALL:-0}
 of() { if [ "$small" = 1 ]; then echo "$2"; else echo "$1"; fi; } # REAL SMALL
 tiny=layers=4,hidden=16,heads=2,seq=8
 
-engine_phase() {
-    step 'machine' 30 . bash -c 'nvidia-smi; nvcc --version; python3 --version; uname -a; nproc'
-    step 'the device is found' 60 '^cuda .* yes' "$program" devices
-    step 'first kernels and schedule' 120 'all pass' "$program" check --backend cuda -s 1f1b -p 2 -m 4 --model $tiny
-    step 'odd sizes: ends that are not fused' 90 'all pass' "$program" check --backend cuda -s 1f1b -p 2 -m 2 --model layers=2,hidden=18,heads=2,seq=7
-    LINES_SHOWN=3 step 'bf16 where cuBLASLt works in narrow types' 100 'all pass' \
-        "$program" check --backend cuda --precision bf16 -s 1f1b,zb-h1,zbv --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
-    step 'attention that streams its keys' 60 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$program" check --backend cuda -s 1f1b,terapipe --model $tiny
-    step 'attention on the matrix units' 100 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 \
-        "$program" check --backend cuda -s 1f1b,terapipe --precision bf16 --model "$(of layers=4,hidden=256,heads=4,seq=300 layers=2,hidden=16,heads=2,seq=8)"
-    step 'ranks side by side' 90 'all pass' "$program" check --backend cuda --sharing queues -s 1f1b,zb-h1,zbv,dualpipe -p "$(of 4 2)" -m 8 --model $tiny
-    for sharing in queues partitions serialised; do
-        step "sharing: $sharing" 60 . "$program" record --backend cuda --sharing $sharing --no-trace -s 1f1b -p 4 -m 8 --steps 5 \
-            --model "$(of layers=8,hidden=1024,heads=16,seq=1024 $tiny)" -o "$folder/$sharing.stagewright"
-    done
-    step 'every schedule' 240 'all pass' "$program" check --backend cuda --model "$(of layers=8,hidden=32,heads=2,seq=16 $tiny)" -p "$(of 4 2)" -m "$(of 8 4)"
-    local tool
-    for tool in memcheck racecheck; do
-        for from in 1 1000000; do
-            if [ -z "$(command -v compute-sanitizer)" ]; then
-                step "$tool, attention without probabilities from $from" 5 . skipped 'compute-sanitizer is not there'
-                continue
-            fi
-            step "$tool, attention without probabilities from $from" 70 'ERROR SUMMARY: 0|0 hazards' env STAGEWRIGHT_CUDA_FLASH_FROM=$from \
-                compute-sanitizer --tool $tool --error-exitcode 9 --target-processes all "$program" record --backend cuda --no-trace -s zbv -p 2 -m 2 \
-                --sharing queues --steps 1 --warmup 0 --model layers=4,hidden=64,heads=2,seq=32 -o "$folder/checked-$tool-$from.stagewright"
-        done
-    done
+wide=$(of layers=4,hidden=2048,heads=16,seq=2048 $tiny)
+
+facts() {
+    nvidia-smi || echo 'no nvidia-smi'
+    uname -a
+    nproc
+    nvcc --version | tail -n 2
+    ldd "$(dirname "$(readlink -f "$(command -v "$program")")")"/libstagewright_*.so 2>/dev/null | grep -E 'cuda|cublas|cupti|nccl|not found'
+    python3 - <<'PYTHON'
+import importlib.util
+for name in ("torch", "triton", "nvidia.cudnn", "nvidia.nccl", "nvidia.cuda_cupti"):
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        spec = None
+    print(name, "at", (spec.origin or list(spec.submodule_search_locations)[0]) if spec else "nowhere")
+PYTHON
+    "$program" devices
+}
+# The questions to CUDA alone.
+probe() {
+    local made=$taken/bin/gpu_probe
+    if [ ! -x "$made" ]; then
+        made=$folder/gpu_probe
+        build_probe "$made" || { skipped 'nvcc is not there, and no probe was prepared'; return; }
+    fi
+    LD_LIBRARY_PATH=$(cuda_folders) "$made"
+    local code=$?
+    ((code != 4 && code != 127)) || { skipped "the probe ended with code $code"; return 0; }
+    return $code
+}
+check() { "$program" check --backend cuda "$@"; }
+record() { "$program" record --backend cuda "$@"; }
+# A traced run and whether all of its launches have their op.
+traced() { # NAME OPTIONS…
+    local run=$folder/$1.stagewright
+    shift
+    record "$@" -o "$run" && keys "$run" 'gpu_trace%'
+}
+versus_torch() { # HIDDEN SECONDS
+    LINES_SHOWN=8 step "against PyTorch, hidden $1" "$2" 'ms|engine / best|attention' python3 tests/bench/compare_torch_cuda.py "$program" --hidden "$1" \
+        --steps "$(of 10 2)" --sequence "$(of 2048 16)" --layers "$(of 4 1)" --microbatches "$(of 8 2)"
 }
 
-trace_phase() {
-    local run=$folder/traced.stagewright model
-    model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
+first_phase() {
+    LINES_SHOWN=12 step 'facts' 60 'NVIDIA|cuda .* yes|torch at' facts
+    LINES_SHOWN=40 step 'CUDA alone' 60 'answers are not|^yes|^fact' probe
+    LINES_SHOWN=12 step 'attention of PyTorch and cuDNN' 45 'tokens:|skipped' python3 tests/bench/attention_probe.py
+    LINES_SHOWN=40 step 'every kernel, beside PyTorch' 90 'gradient of|attention|norm|Adam|large|head|expand|sum' python3 tests/bench/kernel_table.py "$program" --model "$(of hidden=2048,heads=16,seq=2048 hidden=16,heads=2,seq=8)" \
+        --microbatch-size 1
+    step 'gradients in fp32' 40 'all pass' check -s 1f1b -p 2 -m 4 --model $tiny
+    LINES_SHOWN=3 step 'gradients in bf16' 40 'all pass' check --precision bf16 -s 1f1b,zb-h1,zbv --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
+    step 'gradients with attention on the matrix units' 40 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 \
+        "$program" check --backend cuda -s 1f1b,terapipe --precision bf16 -p 2 -m "$(of 4 2)" --model "$(of layers=4,hidden=256,heads=4,seq=300 layers=2,hidden=16,heads=2,seq=8)"
     # The copied modules read the records of one version of CUPTI.
-    "$program" record --backend cuda -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
+    record -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
     if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build was made for version' >/dev/null; then build >>"$log" 2>&1; fi
-    step 'traced recording' 60 . "$program" record --keep-trace "$folder/traced.cuptidump" --backend cuda --sharing queues -s zb-h1 -p 4 -m 8 --steps 8 --model "$model" -o "$run"
-    LINES_SHOWN=20 step 'the trace is whole and detached' 20 'gpu_trace' keys "$run" 'gpu_trace%'
-    step 'every launch has its op' 20 'gpu_trace = whole' keys "$run" 'gpu_trace'
-    run=$folder/slices.stagewright
-    step 'traced slices, whose keys are copied by rows' 60 . "$program" record --backend cuda --sharing queues -s terapipe -p 2 -m 4 --steps 4 \
-        --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)" -o "$run"
-    step 'every copy has its op' 20 'gpu_trace = whole' keys "$run" 'gpu_trace'
-    run=$folder/partitions.stagewright
-    step 'traced partitions' 60 . "$program" record --backend cuda --sharing partitions -s 1f1b -p 4 -m 8 --steps 4 --model "$model" -o "$run"
-    step 'every launch in a partition has its op' 20 'gpu_trace = whole' keys "$run" 'gpu_trace'
+    local sharing
+    for sharing in queues partitions serialised; do
+        LINES_SHOWN=6 step "traced, sharing: $sharing" 30 'gpu_trace = whole' traced "$sharing" --sharing $sharing --keep-trace "$folder/$sharing.cuptidump" -s zb-h1 -p 4 -m 8 --steps 4 \
+            --model "$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)"
+    done
+    gzip -c "$folder/queues.cuptidump" >"$OUT/queues.cuptidump.gz" 2>/dev/null
+    versus_torch "$(of 2048 256)" 130
+}
+
+more_phase() {
+    local sharing run model size
+    step 'every schedule' 200 'all pass' check --model "$(of layers=8,hidden=32,heads=2,seq=16 $tiny)" -p "$(of 4 2)" -m "$(of 8 4)"
+    step 'odd sizes: ends that are not fused' 60 'all pass' check -s 1f1b -p 2 -m 2 --model layers=2,hidden=18,heads=2,seq=7
+    step 'attention that streams its keys' 40 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$program" check --backend cuda -s 1f1b,terapipe -p 2 -m 4 --model $tiny
+    step 'ranks side by side' 60 'all pass' check --sharing queues -s 1f1b,zb-h1,zbv,dualpipe -p "$(of 4 2)" -m 8 --model $tiny
+    step 'traced slices, whose keys are copied by rows' 40 'gpu_trace = whole' traced slices --sharing queues -s terapipe -p 2 -m 4 --steps 4 --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)"
     run=$folder/gaps.stagewright
-    step 'one rank of hidden 2,048' 90 . "$program" record --backend cuda -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 6 \
-        --model "$(of layers=4,hidden=2048,heads=16,seq=2048 $tiny)" -o "$run"
+    step 'one rank of hidden 2,048' 60 . record -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 6 --model "$wide" -o "$run"
     LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.share<=$(of 0.02 1)"
     LINES_SHOWN=5 step 'ceilings' 20 'ceiling' keys "$run" 'ceiling%'
+    model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
     # shellcheck disable=SC2016
-    LINES_SHOWN=4 step 'memory beside a recording' 60 'MiB' bash -c '
+    LINES_SHOWN=4 step 'memory beside a recording' 50 'MiB' bash -c '
         "$@" >/dev/null 2>&1 & recording=$!
         while kill -0 $recording 2>/dev/null; do nvidia-smi --query-gpu=memory.used --format=csv,noheader || echo "no nvidia-smi: 0 MiB"; sleep 0.5; done | sort -n | uniq | tail -n 4
         wait $recording' memory "$program" record --backend cuda --no-trace -s 1f1b -p 4 -m 8 --steps 3 --model "$model" -o "$folder/memory.stagewright"
@@ -190,33 +227,72 @@ trace_phase() {
     local kept=$folder/cuda
     mkdir -p "$kept"
     for sharing in queues partitions serialised; do
-        step "small run for tests/data/cuda: $sharing" 30 . "$program" record --backend cuda --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 \
-            --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
+        step "small run for tests/data/cuda: $sharing" 20 . record --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
     done
-    step 'small run for tests/data/cuda: slices' 30 . "$program" record --backend cuda --sharing queues -s terapipe -p 2 -m 4 --steps 3 \
-        --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
+    step 'small run for tests/data/cuda: slices' 20 . record --sharing queues -s terapipe -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
     tar -C "$folder" -czf "$OUT/cuda-runs.tar.gz" cuda && ls -l "$OUT/cuda-runs.tar.gz" >>"$log"
+    for size in $(of '1024 4096' 256); do
+        versus_torch "$size" 110
+    done
+    # shellcheck disable=SC2046
+    LINES_SHOWN=8 step 'attention, heads of 128' 60 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width 128 --hidden "$(of 2048 128)" \
+        --layers "$(of 4 1)" --tokens "$(of 4096 32)" --steps "$(of 5 2)" --sequence $(of '256 512 1024 2048' '16 32')
 }
 
-speed_phase() {
-    local size
-    for size in $(of '2048 4096' 256); do
-        LINES_SHOWN=8 step "against PyTorch, hidden $size" 150 'ms|engine / best|attention' python3 tests/bench/compare_torch_cuda.py "$program" --hidden "$size" \
-            --steps "$(of 10 2)" --sequence "$(of 2048 16)" --layers "$(of 4 1)" --microbatches "$(of 8 2)"
+# The engine's kernels behind a line of `devices --kernels`, as ncu names them.
+kernels_of() {
+    case $1 in
+    attention*) echo 'flash|softmax' ;;
+    'layer norm'*) echo 'norm|column' ;;
+    *embedding*) echo 'embed|tokenGrad|positionGrad' ;;
+    'sums of columns') echo 'column' ;;
+    *GELU*) echo 'gelu|finish|column' ;;
+    AdamW) echo 'stepKernel' ;;
+    *squares*) echo 'squares|addPartials' ;;
+    'sum of gradients') echo 'addKernel' ;;
+    'scale and shift') echo 'scaleShift' ;;
+    'cross entropy') echo 'crossEntropy|meanLoss' ;;
+    *) echo 'gemm|xmma|cutlass' ;;
+    esac
+}
+# ncu on the three lines that are furthest from the device's limits.
+slowest() {
+    local model shown
+    model=$(of hidden=2048,heads=16,seq=2048 hidden=16,heads=2,seq=8)
+    "$program" devices --kernels "$model" --backend cuda --precision bf16 --microbatch-size 1 --json >"$folder/kernels.json" || return
+    shown=$(python3 -c 'import json, sys; print("\n".join(k["kernel"] for k in sorted(json.load(open(sys.argv[1]))["kernels"][2:], key=lambda k: k["share_of_large"])[:3]))' "$folder/kernels.json")
+    printf 'furthest from the limits:\n%s\n' "$shown"
+    [ -n "$(command -v ncu)" ] || { skipped 'ncu is not there'; return; }
+    while read -r line; do
+        ncu --clock-control none --section SpeedOfLight --section Occupancy --section MemoryWorkloadAnalysis -k "regex:$(kernels_of "$line")" -c 4 \
+            "$program" devices --kernels "$model" --backend cuda --precision bf16 --microbatch-size 1
+    done <<<"$shown"
+}
+
+tools_phase() {
+    local tool from
+    LINES_SHOWN=60 step 'ncu on the slowest kernels' 150 'furthest|Throughput|Duration|Occupancy|Kernel|\(' slowest
+    for tool in memcheck racecheck; do
+        for from in 1 1000000; do
+            if [ -z "$(command -v compute-sanitizer)" ]; then
+                step "$tool, attention without probabilities from $from" 5 . skipped 'compute-sanitizer is not there'
+                continue
+            fi
+            step "$tool, attention without probabilities from $from" 80 'ERROR SUMMARY: 0|0 hazards' env STAGEWRIGHT_CUDA_FLASH_FROM=$from \
+                compute-sanitizer --tool $tool --error-exitcode 9 --target-processes all "$program" record --backend cuda --no-trace -s zbv -p 2 -m 2 \
+                --sharing queues --steps 1 --warmup 0 --model layers=4,hidden=64,heads=2,seq=32 -o "$folder/checked-$tool-$from.stagewright"
+        done
     done
-    for size in 128 64; do
-        # shellcheck disable=SC2046
-        LINES_SHOWN=8 step "attention, heads of $size" 120 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width "$size" --hidden "$(of 2048 128)" \
-            --layers "$(of 4 1)" --tokens "$(of 4096 32)" --steps "$(of 10 2)" --sequence $(of '128 256 512 1024 2048 4096' '16 32')
-    done
-    step 'one rank in tf32' 60 . "$program" record --backend cuda --no-trace --precision tf32 -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 5 \
-        --model "$(of layers=4,hidden=2048,heads=16,seq=2048 $tiny)" -o "$folder/tf32.stagewright"
+    step 'one rank in tf32' 40 . record --no-trace --precision tf32 -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 5 --model "$wide" -o "$folder/tf32.stagewright"
+    # shellcheck disable=SC2046
+    LINES_SHOWN=8 step 'attention, heads of 64' 60 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width 64 --hidden "$(of 2048 128)" \
+        --layers "$(of 4 1)" --tokens "$(of 4096 32)" --steps "$(of 5 2)" --sequence $(of '256 512 1024 2048' '16 32')
 }
 
 case $phase in
 prepare) shift; prepare "$@"; exit ;;
 build) rm -rf "$work/packages"; mkdir -p "$work"; build; exit ;;
-engine | trace | speed) ;;
+first | more | tools) ;;
 *) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | grep '^#' | sed 's/^# \{0,1\}//'; exit 2 ;;
 esac
 
@@ -229,14 +305,14 @@ summary=$OUT/$phase.summary
 : >"$log"
 : >"$summary"
 SECONDS=0
-deadline=${SECONDS_OF_PHASE:-480}
+deadline=${SECONDS_OF_PHASE:-540}
 if ! find_program >>"$log" 2>&1; then
     tail -n 40 "$log"
     echo "there is no program: $log"
     exit 1
 fi
-export -f keys skipped
-export program
+export -f keys skipped facts probe build_probe cuda_folders check record traced kernels_of slowest of
+export program folder taken small architecture
 echo "$phase: $program, ready after $SECONDS s" >>"$summary"
 "${phase}_phase"
 echo "$failures of $(grep -c ' s  ' "$summary") steps failed, $SECONDS s; all of it: $log" >>"$summary"

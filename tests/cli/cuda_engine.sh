@@ -7,6 +7,12 @@ expect_code 0
 expect_json ON devices 1 usable
 expect_json '0: fake device' devices 1 name
 
+# Kernels by the device's clock, through the same arithmetic as training.
+run stagewright devices --kernels hidden=16,heads=2,seq=8 --microbatch-size 1 --backend cuda
+expect_code 0
+expect_out '^large product +128 x 128 x 128 '
+expect_out '^attention, backward +1 x 2 heads of 8, 8 tokens '
+
 # Every schedule of the registry: bits against the one-rank replay, from run to run, side by side and serialised; and ten steps
 # of the undivided model against the CPU's layers, in every precision.
 small='--model layers=4,hidden=16,heads=2,seq=8'
@@ -67,6 +73,12 @@ for sharing in queues partitions serialised; do
     expect_that "$sharing: the loss is the CPU's" awk -v a="$loss" -v b="$(json runs 0 loss 2)" 'BEGIN { d = a > b ? a - b : b - a; exit !(b > 0 && d < 1e-4 * a) }'
     run stagewright report $sharing.stagewright 1
     expect_code 0
+    # What such a run can show is said where it is shown.
+    case $sharing in
+    queues) expect_out 'wall clock: 2 ranks interleaved on 1 GPU, ops slow each other down' ;;
+    partitions) expect_out 'wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared' ;;
+    serialised) expect_out 'virtual clock: projected for 2 devices' ;;
+    esac
 done
 
 # What can't be.

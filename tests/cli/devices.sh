@@ -116,3 +116,28 @@ if [ "$(json devices 1 details cuda_driver)" = none ]; then
 else
     echo 'a driver is here: its absence was not tried'
 fi
+
+# Every kernel at a model's shapes, with its rate beside those of a large product and a large copy.
+unset STAGEWRIGHT_CUDA_MODULE
+run stagewright devices --kernels hidden=32,heads=2,seq=16 --microbatch-size 1
+expect_code 0
+expect_out '^large product +256 x 256 x 256 .* GFLOP/s +100 %'
+expect_out '^large copy .* GB/s +100 %'
+expect_out '^gradient of the embedding +16 x 32 '
+run stagewright devices --kernels hidden=32,heads=2,seq=16 --microbatch-size 1 --json
+expect_code 0
+expect_json 'large copy' kernels 1 kernel
+expect_json 0 kernels 1 flops
+expect_json 134217728 kernels 1 bytes
+expect_that 'rates are FLOP or bytes over time' python3 -c '
+import json, sys
+a = json.load(open(sys.argv[1]))["kernels"]
+rate = lambda k: (k["flops"] or k["bytes"]) / k["time_ns"]
+assert len(a) == 25 and all(k["time_ns"] > 0 for k in a)
+assert all(abs(k["share_of_large"] - rate(k) / rate(a[0 if k["flops"] else 1])) < 1e-9 for k in a)' out.txt
+run stagewright devices --kernels hidden=33,heads=2
+expect_code 2
+expect_err '^stagewright: --kernels: model: hidden=33 is not a multiple of heads=2'
+run stagewright devices --kernels hidden=32 --backend gpu
+expect_code 2
+expect_err "unknown backend 'gpu'"

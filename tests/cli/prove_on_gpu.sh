@@ -7,22 +7,31 @@ export STAGEWRIGHT_CUDA_MODULE=$FAKE STAGEWRIGHT_CUPTI_MODULE=$FAKE
 
 run bash "$prove"
 expect_code 2
-expect_out 'prove_on_gpu.sh engine'
+expect_out 'prove_on_gpu.sh first'
 
-run env OUT="$WORK/good" SECONDS_OF_PHASE=400 bash "$prove" trace
+run env OUT="$WORK/first" SECONDS_OF_PHASE=400 bash "$prove" first
 expect_code 0
-expect_out '^pass .* the trace is whole and detached$'
+expect_out '^(pass|skipped) .* CUDA alone$'
+expect_out '^pass .* every kernel, beside PyTorch$'
+expect_out '^pass .* traced, sharing: partitions$'
+expect_out '^0 of [0-9]+ steps failed'
+expect_file first/first.log
+expect_file first/queues.cuptidump.gz
+expect_that 'the kernels are in the summary' grep -q 'gradient of the embedding' first/first.summary
+
+run env OUT="$WORK/good" SECONDS_OF_PHASE=400 bash "$prove" more
+expect_code 0
 expect_out '^pass .* traced slices, whose keys are copied by rows$'
 expect_out '^0 of [0-9]+ steps failed'
-expect_file good/trace.log
-expect_file good/trace.summary
+expect_file good/more.log
+expect_file good/more.summary
 expect_that 'small runs are kept' grep -q 'cuda/terapipe.stagewright' <(tar -tzf good/cuda-runs.tar.gz)
 expect_that 'few files, as only eight come back' [ "$(find good -type f | wc -l)" -le 8 ]
 
 # A trace that is not whole, and no time for most of it.
-run env OUT="$WORK/lossy" STAGEWRIGHT_FAKE_CUPTI=lossy bash "$prove" trace
+run env OUT="$WORK/lossy" STAGEWRIGHT_FAKE_CUPTI=lossy bash "$prove" first
 expect_code 1
-expect_out '^unlike .* every launch has its op$'
-run env OUT="$WORK/late" SECONDS_OF_PHASE=4 bash "$prove" engine
+expect_out '^unlike .* traced, sharing: queues$'
+run env OUT="$WORK/late" SECONDS_OF_PHASE=4 bash "$prove" tools
 expect_code 1
 expect_out '^no time .* memcheck, attention'

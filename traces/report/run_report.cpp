@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/kernels.h"
@@ -155,11 +156,27 @@ Result<Schedule> scheduleOfRun(const Run& run)
     return scheduleOf(*run.timeline, std::max(0, run.representativeStep()));
 }
 
+DeviceShare deviceShareOf(const Run& run)
+{
+    const std::string sharing = configured(run, "sharing");
+    if (run.info.clock != "wall") return {};
+    if (sharing == "partitions") return {DeviceShare::How::Partitions, 0};
+    const int devices = wholeOf<int>(configured(run, "devices")).value_or(run.info.ranks);
+    if (sharing != "queues" || devices >= run.info.ranks) return {};
+    return {DeviceShare::How::Interleaved, devices};
+}
+
 std::string clockText(const Run& run)
 {
     const std::string& clock = run.info.clock;
     if (clock == "virtual") return fmt::format("virtual clock: projected for {}", counted(run.info.ranks, "device"));
-    if (clock == "wall") return "wall clock";
+    if (clock == "wall") {
+        const DeviceShare share = deviceShareOf(run);
+        if (share.how == DeviceShare::How::Interleaved)
+            return fmt::format("wall clock: {} interleaved on {}, ops slow each other down", counted(run.info.ranks, "rank"), counted(share.devices, "GPU"));
+        if (share.how == DeviceShare::How::Partitions) return "wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared";
+        return "wall clock";
+    }
     if (clock == "model") {
         std::string text = "model time";
         if (run.costs && !run.costs->origin.empty()) text += ": " + run.costs->origin;

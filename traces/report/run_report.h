@@ -92,6 +92,17 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos begin
 // The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.
 Result<Schedule> scheduleOfRun(const Run& run);
 
+// How the ranks of a GPU recording by the wall clock shared devices (record --sharing), which is what its timeline can show.
+struct DeviceShare {
+    enum class How {
+        None, // a device each, or not by the wall clock
+        Interleaved,
+        Partitions,
+    };
+    How how = How::None;
+    int devices = 0; // that the ranks are interleaved on
+};
+DeviceShare deviceShareOf(const Run& run);
 // "virtual clock: projected for 4 devices", "wall clock", "model time: F=1, I=1, W=1"
 std::string clockText(const Run& run);
 

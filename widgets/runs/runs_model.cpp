@@ -5,6 +5,7 @@
 #include <QFileInfo>
 
 #include "schedules/library/registry.h"
+#include "traces/report/run_report.h"
 #include "traces/store/run_names.h"
 
 namespace stagewright {
@@ -25,6 +26,17 @@ QString provenanceText(const RunInfo& info)
     const auto origin = toText(info.provenance);
     const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
     return info.clock.empty() ? words : RunsModel::tr("%1, clock %2").arg(words, QString::fromStdString(info.clock));
+}
+
+QString provenanceText(const Run& run)
+{
+    const DeviceShare share = deviceShareOf(run);
+    const int ranks = run.info.ranks;
+    if (share.how == DeviceShare::How::Interleaved)
+        return RunsModel::tr("wall clock: %1 interleaved on %2, ops slow each other down").arg(countText(ranks, RunsModel::tr("1 rank"), RunsModel::tr("%L1 ranks")), countText(share.devices, RunsModel::tr("1 GPU"), RunsModel::tr("%L1 GPUs")));
+    if (share.how == DeviceShare::How::Partitions)
+        return RunsModel::tr("wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared");
+    return provenanceText(run.info);
 }
 
 QString stateText(RunState state)

@@ -101,6 +101,7 @@ private:
 
 // "virtual clock", "wall clock", "model"; and the sentence behind it.
 QString clockText(const std::string& clock);
+QString provenanceText(const Run& run);      // also how its ranks shared GPUs
 QString provenanceText(const RunInfo& info); // "virtual clock: projected for 4 devices"
 QString stateText(RunState state);
 // "ZB-H1" for a library name, with parameters ("Interleaved 1F1B v=2"), else the name itself.

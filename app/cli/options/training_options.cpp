@@ -7,15 +7,33 @@
 
 namespace stagewright {
 
-namespace {
-
-void addDeviceOptions(OptionSet& verb, TrainingChoice& choice)
+void addArithmeticOptions(OptionSet& verb, TrainingChoice& choice)
 {
     verb.value("--device", &choice.devices, "GPUs to train on, by their number in 'stagewright devices'; ranks take them in turn [all]").form("N,…").commas().check(wholeNumber(0, 4096));
     verb.value("--precision", &choice.precision, "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, else fp32]").form("NAME").check(oneOf({"fp32", "tf32", "bf16"}));
     verb.value("--products", &choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
         .form("NAME")
         .check(oneOf({"openblas", "onednn"}));
+}
+
+DeviceOptions deviceOptionsOf(const TrainingChoice& choice)
+{
+    DeviceOptions device;
+    device.devices = choice.devices;
+    device.products = choice.products;
+    device.precision = choice.precision == "fp32"   ? Precision::Fp32
+                       : choice.precision == "tf32" ? Precision::Tf32
+                       : choice.precision == "bf16" ? Precision::Bf16
+                                                    : Precision::Default;
+    device.sharing = choice.sharing == "partitions" ? DeviceSharing::Partitions : DeviceSharing::Queues;
+    device.transport = choice.transport == "nccl" ? DeviceTransport::Nccl : DeviceTransport::Copies;
+    return device;
+}
+
+namespace {
+
+void addSharingOptions(OptionSet& verb, TrainingChoice& choice)
+{
     verb.value("--sharing", &choice.sharing,
                "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
                "the virtual clock [queues where each rank has its own GPU, else serialised]")
@@ -37,19 +55,13 @@ void addTrainingOptions(OptionSet& verb, TrainingChoice& choice)
     verb.value("--momentum", &choice.momentum, "Momentum of sgd [0]").form("X").check(realNumber(0, 0.9999));
     verb.value("--weight-decay", &choice.weightDecay, "Weight decay of matrices [0.1]").form("X").check(realNumber(0, 1000));
     verb.value("--clip", &choice.clipNorm, "Largest global gradient norm; 0: none [1]").form("X").check(realNumber(0, 1e9));
-    addDeviceOptions(verb, choice);
+    addArithmeticOptions(verb, choice);
+    addSharingOptions(verb, choice);
 }
 
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
 {
-    training.device.devices = choice.devices;
-    training.device.products = choice.products;
-    training.device.precision = choice.precision == "fp32"   ? Precision::Fp32
-                                : choice.precision == "tf32" ? Precision::Tf32
-                                : choice.precision == "bf16" ? Precision::Bf16
-                                                             : Precision::Default;
-    training.device.sharing = choice.sharing == "partitions" ? DeviceSharing::Partitions : DeviceSharing::Queues;
-    training.device.transport = choice.transport == "nccl" ? DeviceTransport::Nccl : DeviceTransport::Copies;
+    training.device = deviceOptionsOf(choice);
     const ClockMode wanted = choice.sharing == "serialised" ? ClockMode::Virtual : ClockMode::Wall;
     if (!choice.sharing.empty()) {
         if (training.clock != ClockMode::Auto && training.clock != wanted)

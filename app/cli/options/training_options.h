@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/backend.h"
 #include "engine/training/training.h"
 #include "schedules/base/result.h"
 #include "schedules/execute/perturb.h"
@@ -26,6 +27,8 @@ struct TrainingChoice {
     std::string sharing;         // queues, partitions, serialised; "": as there are devices
 };
 void addTrainingOptions(OptionSet& verb, TrainingChoice& choice);
+void addArithmeticOptions(OptionSet& verb, TrainingChoice& choice); // only --device, --precision and --products
+DeviceOptions deviceOptionsOf(const TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
 
 // Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has (Usage).

@@ -4,6 +4,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "app/cli/verbs/device_kernels.h"
 #include "app/launch/pythons.h"
 #include "engine/device/backend.h"
 #include "schedules/model/analytic_costs.h"
@@ -108,8 +109,11 @@ Command command_devices()
 {
     return {"devices", "List the devices that can train here, and why the others can't", [](OptionSet& verb) -> Runner {
                 auto presets = std::make_shared<bool>(false);
+                auto kernels = std::make_shared<KernelTimesChoice>();
                 verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
-                return [presets](Session& session) { return *presets ? showPresets(session) : run(session); };
+                addKernelTimesOptions(verb, *kernels);
+                return [presets, kernels](Session& session) { return *presets ? showPresets(session) : !kernels->model.empty() ? showKernelTimes(session, *kernels)
+                                                                                                                               : run(session); };
             }};
 }
 

@@ -326,7 +326,7 @@ Shown::Captions Shown::captions() const
 {
     if (const auto own = m_captions.find(m_mode); own != m_captions.end()) return own->second();
     if (m_mode != Mode::Run || !m_view) return {};
-    Captions captions{runTitle(m_view->run->info), {}, provenanceText(m_view->run->info)};
+    Captions captions{runTitle(m_view->run->info), {}, provenanceText(*m_view->run)};
     if (!m_workspace.library()->isSimulated(m_view->ref.file)) captions.title = QFileInfo(m_view->ref.file).fileName() + QStringLiteral(": ") + captions.title;
     const int steps = m_view->stepCount;
     if (m_view->steps && m_view->partial)
