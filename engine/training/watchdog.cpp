@@ -93,7 +93,7 @@ Deadlock explainRun(const TrainingState& state)
     std::vector<RankRecord> records;
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
-        records.push_back(state.ranks[rank].flight.record(static_cast<int>(rank)));
+        records.push_back(state.team->flightOf(static_cast<int>(rank)));
         ranks.push_back(static_cast<int>(rank));
     }
     Deadlock found = explainStall(records, MessageMatching::ByOp);
