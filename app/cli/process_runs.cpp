@@ -1,5 +1,6 @@
 #include "app/cli/process_runs.h"
 
+#include <cstdlib>
 #include <exception>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include "app/cli/version.h"
 #include "app/launch/mpi_start.h"
 #include "engine/mpi/mpi_processes.h"
+#include "engine/transport/bytes.h"
 #include "engine/transport/process_job.h"
 
 namespace stagewright {
@@ -18,20 +20,21 @@ namespace stagewright {
 namespace {
 
 constexpr int endTag = 4; // of the job's own: the leader is done
-constexpr Nanos leaderEnds = 3'000'000'000;
+constexpr Nanos leaderEnds = 10'000'000'000;
 
 // The leader reports an error for all and ends the job; a process that knows better than it waits for that first.
 int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
 {
     bool ended = false;
-    bool done = false;
+    std::optional<int> said;
     const auto heard = [&] {
-        if (job.hear(0, endTag)) return done = true;
-        return ended = job.hasEnded(0);
+        if (const auto bytes = job.hear(0, endTag)) said = ByteReader(*bytes).get<int>();
+        return said || (ended = job.hasEnded(0));
     };
     job.await(
         heard, [] { return false; }, result ? -1 : leaderEnds);
-    if (done) {
+    if (said && *said != ExitDone) std::_Exit(*said); // the leader has spoken and ends the job
+    if (said) {
         job.processes().close();
         return result ? *result : exitCodeOf(result.error().code);
     }
@@ -48,16 +51,27 @@ int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
     return code;
 }
 
+void tellEnd(ProcessJob& job, int exitCode)
+{
+    for (int other = 1; other < job.count(); ++other) {
+        ByteWriter code;
+        code.put(exitCode);
+        job.say(other, endTag, code.take());
+    }
+}
+
 int endLeader(ProcessJob& job, const Result<int>& result, Session& session)
 {
     if (result) {
-        for (int other = 1; other < job.count(); ++other) job.say(other, endTag, {});
+        tellEnd(job, ExitDone);
         job.processes().close();
         return *result;
     }
     session.complain(result.error());
     static_cast<void>(session.finish());
-    job.processes().abort(exitCodeOf(result.error().code));
+    const int code = exitCodeOf(result.error().code);
+    tellEnd(job, code);
+    job.processes().abort(code);
     return ExitFailed;
 }
 

@@ -48,8 +48,8 @@ Result<std::vector<std::string>> mpirunArguments(const MpiStart& start)
     if (mpirun.empty()) return fail(ErrorCode::Unavailable, "ranks as processes are started by mpirun, which is not on PATH", "install Open MPI (Debian: apt install openmpi-bin)");
     std::vector<std::string> arguments{mpirun, "-q", "--oversubscribe", "--bind-to", "none"};
     if (::geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
-    // When one process ends the others get SIGTERM, and this long to keep what is complete.
-    for (const char* word : {"--mca", "odls_base_sigkill_timeout", "4"}) arguments.emplace_back(word);
+    // When one process ends the others get SIGTERM, and so many seconds to keep what is complete.
+    for (const char* word : {"--mca", "odls_base_sigkill_timeout", "1"}) arguments.emplace_back(word);
     arguments.emplace_back("-n");
     arguments.push_back(std::to_string(start.processes));
     arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
@@ -105,7 +105,10 @@ Result<int> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
+    if (WIFEXITED(status) && WEXITSTATUS(status) <= bySignal) return WEXITSTATUS(status);
+    if (asked) return fail(ErrorCode::Cancelled, "interrupted", "complete steps are in the run file");
+    if (WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("a process {}", toText(ChildEnd{0, WEXITSTATUS(status) - bySignal})), "complete steps are in the run file");
     return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
 }
 

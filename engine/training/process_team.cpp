@@ -208,6 +208,13 @@ public:
             if (other != m_job->index()) m_job->say(other, m_firstTag + StopTag, message);
     }
 
+    std::string silence(int rank) override
+    {
+        const int process = m_where.processOf(rank);
+        if (isHere(rank) || monotonicNow() - m_heard[static_cast<std::size_t>(process)] < 6 * beatEvery) return {};
+        return m_job->nameOf(process) + " gives no sign of life";
+    }
+
     std::optional<Error> lost() override
     {
         for (int other = 0; other < m_job->count(); ++other)

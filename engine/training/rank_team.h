@@ -64,6 +64,7 @@ public:
 
     // Any thread. Tells ranks elsewhere why they have to stop.
     virtual void stop(const Error& /*error*/) {}
+    virtual std::string silence(int /*rank*/) { return {}; }     // "process 4711 on host a gives no sign of life"; empty: it does, or is here
     virtual std::optional<Error> lost() { return std::nullopt; } // that a process of other ranks has ended
     // A rank's newest messages and ops; of one that does not answer nothing (RankRecord::present).
     virtual RankRecord flightOf(int rank) = 0;
