@@ -35,7 +35,7 @@ int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
         heard, [] { return false; }, result ? -1 : leaderEnds);
     if (said && *said != ExitDone) std::_Exit(*said); // the leader has spoken and ends the job
     if (said) {
-        job.processes().close();
+        job.close();
         return result ? *result : exitCodeOf(result.error().code);
     }
     const int code = result ? static_cast<int>(ExitFailed) : exitCodeOf(result.error().code);
@@ -64,7 +64,7 @@ int endLeader(ProcessJob& job, const Result<int>& result, Session& session)
 {
     if (result) {
         tellEnd(job, ExitDone);
-        job.processes().close();
+        job.close();
         return *result;
     }
     session.complain(result.error());
@@ -97,7 +97,12 @@ Result<int> startProcesses(int count, Session& session)
     if (!mpirun) return tl::unexpected(std::move(mpirun.error()));
     session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
     session.stdinControl = false; // its input is the first process's
-    return runUnderMpi(*mpirun, session.stop());
+    auto end = runUnderMpi(*mpirun, session.stop());
+    if (!end) return tl::unexpected(std::move(end.error()));
+    if (end->signal == 0) return end->code;
+    if (session.stop().stop_requested()) return ExitInterrupted;
+    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end))); // one of the others has said which
+    return ExitFailed;
 }
 
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body)

@@ -17,7 +17,6 @@
 
 #include <fmt/format.h>
 
-#include "app/launch/child_process.h"
 #include "schedules/base/text.h"
 
 extern char** environ;
@@ -27,6 +26,8 @@ namespace stagewright {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int interrupted = 130; // this program's exit code, not mpirun's for SIGINT
 
 // Never from the current folder.
 std::string onPath(const std::string& program)
@@ -73,7 +74,7 @@ Result<std::vector<std::string>> ownArguments()
     return arguments;
 }
 
-Result<int> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop)
+Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop)
 {
     std::vector<std::string> words = mpirun;
     std::vector<char*> argv;
@@ -105,11 +106,11 @@ Result<int> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
-    if (WIFEXITED(status) && WEXITSTATUS(status) <= bySignal) return WEXITSTATUS(status);
-    if (asked) return fail(ErrorCode::Cancelled, "interrupted", "complete steps are in the run file");
-    if (WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("a process {}", toText(ChildEnd{0, WEXITSTATUS(status) - bySignal})), "complete steps are in the run file");
-    return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
+    const int code = WEXITSTATUS(status);
+    if (code <= bySignal || code == interrupted) return ChildEnd{code, 0};
+    return ChildEnd{0, code - bySignal};
 }
 
 } // namespace stagewright

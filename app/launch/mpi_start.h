@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/launch/child_process.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {
@@ -17,9 +18,9 @@ struct MpiStart {
 // mpirun's arguments: more processes than cores are allowed, none is tied to a core; as root with what Open MPI asks for then. Unavailable
 // where there is no mpirun on PATH.
 Result<std::vector<std::string>> mpirunArguments(const MpiStart& start);
-// The exit code of the processes; they have this program's standard input, output and error, the first one its input. A stop request reaches
-// them as mpirun's end does: by SIGTERM. Blocks. Failed where they were ended by a signal.
-Result<int> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop);
+// How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's standard output and
+// error, the first one its input too. A stop request reaches them as mpirun's end does: by SIGTERM. Blocks.
+Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop);
 
 // This program's own arguments, its path first.
 Result<std::vector<std::string>> ownArguments();

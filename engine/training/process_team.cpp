@@ -34,7 +34,7 @@ enum Tag : int {
 
 constexpr Nanos beatEvery = 250'000'000;
 constexpr Nanos lookEvery = 20'000'000;
-constexpr Nanos longestSilence = 4'000'000'000; // of a process of which nothing else tells that it has ended
+constexpr Nanos longestSilence = 4'000'000'000; // of a process that this one can't see end
 constexpr Nanos flightPatience = 500'000'000;
 constexpr Nanos weightsPatience = 60'000'000'000;
 
@@ -150,7 +150,7 @@ public:
             for (int other = 1; other < m_job->count(); ++other) {
                 auto& report = m_reports[static_cast<std::size_t>(other)];
                 if (!report) report = m_job->hear(other, m_firstTag + ReportTag);
-                whole = whole && report.has_value();
+                whole = whole && (report || (m_state.control.stopped() && m_job->hasEnded(other)));
             }
             return whole;
         };

@@ -1,4 +1,4 @@
-// What a process tells the one that leads after a step, as bytes.
+// What a process reports after a step to the one that leads, as bytes.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,7 @@ public:
     virtual Result<void> takeOver() { return {}; }
     virtual Result<StageWeights> weightsOf(int /*stage*/, int /*rank*/) { return StageWeights(); } // of a rank elsewhere
 
-    // Any thread. Tells ranks elsewhere why they have to stop.
+    // Any thread. Ranks elsewhere stop for this reason, too.
     virtual void stop(const Error& /*error*/) {}
     virtual std::string silence(int /*rank*/) { return {}; }     // "process 4711 on host a gives no sign of life"; empty: it does, or is here
     virtual std::optional<Error> lost() { return std::nullopt; } // that a process of other ranks has ended

@@ -267,7 +267,7 @@ private:
         while (!awaitStep(look)) {
             if (m_state->control.stopped()) {
                 awaitRest(timeout); // every rank stops within the op it runs
-                m_state->team->rested(std::min(timeout, nanos(2.0)));
+                m_state->team->rested(std::min(timeout, nanos(1.0)));
                 return;
             }
             if (std::optional<Error> hang = watchdog.look(monotonicNow())) {

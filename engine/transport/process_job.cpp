@@ -26,6 +26,7 @@ constexpr int pongTag = 2;
 constexpr int firstTag = 3;
 constexpr int roundTrips = 64;
 constexpr Nanos patience = 60'000'000'000;
+constexpr Nanos lastWait = 1'000'000'000;
 
 std::string lineOf(const char* path)
 {
@@ -92,6 +93,31 @@ Result<std::shared_ptr<ProcessJob>> ProcessJob::meet(std::unique_ptr<Processes> 
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, e.what());
     }
+}
+
+ProcessJob::~ProcessJob()
+{
+    try {
+        awaitOutgoing();
+    } catch (const std::exception&) { // the job has failed, and says so elsewhere
+    }
+}
+
+void ProcessJob::awaitOutgoing()
+{
+    const auto out = [this] {
+        tidy();
+        return m_outgoing.empty();
+    };
+    await(
+        out, [] { return false; }, lastWait);
+}
+
+void ProcessJob::close()
+{
+    awaitOutgoing();
+    m_outgoing.clear();
+    m_processes->close();
 }
 
 Result<std::vector<std::byte>> ProcessJob::hearSoon(int from, int tag)

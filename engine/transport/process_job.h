@@ -31,6 +31,10 @@ public:
     // the hosts; Failed where a process does not answer for a minute.
     static Result<std::shared_ptr<ProcessJob>> meet(std::unique_ptr<Processes> processes, const std::string& version);
 
+    ~ProcessJob(); // waits a moment for what has not gone out
+    ProcessJob(const ProcessJob&) = delete;
+    ProcessJob& operator=(const ProcessJob&) = delete;
+
     Processes& processes() { return *m_processes; }
     int index() const { return m_processes->index(); }
     int count() const { return m_processes->count(); }
@@ -55,6 +59,9 @@ public:
     void say(int to, int tag, std::vector<std::byte> bytes);
     std::optional<std::vector<std::byte>> hear(int from, int tag);
     void tidy(); // forgets what has gone out
+
+    // All processes come to it; nothing can be said after it.
+    void close();
 
     // That it has ended; only known of processes that share this one's process ids.
     bool hasEnded(int process) const;
@@ -86,6 +93,7 @@ private:
         std::vector<std::byte> bytes;
     };
     explicit ProcessJob(std::unique_ptr<Processes> processes) : m_processes(std::move(processes)) {}
+    void awaitOutgoing();
     Result<std::vector<std::byte>> hearSoon(int from, int tag);
     Result<void> exchangePlaces(const std::string& version);
     Result<void> setClocks();
