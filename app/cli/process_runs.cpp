@@ -93,10 +93,10 @@ Result<int> startProcesses(int count, Session& session)
     if (auto there = mpi::available(); !there) return tl::unexpected(std::move(there.error()));
     auto own = ownArguments();
     if (!own) return tl::unexpected(std::move(own.error()));
+    if (!session.stdinControl) own->emplace_back("--stdin-control"); // how a stop request reaches them
     auto mpirun = mpirunArguments({count, std::move(*own)});
     if (!mpirun) return tl::unexpected(std::move(mpirun.error()));
     session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
-    session.stdinControl = false; // its input is the first process's
     auto end = runUnderMpi(*mpirun, session.stop());
     if (!end) return tl::unexpected(std::move(end.error()));
     if (end->signal == 0) return end->code;

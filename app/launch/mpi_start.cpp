@@ -9,8 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <thread>
+#include <utility>
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int interrupted = 130; // this program's exit code, not mpirun's for SIGINT
+constexpr std::chrono::seconds patience{10}; // after a stop request
+constexpr int interrupted = 130;             // this program's exit code, not mpirun's for SIGINT
 
 // Never from the current folder.
 std::string onPath(const std::string& program)
@@ -80,9 +84,14 @@ Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    // In this program's process group, so that it has the terminal; signals act on it as on any program.
+    std::array<int, 2> input{};
+    if (::pipe2(input.data(), O_CLOEXEC) != 0) return fail(ErrorCode::Failed, fmt::format("no pipe: {}", std::strerror(errno)));
+    // In a process group of its own: Ctrl+C of the terminal reaches this program, which passes it on.
     posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
     ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
     sigset_t none;
     sigset_t usual;
     ::sigemptyset(&none);
@@ -90,22 +99,35 @@ Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::
     for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGXFSZ}) ::sigaddset(&usual, signal);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     pid_t child = -1;
-    const int failed = ::posix_spawn(&child, argv[0], nullptr, &attributes, argv.data(), environ);
+    const int failed = ::posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
-    if (failed != 0) return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", mpirun.front(), std::strerror(failed)));
-    bool asked = false;
+    ::close(input[0]);
+    if (failed != 0) {
+        ::close(input[1]);
+        return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", mpirun.front(), std::strerror(failed)));
+    }
+    using Clock = std::chrono::steady_clock;
+    std::optional<Clock::time_point> asked;
+    bool ended = false;
     int status = 0;
     for (;;) {
-        const pid_t ended = ::waitpid(child, &status, WNOHANG);
-        if (ended == child || (ended < 0 && errno != EINTR)) break;
+        const pid_t waited = ::waitpid(child, &status, WNOHANG);
+        if (waited == child || (waited < 0 && errno != EINTR)) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         if (stop.stop_requested() && !asked) {
-            asked = true;
+            asked = Clock::now();
+            ::close(std::exchange(input[1], -1));
+        }
+        if (asked && !ended && Clock::now() - *asked > patience) {
+            ended = true;
             ::kill(child, SIGTERM);
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    if (input[1] >= 0) ::close(input[1]);
     if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
     const int code = WEXITSTATUS(status);

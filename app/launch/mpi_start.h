@@ -19,7 +19,8 @@ struct MpiStart {
 // where there is no mpirun on PATH.
 Result<std::vector<std::string>> mpirunArguments(const MpiStart& start);
 // How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's standard output and
-// error, the first one its input too. A stop request reaches them as mpirun's end does: by SIGTERM. Blocks.
+// error. The end of its input is a stop request to the first one, which ends the others in good order (--stdin-control); it comes with the
+// stop token, and if this program is killed. After 10 s more they are ended. Blocks.
 Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop);
 
 // This program's own arguments, its path first.

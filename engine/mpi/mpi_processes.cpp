@@ -17,7 +17,7 @@ namespace stagewright::mpi {
 namespace {
 
 constexpr const char* moduleFile = "libstagewright_mpi.so";
-constexpr const char* install = "install Open MPI (Debian: apt install openmpi-bin; to build the module: libopenmpi-dev)";
+constexpr const char* install = "install the package stagewright-mpi, or build where libopenmpi-dev is; Open MPI is in Debian: apt install openmpi-bin";
 
 std::vector<std::string> modulePlaces()
 {

@@ -25,6 +25,7 @@ enum Tag : int {
     OrderTag,  // from the leader
     ReportTag, // to it
     WeightsTag,
+    ClockTag,
     StopTag, // to all
     BeatTag, // to the leader
     AskTag,  // from the leader: the flight record of a rank
@@ -35,6 +36,7 @@ enum Tag : int {
 constexpr Nanos beatEvery = 250'000'000;
 constexpr Nanos lookEvery = 20'000'000;
 constexpr Nanos longestSilence = 4'000'000'000; // of a process that this one can't see end
+constexpr int roundTrips = 16;                  // before a step, to clocks that may have drifted
 constexpr Nanos flightPatience = 500'000'000;
 constexpr Nanos weightsPatience = 60'000'000'000;
 
@@ -64,6 +66,7 @@ public:
           m_sums(static_cast<std::size_t>(state.schedule->stages)), m_reports(static_cast<std::size_t>(m_job->count())),
           m_heard(static_cast<std::size_t>(m_job->count()))
     {
+        for (int other = 0; other < m_job->count(); ++other) m_clocks.push_back(m_job->clockOf(other));
     }
     ~Team() override { Team::end(); }
 
@@ -137,6 +140,8 @@ public:
 
     void order(const StepOrder& step) override
     {
+        for (int other = 1; other < m_job->count(); ++other)
+            if (!m_job->sharesClock(other)) setClock(other);
         std::fill(m_heard.begin(), m_heard.end(), monotonicNow());
         for (auto& report : m_reports) report.reset();
         m_running = true;
@@ -164,7 +169,7 @@ public:
     {
         for (int other = 1; other < m_job->count(); ++other) {
             const auto& report = m_reports[static_cast<std::size_t>(other)];
-            if (!report || !takeReport(m_state, *report, m_job->clockOf(other).offset))
+            if (!report || !takeReport(m_state, *report, m_clocks[static_cast<std::size_t>(other)].offset))
                 return fail(ErrorCode::Failed, fmt::format("{}: its report of the step is damaged", m_job->nameOf(other)));
         }
         return {};
@@ -192,6 +197,18 @@ public:
                 came, [this] { return m_state.control.stopped(); }, weightsPatience))
             return fail(ErrorCode::Failed, fmt::format("stage {}: {} does not send its weights", stage, m_job->nameOf(process)));
         return weightsFrom(*heard);
+    }
+    Nanos clockBand() const override
+    {
+        Nanos band = 0;
+        for (const ClockOffset& clock : m_clocks) band = std::max(band, clock.band);
+        return band;
+    }
+    void sendClock() override
+    {
+        ByteWriter now;
+        now.put(monotonicNow());
+        m_job->say(0, m_firstTag + ClockTag, now.take());
     }
     void sendWeights(const Wish& wish) override
     {
@@ -260,7 +277,7 @@ public:
         facts.emplace_back("hosts", hosts); // by rank, as the following
         facts.emplace_back("clock_offsets_ns", offsets);
         facts.emplace_back("clock_bands_ns", bands);
-        facts.emplace_back("clock_band_ns", fmt::format("{}", m_job->clockBand()));
+        facts.emplace_back("clock_band_ns", fmt::format("{}", clockBand()));
         return facts;
     }
 
@@ -274,6 +291,24 @@ private:
     void sayToAll(Tag tag, const std::vector<std::byte>& bytes)
     {
         for (int other = 1; other < m_job->count(); ++other) m_job->say(other, m_firstTag + tag, bytes);
+    }
+
+    // Clocks of different machines drift by tens of microseconds a second.
+    void setClock(int other)
+    {
+        std::vector<PingPong> trips;
+        for (int i = 0; i < roundTrips; ++i) {
+            PingPong trip;
+            trip.sent = monotonicNow();
+            m_job->say(other, m_firstTag + OrderTag, orderOf({Wish::Kind::Clock, {}, 0, 0}));
+            std::optional<std::vector<std::byte>> pong;
+            const auto came = [&] { return (pong = m_job->hear(other, m_firstTag + ClockTag)).has_value(); };
+            if (!m_job->await(came, [this] { return m_state.control.stopped(); })) return;
+            trip.received = monotonicNow();
+            trip.there = ByteReader(*pong).get<Nanos>();
+            trips.push_back(trip);
+        }
+        m_clocks[static_cast<std::size_t>(other)] = clockOffsetOf(trips);
     }
 
     // While stages are made and no step runs; ends with an error where the other has ended.
@@ -448,7 +483,8 @@ private:
     std::shared_ptr<ProcessJob> m_job;
     RanksByProcess m_where;
     int m_firstTag;
-    std::vector<double> m_sums; // by stage
+    std::vector<double> m_sums;        // by stage
+    std::vector<ClockOffset> m_clocks; // by process, as of this step
     std::vector<std::optional<std::vector<std::byte>>> m_reports;
     std::vector<std::atomic<Nanos>> m_heard; // by process: when it last gave a sign of life
     std::atomic<bool> m_running = false;

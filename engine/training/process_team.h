@@ -19,6 +19,7 @@ public:
         enum class Kind {
             Step,
             Weights,
+            Clock,
             Leave,
         };
         Kind kind = Kind::Step;
@@ -28,10 +29,11 @@ public:
     };
     // Takes the transport's needs and those of the ranks over, once the state is whole.
     virtual void begin() = 0;
-    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, or for weights.
+    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, for weights, or what its clock says.
     virtual std::optional<Wish> wish() = 0;
     virtual void report() = 0;
     virtual void sendWeights(const Wish& wish) = 0;
+    virtual void sendClock() = 0;
     // Leader: the training is over. All: the thread ends.
     virtual void end() = 0;
     virtual ProcessJob& job() = 0;

@@ -60,6 +60,7 @@ public:
     virtual void order(const StepOrder& /*order*/) {}
     virtual bool rested(Nanos /*atMost*/) { return true; }
     virtual Result<void> takeOver() { return {}; }
+    virtual Nanos clockBand() const { return 0; }                                                  // how far times of ranks elsewhere may be wrong, in this step; 0: one clock
     virtual Result<StageWeights> weightsOf(int /*stage*/, int /*rank*/) { return StageWeights(); } // of a rank elsewhere
 
     // Any thread. Ranks elsewhere stop for this reason, too.

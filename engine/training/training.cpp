@@ -214,6 +214,7 @@ private:
         outcome.stepTime = recorded->stepTime;
         outcome.wallTime = wallTime;
         outcome.contention = recorded->contention;
+        outcome.clockBand = state.team->clockBand();
         for (const StageRun& run : state.stages)
             outcome.rollbacks += run.undone;
         outcome.skipped = state.skipped;
@@ -311,6 +312,9 @@ Result<Training::Served> RankTraining::serve()
         return Served::Leave;
     case ProcessTeam::Wish::Kind::Weights:
         m_processes->sendWeights(*wish);
+        return Served::Something;
+    case ProcessTeam::Wish::Kind::Clock:
+        m_processes->sendClock();
         return Served::Something;
     case ProcessTeam::Wish::Kind::Step:
         break;

@@ -75,6 +75,7 @@ struct StepOutcome {
     Nanos stepTime = 0;    // on the run's clock: first to last span of the step
     Nanos wallTime = 0;    // wall-clock time
     double contention = 0; // 1 − CPU time / wall time over busy ops
+    Nanos clockBand = 0;   // how far times of ranks on other clocks may be wrong; 0: all have one clock
     // Optimizer ops in the lists run before the global norm is known: how many stages had to roll theirs back.
     int rollbacks = 0;
     bool skipped = false;                     // no stage stepped: a gradient is not finite

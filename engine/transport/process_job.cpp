@@ -208,18 +208,15 @@ bool ProcessJob::oneHost() const
     return std::all_of(m_places.begin(), m_places.end(), [&](const ProcessPlace& place) { return place.host == m_places.front().host; });
 }
 
-ClockOffset ProcessJob::clockOf(int process) const
+bool ProcessJob::sharesClock(int process) const
 {
     const std::string& clock = placeOf(process).clock;
-    if (process == 0 || (!clock.empty() && clock == m_places.front().clock)) return {};
-    return measuredClock(process);
+    return process == 0 || (!clock.empty() && clock == m_places.front().clock);
 }
 
-Nanos ProcessJob::clockBand() const
+ClockOffset ProcessJob::clockOf(int process) const
 {
-    Nanos band = 0;
-    for (int process = 0; process < count(); ++process) band = std::max(band, clockOf(process).band);
-    return band;
+    return sharesClock(process) ? ClockOffset() : measuredClock(process);
 }
 
 Result<std::vector<std::byte>> ProcessJob::fromFirst(std::vector<std::byte> own)

@@ -47,7 +47,7 @@ public:
     // is exact then.
     const ClockOffset& measuredClock(int process) const { return m_clocks[static_cast<std::size_t>(process)]; }
     ClockOffset clockOf(int process) const;
-    Nanos clockBand() const; // the largest of clockOf()
+    bool sharesClock(int process) const; // with the first process
 
     // Tags of one training: the first of so many. The same in every process that asks in the same order.
     Result<int> reserveTags(std::int64_t count);

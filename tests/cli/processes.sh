@@ -79,6 +79,11 @@ if unshare --time --monotonic 1000 true 2>/dev/null; then
     run stagewright report clocks.stagewright
     expect_out 'clocks agree within [0-9.]+ (ns|µs|ms)'
     expect_that 'steps are shorter than the distance of the clocks' [ "$(stagewright sql clocks.stagewright "SELECT max(value) < 1e10 FROM metrics WHERE name='step_time_ns'" | tail -1 | tr -d ' ')" = 1 ]
+    # the most that a message from another clock seems to come too early
+    early=$(stagewright sql clocks.stagewright "SELECT max(a.end_ns - e.arrival_ns) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.kind='data' AND a.rank<>b.rank" | tail -1 | tr -d ' ')
+    band=$(stagewright sql clocks.stagewright "SELECT CAST(max(value) AS INTEGER) FROM metrics WHERE name='clock_band_ns'" | tail -1 | tr -d ' ')
+    expect_that "clocks agree within $band ns" [ "$band" -gt 0 ]
+    expect_that "$early ns early, clocks agree within $band ns" [ "$early" -le $((2 * band)) ]
 else
     echo 'a rank with a clock of its own: skipped, there are no time namespaces here'
 fi
@@ -124,8 +129,18 @@ expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
 expect_that "it took $took s" [ $took -le 8 ]
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
-end_rank 0 TERM # as Ctrl+C
+end_rank 0 TERM
 expect_code 130
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+expect_err '"message":"1f1b: stopped in step [0-9]+"'
+
+# a stop request to the one command, as by Ctrl+C
+process_of() { echo "$job"; }
+for signal in TERM INT; do
+    end_rank starter $signal
+    expect_code 130
+    expect_that "it took $took s" [ $took -le 5 ]
+    expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+done
 sleep 1
 expect_same "$(pgrep -f 'killed\.stagewright' -a | grep -v pgrep)" ''

@@ -65,7 +65,9 @@ std::string processesText(const Run& run)
     const std::string byRank = environmentFact(run, "hosts");
     for (const std::string_view host : split(byRank, ","))
         if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.emplace_back(host);
-    const auto band = wholeOf<Nanos>(environmentFact(run, "clock_band_ns")).value_or(0);
+    Nanos band = wholeOf<Nanos>(environmentFact(run, "clock_band_ns")).value_or(0);
+    if (const Metric* bands = run.metric("clock_band_ns")) // of each step
+        for (const double one : bands->values) band = std::max(band, static_cast<Nanos>(one));
     return fmt::format("{} on {}; {}", count, joined(hosts, ", "), band == 0 ? "one clock" : fmt::format("clocks agree within {}", formatDuration(band)));
 }
 

@@ -159,6 +159,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                                                         {"step_time_ns", static_cast<double>(outcome->stepTime)},
                                                         {"wall_time_ns", static_cast<double>(outcome->wallTime)},
                                                         {"contention", outcome->contention}};
+    if (outcome->clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome->clockBand));
     if (one.synchronous) {
         if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));
         metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
