@@ -17,7 +17,8 @@ typedef struct StagewrightMpiTable {
     const char* (*lastError)(void); /* of the calling thread */
     const char* (*library)(void);   /* its name and version */
     int (*start)(int32_t* index, int32_t* count, int32_t* tagLimit);
-    int (*send)(int32_t to, int32_t tag, const void* data, uint64_t bytes, StagewrightMpiRequest** request);
+    /* met: done only once the receiver has begun to take it */
+    int (*send)(int32_t to, int32_t tag, const void* data, uint64_t bytes, int32_t met, StagewrightMpiRequest** request);
     /* message: null where none has arrived; to be received once */
     int (*arrived)(int32_t from, int32_t tag, StagewrightMpiMessage** message, uint64_t* bytes);
     int (*receive)(StagewrightMpiMessage* message, void* to, uint64_t bytes, StagewrightMpiRequest** request);

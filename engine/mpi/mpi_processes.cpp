@@ -72,10 +72,10 @@ public:
     int count() const override { return m_count; }
     int tagLimit() const override { return m_tagLimit; }
 
-    Request send(int to, int tag, const void* data, std::size_t bytes) override
+    Request send(int to, int tag, const void* data, std::size_t bytes, bool met) override
     {
         StagewrightMpiRequest* request = nullptr;
-        check(m_table.send(to, tag, data, bytes, &request));
+        check(m_table.send(to, tag, data, bytes, met ? 1 : 0, &request));
         return request;
     }
     std::optional<Arrived> arrived(int from, int tag) override

@@ -75,12 +75,13 @@ int start(std::int32_t* index, std::int32_t* count, std::int32_t* tagLimit)
     return 0;
 }
 
-int send(std::int32_t to, std::int32_t tag, const void* data, std::uint64_t bytes, StagewrightMpiRequest** request)
+int send(std::int32_t to, std::int32_t tag, const void* data, std::uint64_t bytes, std::int32_t met, StagewrightMpiRequest** request)
 {
     if (bytes > mostBytes) return failed("a message of more than 2 GiB");
     auto* made = new StagewrightMpiRequest;
     const std::lock_guard lock(mutex);
-    if (check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &made->request), "MPI_Isend") != 0) {
+    const auto begin = met != 0 ? MPI_Issend : MPI_Isend;
+    if (check(begin(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &made->request), met != 0 ? "MPI_Issend" : "MPI_Isend") != 0) {
         delete made;
         return -1;
     }

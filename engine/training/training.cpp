@@ -426,7 +426,7 @@ Result<void> canSpread(const TrainingOptions& options, bool onDevice)
         return fail(ErrorCode::Usage, what + " is for ranks that are threads of one process", "leave it out, or run the ranks as threads");
     };
     if (onDevice) return refused(fmt::format("--backend {}", options.backend));
-    if (options.channels.sends == SendMode::Rendezvous) return refused("--sends rendezvous");
+    if (options.channels.sends == SendMode::Rendezvous && !(options.links == Links{})) return refused("a link with --sends rendezvous");
     if (options.channels.perDirection > 0) return refused("--channels");
     return {};
 }
@@ -442,7 +442,7 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
     for (int rank = 0; rank < where.ranks; ++rank)
         if (team->isHere(rank))
             for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs) expected.push_back({input.key, input.rank});
-    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected,
+    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels.sends == SendMode::Rendezvous,
                                             std::move(state.transport), [team] { team->wake(); });
     if (!transport) return tl::unexpected(std::move(transport.error()));
     state.transport = std::move(*transport);

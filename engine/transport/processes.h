@@ -25,8 +25,8 @@ public:
     virtual int count() const = 0;
     virtual int tagLimit() const = 0; // tags are below it
 
-    // The bytes stay as they are until done().
-    virtual Request send(int to, int tag, const void* data, std::size_t bytes) = 0;
+    // The bytes stay as they are until done(). met: that is not before the receiver has begun to take them.
+    virtual Request send(int to, int tag, const void* data, std::size_t bytes, bool met = false) = 0;
     // A message that can be taken now; it is the caller's to receive().
     virtual std::optional<Arrived> arrived(int from, int tag) = 0;
     virtual Request receive(const Arrived& message, void* to) = 0;

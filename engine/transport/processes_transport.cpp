@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -24,17 +25,26 @@ struct Outgoing {
     int process = 0;
     int tag = 0;
     Nanos due = 0;
+    bool met = false; // gone only once its receiver takes it
     bool begun = false;
     bool gone = false;
 };
 
+// On the receiver's side.
+struct Incoming {
+    Processes::Arrived arrived; // null: nothing
+    bool offered = false;       // rendezvous: it may be taken
+    bool here = false;          // and is in `bytes`
+    std::vector<std::byte> bytes;
+};
+
 class Transports final : public ProcessesTransport {
 public:
-    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells,
+    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells, bool met,
                std::unique_ptr<Transport> threads, std::function<void()> wake)
-        : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells),
+        : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells), m_met(met),
           m_threads(std::move(threads)), m_wake(std::move(wake)), m_outboxes(static_cast<std::size_t>(where.ranks)),
-          m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1), m_arrived(m_from.size())
+          m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1), m_incoming(m_from.size())
     {
     }
 
@@ -69,11 +79,33 @@ public:
     void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) override
     {
         if (isHere(toRank)) return m_threads->send(fromRank, toRank, key, std::move(message), availableAt);
-        enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}}, availableAt);
+        enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}}, availableAt, m_met);
     }
 
-    void offer(int rank, const MessageKey& key) override { m_threads->offer(rank, key); }
-    TransportStatus waitSent(int toRank, const MessageKey& key) override { return m_threads->waitSent(toRank, key); } // buffered
+    void offer(int rank, const MessageKey& key) override
+    {
+        if (!m_met || isHere(sourceOf(key))) return m_threads->offer(rank, key);
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            m_incoming[at(key)].offered = true;
+            m_open.push_back(key);
+        }
+        if (!look(key)) m_wake();
+    }
+    TransportStatus waitSent(int toRank, const MessageKey& key) override
+    {
+        if (isHere(toRank)) return m_threads->waitSent(toRank, key);
+        if (!m_met) return TransportStatus::Ready;
+        const auto out = [&] {
+            for (Outbox& box : m_outboxes) {
+                const std::lock_guard lock(box.mutex);
+                for (Outgoing& one : box.messages)
+                    if (!one.message.control && one.message.key == key && !isGone(one)) return false;
+            }
+            return true; // or given back already
+        };
+        return m_job->await(out, [this] { return interrupted(); }) ? TransportStatus::Ready : TransportStatus::Interrupted;
+    }
 
     bool ready(int rank, const MessageKey& key) const override
     {
@@ -91,15 +123,23 @@ public:
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
     {
         if (isHere(sourceOf(key))) return m_threads->take(rank, key, allocator);
-        const Processes::Arrived arrived = std::exchange(m_arrived[at(key)], {});
-        assert(arrived.message != nullptr);
-        return receive(arrived, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
+        const MemoryTag tag{MemoryCategory::Communication, key.stage, key.microbatch};
+        Incoming incoming;
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            incoming = std::exchange(m_incoming[at(key)], {});
+        }
+        assert(incoming.here || incoming.arrived.message != nullptr);
+        if (!incoming.here) return receive(incoming.arrived, allocator, tag);
+        Buffer buffer = allocator.take(incoming.bytes.size() / sizeof(float), tag);
+        std::memcpy(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
+        return buffer;
     }
 
     void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
     {
         if (isHere(toRank)) return m_threads->post(toRank, key, std::move(message), availableAt);
-        enqueue(key.fromRank, toRank, tagOf(toRank, key), {{}, std::move(message), true, {}, {}}, availableAt);
+        enqueue(key.fromRank, toRank, tagOf(toRank, key), {{}, std::move(message), true, {}, {}}, availableAt, false);
     }
 
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
@@ -156,6 +196,14 @@ public:
                     until(now + (m_job->oneHost() ? nextLook : nextLookAcross));
             }
         }
+        std::vector<MessageKey> open;
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            std::erase_if(m_open, [this](const MessageKey& key) { return m_incoming[at(key)].here || !m_incoming[at(key)].offered; });
+            open = m_open;
+        }
+        for (const MessageKey& key : open)
+            if (!look(key)) until(now + nextLookAcross);
         return next;
     }
 
@@ -176,15 +224,23 @@ private:
         return m_firstTag + static_cast<int>(static_cast<std::int64_t>(m_from.size()) + number);
     }
 
-    // Once it has arrived it stays so until it is taken. Only its receiver's thread asks.
+    // Once it has arrived it stays so until it is taken. Under rendezvous only what is offered arrives, for its sender to go on.
     bool look(const MessageKey& key) const
     {
-        Processes::Arrived& arrived = m_arrived[at(key)];
-        if (arrived.message != nullptr) return true;
+        const std::lock_guard lock(m_incomingMutex);
+        Incoming& incoming = m_incoming[at(key)];
+        if (incoming.here || incoming.arrived.message != nullptr) return true;
+        if (m_met && !incoming.offered) return false;
         const auto found = m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
         if (!found) return false;
-        arrived = *found;
-        return true;
+        if (!m_met) {
+            incoming.arrived = *found;
+            return true;
+        }
+        incoming.bytes.resize(found->bytes);
+        Processes::Request request = m_processes.receive(*found, incoming.bytes.data());
+        incoming.here = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        return incoming.here;
     }
 
     Buffer receive(const Processes::Arrived& arrived, Allocator& allocator, const MemoryTag& tag)
@@ -195,10 +251,10 @@ private:
         return buffer;
     }
 
-    void enqueue(int fromRank, int toRank, int tag, SentMessage message, Nanos availableAt)
+    void enqueue(int fromRank, int toRank, int tag, SentMessage message, Nanos availableAt, bool met)
     {
         Outbox& box = m_outboxes[static_cast<std::size_t>(fromRank)];
-        Outgoing one{std::move(message), nullptr, m_where.processOf(toRank), tag, availableAt, false, false};
+        Outgoing one{std::move(message), nullptr, m_where.processOf(toRank), tag, availableAt, met, false, false};
         const bool now = availableAt <= monotonicNow();
         if (now) begin(one);
         {
@@ -211,7 +267,7 @@ private:
     void begin(Outgoing& one)
     {
         const Buffer& buffer = one.message.buffer;
-        one.request = m_processes.send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float));
+        one.request = m_processes.send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float), one.met);
         one.begun = true;
     }
 
@@ -226,23 +282,26 @@ private:
     RanksByProcess m_where;
     int m_stages;
     MessageSpace m_space;
+    bool m_met;
     std::unique_ptr<Transport> m_threads;
     std::function<void()> m_wake;
     int m_firstTag = 0;
     std::atomic<bool> m_interrupted = false;
-    std::vector<Outbox> m_outboxes;                    // by rank
-    std::vector<int> m_from;                           // by message: the rank that sends it here
-    mutable std::vector<Processes::Arrived> m_arrived; // by message
+    std::vector<Outbox> m_outboxes;           // by rank
+    std::vector<int> m_from;                  // by message: the rank that sends it here
+    mutable std::mutex m_incomingMutex;       // of the receivers' threads and pump()
+    mutable std::vector<Incoming> m_incoming; // by message
+    std::vector<MessageKey> m_open;           // offered
 };
 
 } // namespace
 
 Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
                                                                    const Placement& placement, const CellSpace& cells,
-                                                                   const std::vector<ExpectedMessage>& expected,
+                                                                   const std::vector<ExpectedMessage>& expected, bool met,
                                                                    std::unique_ptr<Transport> threads, std::function<void()> wake)
 {
-    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, std::move(threads), std::move(wake));
+    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, met, std::move(threads), std::move(wake));
     if (auto prepared = transport->prepare(expected); !prepared) return tl::unexpected(std::move(prepared.error()));
     return transport;
 }

@@ -31,10 +31,11 @@ struct ExpectedMessage {
     int fromRank = 0;
 };
 
-// threads: between the ranks that are here. wake: called when pump() is to be called earlier than it said.
+// met: rendezvous; a sender waits in waitSent() until its receiver has offered to take the message, which then waits beside the receiver's
+// buffers (one copy more). threads: between the ranks that are here. wake: called when pump() is to be called earlier than it said.
 Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
                                                                    const Placement& placement, const CellSpace& cells,
-                                                                   const std::vector<ExpectedMessage>& expected,
+                                                                   const std::vector<ExpectedMessage>& expected, bool met,
                                                                    std::unique_ptr<Transport> threads, std::function<void()> wake);
 
 } // namespace stagewright

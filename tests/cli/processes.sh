@@ -53,9 +53,9 @@ expect_out 'processes +2 on '
 run stagewright record -p 3 "${model[@]}" --processes --ranks-per-process 2 -o none.stagewright
 expect_code 2
 expect_err '3 ranks can.t be spread evenly, 2 a process'
-run stagewright record -p 2 "${model[@]}" --processes --sends rendezvous -o none.stagewright
+run stagewright record -p 2 "${model[@]}" --processes --channels 1 -o none.stagewright
 expect_code 2
-expect_err 'sends rendezvous is for ranks that are threads of one process'
+expect_err 'channels is for ranks that are threads of one process'
 run mpirun -q --oversubscribe "${root[@]}" -n 3 "$STAGEWRIGHT" record -p 2 "${model[@]}" -o none.stagewright
 expect_code 2
 expect_err '2 ranks can.t be spread evenly over 3 processes'
@@ -70,6 +70,19 @@ for count in 2 3 4; do
     expect_json ON checks 0 gradients_equal
     expect_json pipedream checks 3 schedule
 done
+
+# each side posts its own end; an order that waits for itself is explained from all records
+run stagewright check --processes 3 -s 1f1b,zb-h1 -m 6 --sends rendezvous --lower grouped --json
+expect_code 0
+expect_json ON checks 1 repeat_equal
+run stagewright record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 2 --processes --sends rendezvous --lower just-in-time --timeout 2 -o hung.stagewright
+if stagewright simulate -s 1f1b -p 2 -m 4 --sends rendezvous --lower just-in-time >/dev/null 2>&1; then
+    expect_code 0
+else
+    expect_code 1
+    expect_err 'no progress for 2 s'
+    expect_out 'ranks that wait for each other'
+fi
 
 # clocks of their own: a rank whose clock is 1000 s ahead
 if unshare --time --monotonic 1000 true 2>/dev/null; then

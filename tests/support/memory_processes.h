@@ -40,12 +40,12 @@ public:
     int count() const override { return m_count; }
     int tagLimit() const override { return 1 << 24; }
 
-    Request send(int to, int tag, const void* data, std::size_t bytes) override
+    Request send(int to, int tag, const void* data, std::size_t bytes, bool met) override
     {
         auto message = std::make_shared<Message>();
         message->bytes = bytes;
         message->data = data;
-        if (bytes < 64) {
+        if (bytes < 64 && !met) {
             message->copy.resize(bytes + 1);
             if (bytes > 0) std::memcpy(message->copy.data(), data, bytes);
             message->data = message->copy.data();
