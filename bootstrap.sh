@@ -40,6 +40,8 @@ libprotozero-dev        Perfetto traces
 zlib1g-dev              compressed traces
 libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine
+libopenmpi-dev          ranks as processes, where it is installed
+openmpi-bin             starts them
 libdnnl2                faster matrix products on some processors
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators

@@ -38,6 +38,11 @@ else()
     target_link_libraries(stagewright_blas INTERFACE BLAS::BLAS)
 endif()
 
+# Ranks as processes: a module too, which alone sees MPI. The search for its compiler wrappers changes nothing else.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+set(STAGEWRIGHT_HAVE_MPI ${MPI_CXX_FOUND})
+
 set(STAGEWRIGHT_HAVE_QT OFF)
 if(STAGEWRIGHT_QT)
     find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg PrintSupport Test)
@@ -75,4 +80,4 @@ endif()
 
 add_feature_info(Window STAGEWRIGHT_HAVE_QT "without Qt 6 there is no stagewright-ui, no PNG export; the command line is whole")
 add_feature_info(CUDA STAGEWRIGHT_HAVE_CUDA "without nvcc the module libstagewright_cuda.so is not built; the CPU backend trains every schedule")
-add_feature_info(MPI OFF "without it ranks are threads of one process; nothing else is lost")
+add_feature_info(MPI STAGEWRIGHT_HAVE_MPI "without it ranks are threads of one process; nothing else is lost")

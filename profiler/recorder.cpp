@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "profiler/cupti/trace_facts.h"
 
@@ -61,11 +62,24 @@ void Recorder::beginStep()
     if (m_origin < 0) m_origin = m_begin;
 }
 
+void Recorder::adopt(int rank, std::vector<RecordedEvent> events, Nanos offset)
+{
+    for (RecordedEvent& event : events) {
+        if (event.time == 0) continue; // memory, which has its op's times
+        event.time = std::max(event.time + offset, m_begin);
+        if (event.kind == EventKind::Sent) event.value += offset;
+    }
+    m_adopted.resize(m_ranks.size());
+    m_adopted[static_cast<std::size_t>(rank)] = std::move(events);
+}
+
 Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* facts)
 {
     std::vector<std::vector<RecordedEvent>> events;
     for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
         events.push_back(rank->take());
+    for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
+        if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
     Result<StepRecord> record = decodeStep(m_steps, m_schedule, events, m_begin, m_origin);
     if (!record) return tl::unexpected(std::move(record.error()));
 
@@ -102,6 +116,7 @@ void Recorder::dropStep()
 {
     for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
         rank->take();
+    m_adopted.clear();
 }
 
 } // namespace stagewright

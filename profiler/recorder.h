@@ -41,6 +41,9 @@ public:
     int steps() const { return m_steps; } // finished ones
 
     void beginStep();
+    // What a rank in another process recorded in this step; offset: to add to its times to have this process's. None of them is before
+    // beginStep(): clocks are known but for a band.
+    void adopt(int rank, std::vector<RecordedEvent> events, Nanos offset);
     // Fails where a rank's record is not whole (the step was stopped): then the step is dropped. trace: what devices did in the
     // step (GpuTracer::take); ops then have their times, kernels hang below them, and facts, if given, gathers what was
     // missing. On the virtual clock an op's duration is then its interval on the device.
@@ -51,6 +54,7 @@ private:
     std::shared_ptr<const CheckedSchedule> m_schedule;
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
+    std::vector<std::vector<RecordedEvent>> m_adopted; // by rank; empty: its own
     int m_steps = 0;
     Nanos m_origin = -1; // of the wall clock
     Nanos m_begin = 0;   // of the step, CLOCK_MONOTONIC

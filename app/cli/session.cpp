@@ -53,7 +53,7 @@ Session::~Session() = default;
 
 void Session::out(std::string_view text)
 {
-    if (json || text.empty()) return;
+    if (json || silent || text.empty()) return;
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
         m_writeFailed = true;
         m_writeErrno = errno;
@@ -64,6 +64,7 @@ void Session::answer(const Json& object)
 {
     if (m_answered) return;
     m_answered = true;
+    if (silent) return;
     const std::string text = object.page() + "\n";
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
         m_writeFailed = true;
@@ -73,13 +74,14 @@ void Session::answer(const Json& object)
 
 void Session::note(std::string_view text)
 {
-    if (logLevel < LogLevel::Info || progressMode == "jsonl") return;
+    if (silent || logLevel < LogLevel::Info || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
     fmt::print(stderr, "{}\n", text);
 }
 
 void Session::warn(std::string_view text)
 {
+    if (silent) return;
     if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (logLevel < LogLevel::Warning || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
@@ -88,6 +90,7 @@ void Session::warn(std::string_view text)
 
 void Session::unmet(std::string_view text)
 {
+    if (silent) return;
     if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (m_progress) m_progress->clear();
     fmt::print(stderr, "{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", text);
@@ -95,6 +98,7 @@ void Session::unmet(std::string_view text)
 
 void Session::complain(const Error& error)
 {
+    if (silent) return;
     const int code = exitCodeOf(error.code);
     if (m_progress || progressMode == "jsonl") {
         progress().clear();
@@ -122,7 +126,8 @@ std::stop_token Session::stop()
 ProgressLine& Session::progress()
 {
     if (!m_progress) {
-        const auto mode = progressMode == "jsonl"                   ? ProgressLine::Mode::JsonLines
+        const auto mode = silent                                    ? ProgressLine::Mode::Silent
+                          : progressMode == "jsonl"                 ? ProgressLine::Mode::JsonLines
                           : progressMode == "auto" && m_terminalErr ? ProgressLine::Mode::Bar
                                                                     : ProgressLine::Mode::Silent;
         m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr);

@@ -30,6 +30,7 @@ public:
     // Set by main() from the options every verb has.
     bool json = false;
     bool stdinControl = false;
+    bool silent = false;               // says nothing: a process that another one speaks for
     std::string progressMode = "auto"; // auto, jsonl, none
     LogLevel logLevel = LogLevel::Info;
     std::string verb;

@@ -136,7 +136,10 @@ Schedule undividedSchedule(int microbatches)
 Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
                                   std::stop_token stop)
 {
-    return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend, options.device); });
+    TrainingOptions agreed = options;
+    if (Result<void> all = agreeOnOptions(agreed, schedule.ranks); !all) return tl::unexpected(std::move(all.error()));
+    agreed.clock = options.clock;
+    return checkSchedule(schedule, agreed, steps, stop, [&agreed] { return makeBackend(agreed.backend, agreed.device); });
 }
 
 Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
@@ -157,6 +160,7 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
+        if (serves(options)) return servedCheck(trainings, schedule, options);
     }
     Result<std::unique_ptr<Backend>> backend = makeBackend();
     if (!backend) return tl::unexpected(std::move(backend.error()));

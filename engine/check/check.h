@@ -27,7 +27,12 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
 Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend);
 
-// The options of the first and the second training of a check. Where the check may choose the clock, one runs on the
+// Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to serve it. The
+// result says nothing there.
+bool serves(const TrainingOptions& options);
+Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule, const TrainingOptions& options);
+
+// The options of the first and the second training of a check; of ranks in processes only the first is. Where the check may choose the clock, one runs on the
 // wall clock and one on the virtual clock: the bits may depend on neither, and idle cores are not needed.
 TrainingOptions clockedOptions(const TrainingOptions& options, int training);
 

@@ -96,6 +96,16 @@ public:
         return can;
     }
 
+    Result<DeviceOptions> settle(const DeviceOptions& wish, const ModelConfig& model, int microbatchSize) override
+    {
+        DeviceOptions settled = wish;
+        if (m_narrow != nullptr) return settled;
+        auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
+        if (!choice) return tl::unexpected(std::move(choice.error()));
+        settled.products = choice->products->name();
+        return settled;
+    }
+
     std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool) const override { return cpu::makeNarrowMath(*m_narrow, allocator, 0); } // bf16 only
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,

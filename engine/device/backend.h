@@ -199,6 +199,8 @@ public:
     // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
     virtual Capabilities capabilities() const { return {}; }
+    // The wish with what it leaves open settled as this device would, so that other processes can compute with the same.
+    virtual Result<DeviceOptions> settle(const DeviceOptions& wish, const ModelConfig& /*model*/, int /*microbatchSize*/) { return wish; }
     // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
     virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
                                                           int microbatchSize, std::uint64_t seed,

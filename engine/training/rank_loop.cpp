@@ -44,7 +44,7 @@ public:
                     m_state.backend->makeStage(m_state.options.model, run.slice, m_state.options.microbatchSize,
                                                m_state.options.seed, m_state.options.optimizer, *m_run.allocator);
                 if (!model) {
-                    m_state.control.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
+                    m_state.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
                     return;
                 }
                 run.model = std::move(*model);
@@ -80,7 +80,7 @@ public:
             if (m_run.memory) m_run.memory->finish(); // none of this is in the step
         });
         guarded("", [this, &whole] {
-            if (!barrier([this] { m_state.recorder.beginStep(); })) return;
+            if (!barrier({}, nullptr, [this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
             whole = m_state.lowered ? runLowered() : runList();
             if (whole) collectLosses();
@@ -94,7 +94,7 @@ private:
     {
         return {[this](const Op& op, int position, RankPhase phase, int statusPosition,
                        const std::function<void(StageRun&)>& work) { return recorded(op, position, phase, statusPosition, work); },
-                [this] { return barrier([] {}); }, [this] { freeSent(); },
+                [this](std::span<const StageSum> sums, std::vector<double>* all) { return barrier(sums, all, [] {}); }, [this] { freeSent(); },
                 [this](int rank, const Buffer& buffer) { return delayTo(rank, buffer); },
                 [this](std::string where) { m_where = std::move(where); }};
     }
@@ -117,20 +117,13 @@ private:
             cause = "an exception of unknown type";
         }
         const std::string where = m_where.empty() ? std::string(what) : m_where;
-        stopAll({ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
+        m_state.stop({ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
     }
 
-    void stopAll(Error error)
-    {
-        m_state.control.stop(std::move(error));
-        m_state.transport->interrupt();
-    }
-
-    template <typename Last>
-    bool barrier(Last&& last)
+    bool barrier(std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last)
     {
         m_run.status.set(RankPhase::Barrier);
-        return m_state.control.meet(std::forward<Last>(last));
+        return m_state.team->meet(m_rank, sums, all, last);
     }
 
     std::string nameOf(const Op& op, std::size_t position) const

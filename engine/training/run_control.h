@@ -52,7 +52,7 @@ public:
 
     // All ranks meet; the last one to come runs `last` before any goes on.
     template <typename Last>
-    bool meet(Last&& last)
+    bool meet(const Last& last)
     {
         std::unique_lock lock(m_mutex);
         if (stopped()) return false;

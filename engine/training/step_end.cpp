@@ -51,7 +51,14 @@ bool StepEnd::finishStep()
         if (!m_state.plan.steps) return true;
     }
     m_hooks.where({});
-    if (!m_hooks.barrier()) return false; // not recorded: the ranks come to rest
+    if (!m_hooks.barrier({}, nullptr)) return false; // not recorded: the ranks come to rest
+    return freeAllSent();
+}
+
+// Every message has been taken by now.
+bool StepEnd::freeAllSent()
+{
+    if (!m_state.transport->settle(m_rank)) return false;
     m_hooks.freeSent();
     return true;
 }
@@ -69,11 +76,11 @@ bool StepEnd::stepTogether()
     for (const int stage : m_plan.stages)
         keepGradients(stageRun(stage));
     m_hooks.where({});
-    if (!m_hooks.barrier()) return false;
-    m_hooks.freeSent(); // every message has been taken by now
+    std::vector<StageSum> own;
+    for (const int stage : m_plan.stages)
+        if (&stageRun(stage) == &m_state.firstCopy(stage)) own.push_back({stage, stageRun(stage).squareSum});
     std::vector<double> squareSums;
-    for (int stage = 0; stage < m_state.schedule->stages; ++stage)
-        squareSums.push_back(m_state.firstCopy(stage).squareSum);
+    if (!m_hooks.barrier(own, &squareSums) || !freeAllSent()) return false;
     const OptimizerConfig& optimizer = m_state.options.optimizer;
     const Verdict verdict = judgeGradients(squareSums, optimizer.clipNorm);
     if (verdict.skip) m_state.skipped = true;

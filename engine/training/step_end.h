@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct StepHooks {
     std::function<bool(const Op& op, int position, RankPhase phase, int statusPosition,
                        const std::function<void(StageRun&)>& work)>
         record;
-    std::function<bool()> barrier; // with all ranks; false: stopped
+    // With all ranks, giving this rank's sums and taking those of all stages, if wanted; false: stopped.
+    std::function<bool(std::span<const StageSum> sums, std::vector<double>* all)> barrier;
     std::function<void()> freeSent;
     std::function<Nanos(int rank, const Buffer& message)> delayTo;
     std::function<void(std::string)> where; // for error messages: the current activity; empty: nothing special
@@ -51,6 +53,7 @@ private:
     bool finishStep();
     bool stepTogether();
     bool sumOverCopies();
+    bool freeAllSent();
     std::vector<double> knownNorms() const;
     bool receiveNormsUp(int position);
     bool receiveNorms(const ControlKey& key);

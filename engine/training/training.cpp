@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -13,9 +14,11 @@
 
 #include "engine/device/machine.h"
 #include "engine/layers/stage_memory.h"
+#include "engine/training/process_team.h"
 #include "engine/training/training_state.h"
 #include "engine/training/training_with_backend.h"
 #include "engine/training/watchdog.h"
+#include "engine/transport/bytes.h"
 #include "engine/transport/threads_transport.h"
 #include "profiler/cupti/gpu_tracer.h"
 #include "schedules/base/step_number.h"
@@ -51,12 +54,17 @@ Precision precisionOf(Precision asked, const Backend& backend)
     return backend.capabilities().elementBytes == 2 ? Precision::Bf16 : Precision::Fp32;
 }
 
-class ThreadTraining final : public Training {
+class RankTraining final : public Training {
 public:
-    explicit ThreadTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state)) {}
-
-    ~ThreadTraining() override
+    explicit RankTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state))
     {
+        for (int rank = 0; rank < m_state->schedule->ranks; ++rank)
+            if (m_state->team->isHere(rank)) m_here.push_back(rank);
+    }
+
+    ~RankTraining() override
+    {
+        if (m_processes) m_processes->end();
         m_state->control.stop({ErrorCode::Cancelled, "the training ended", {}});
         m_state->transport->interrupt();
         std::vector<bool> left(m_threads.size());
@@ -65,7 +73,7 @@ public:
             const std::lock_guard lock(m_state->mutex);
             m_state->command = RankCommand::Leave;
             for (std::size_t i = 0; i < m_threads.size(); ++i) {
-                RankRun& rank = m_state->ranks[i];
+                RankRun& rank = runOf(m_here[i]);
                 left[i] = rank.done <= rank.ordered; // hangs inside an op
                 rank.ordered = rank.done + (left[i] ? 1 : 0);
             }
@@ -81,10 +89,12 @@ public:
     }
 
     // Starts the ranks and waits until they have made their stages.
-    Result<void> start()
+    Result<void> start(ProcessTeam* processes)
     {
+        m_processes = processes;
+        if (m_processes) m_processes->begin();
         const int ranks = m_state->schedule->ranks;
-        for (int rank = 0; rank < ranks; ++rank) {
+        for (const int rank : m_here) {
             try {
                 m_threads.emplace_back([state = m_state, rank] { runRank(state, rank); });
             } catch (const std::system_error& e) {
@@ -92,14 +102,13 @@ public:
                                        fmt::format("rank {} of {}: no thread: {}", rank, ranks, e.what()),
                                        "use fewer ranks"});
                 const std::lock_guard lock(m_state->mutex);
-                for (int r = rank; r < ranks; ++r)
-                    m_state->ranks[static_cast<std::size_t>(r)].done = 1;
+                for (const int r : m_here)
+                    if (r >= rank) runOf(r).done = 1;
                 break;
             }
         }
         awaitRest(-1);
-        if (std::optional<Error> error = m_state->control.error()) return tl::unexpected(std::move(*error));
-        return {};
+        return m_state->team->agree(m_state->control.error());
     }
 
     Result<StepOutcome> step(std::stop_token stop) override
@@ -107,20 +116,25 @@ public:
         try {
             return runStep(stop);
         } catch (const std::bad_alloc&) {
-            m_state->control.stop({ErrorCode::Failed, fmt::format("step {}: out of memory", stepNumber(m_steps)), {}});
-            m_state->transport->interrupt();
+            m_state->stop({ErrorCode::Failed, fmt::format("step {}: out of memory", stepNumber(m_steps)), {}});
             return tl::unexpected(*m_state->control.error());
         }
     }
 
     std::optional<Deadlock> stall() const override { return m_stall; }
+    std::optional<Error> lost() const override { return m_state->team->lost(); }
     const Schedule& schedule() const override { return *m_state->schedule; }
     const Schedule& lists() const override { return m_state->lowered ? *m_state->lowered : *m_state->schedule; }
     ClockMode clock() const override { return m_state->clock; }
     std::vector<ParameterView> parameters(int stage, int copy) override
     {
-        const auto& copies = m_state->schedule->placement.copiesOf(stage);
-        return m_state->stageOn(stage, copies[static_cast<std::size_t>(copy)].rank).model->parameters();
+        const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
+        if (m_state->team->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
+        Result<StageWeights> weights = m_state->team->weightsOf(stage, rank);
+        if (!weights) m_state->stop(weights.error());
+        StageWeights& kept = m_weights[{stage, copy}];
+        kept = weights ? std::move(*weights) : StageWeights();
+        return kept.views();
     }
     void keepGradients(bool keep) override { m_state->keepGradients = keep; }
     std::vector<std::vector<float>> lastGradients() const override
@@ -133,18 +147,15 @@ public:
     std::vector<Bytes> peak(MemoryCategory category) const override
     {
         std::vector<Bytes> peaks;
-        for (std::size_t rank = 0; rank < m_state->ranks.size(); ++rank) {
-            peaks.push_back(category == MemoryCategory::Activations
-                                ? m_state->recorder.rank(static_cast<int>(rank)).activationPeak()
-                                : m_state->ranks[rank].allocator->peak(category));
-        }
+        for (int rank = 0; rank < m_state->schedule->ranks; ++rank) peaks.push_back(m_state->peaksOf(rank).of[static_cast<std::size_t>(category)]);
         return peaks;
     }
     std::vector<std::pair<std::string, std::string>> configuration() const override;
     TraceFacts traceFacts() const override { return m_traceFacts; }
     void timeLayers(bool on) override
     {
-        for (StageRun& run : m_state->stages) run.model->timeParts(on, m_state->clock == ClockMode::Virtual);
+        for (StageRun& run : m_state->stages)
+            if (run.model) run.model->timeParts(on, m_state->clock == ClockMode::Virtual);
         m_timesLayers = on;
     }
     std::vector<LayerCosts> layerCosts() const override;
@@ -153,8 +164,11 @@ public:
         auto facts = m_state->backend->environment();
         for (auto& fact : machineFacts())
             facts.push_back(std::move(fact));
+        for (auto& fact : m_state->team->facts())
+            facts.push_back(std::move(fact));
         return facts;
     }
+    Result<Served> serve() override;
 
 private:
     Result<StepOutcome> runStep(const std::stop_token& stop)
@@ -164,32 +178,34 @@ private:
             return tl::unexpected(std::move(*error));
         }
         TrainingState& state = *m_state;
-        state.step = m_steps;
-        state.skipped = false;
-        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches, state.shapes);
+        state.team->order({m_steps, state.keepGradients, m_timesLayers});
+        prepareStep(m_steps);
         const Nanos begin = monotonicNow();
         {
             const std::stop_callback onStop(stop, [this] {
-                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}});
-                m_state->transport->interrupt();
+                // Who starts processes stops them all when one has ended.
+                m_state->stop(m_state->team->lost().value_or(Error{ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}}));
             });
             order(RankCommand::Step);
             watch();
         }
+        const Nanos wallTime = monotonicNow() - begin;
+        if (!state.control.stopped())
+            if (Result<void> taken = state.team->takeOver(); !taken) state.stop(taken.error());
         if (std::optional<Error> error = state.control.error()) {
             if (allRest()) state.recorder.dropStep();
             return tl::unexpected(std::move(*error));
         }
-        const Nanos wallTime = monotonicNow() - begin;
         const std::shared_ptr<GpuTracer>& tracer = state.options.tracer;
         const bool traced = tracer && tracer->started();
         GpuTrace trace;
         if (traced) trace = tracer->take();
         if (m_timesLayers)
-            for (StageRun& run : state.stages) run.model->settlePartTimes();
+            for (StageRun& run : state.stages)
+                if (run.model) run.model->settlePartTimes();
         Result<RecordedStep> recorded = traced ? state.recorder.finishStep(&trace, &m_traceFacts) : state.recorder.finishStep();
         if (!recorded) {
-            state.control.stop(recorded.error());
+            state.stop(recorded.error());
             return tl::unexpected(std::move(recorded.error()));
         }
         StepOutcome outcome;
@@ -198,6 +214,7 @@ private:
         outcome.stepTime = recorded->stepTime;
         outcome.wallTime = wallTime;
         outcome.contention = recorded->contention;
+        outcome.clockBand = state.team->clockBand();
         for (const StageRun& run : state.stages)
             outcome.rollbacks += run.undone;
         outcome.skipped = state.skipped;
@@ -209,22 +226,29 @@ private:
     {
         const std::lock_guard lock(m_state->mutex);
         m_state->command = command;
-        for (RankRun& rank : m_state->ranks)
-            rank.ordered = rank.done;
+        for (const int rank : m_here)
+            runOf(rank).ordered = runOf(rank).done;
         m_state->commanded.notify_all();
     }
 
     bool restLocked() const
     {
-        return std::all_of(m_state->ranks.begin(), m_state->ranks.end(),
-                           [](const RankRun& rank) { return rank.done > rank.ordered; });
+        return std::all_of(m_here.begin(), m_here.end(), [this](int rank) { return runOf(rank).done > runOf(rank).ordered; });
+    }
+    RankRun& runOf(int rank) const { return m_state->ranks[static_cast<std::size_t>(rank)]; }
+    void prepareStep(int step)
+    {
+        m_state->step = step;
+        m_state->skipped = false;
+        m_state->data.sample(*m_state->options.data, m_state->options.seed, step, m_state->schedule->microbatches, m_state->shapes);
     }
     bool allRest() const
     {
         const std::lock_guard lock(m_state->mutex);
         return restLocked();
     }
-    // Until all ranks are at rest, or for this long (< 0: forever).
+    // Until all ranks here are at rest, or for this long (< 0: forever); then those elsewhere, likewise.
+    bool awaitStep(Nanos atMost) { return awaitRest(atMost) && m_state->team->rested(atMost); }
     bool awaitRest(Nanos atMost)
     {
         std::unique_lock lock(m_state->mutex);
@@ -241,15 +265,15 @@ private:
         const Nanos timeout = nanos(m_state->options.timeoutSeconds);
         const Nanos look = std::clamp<Nanos>(timeout / 10, 1'000'000, 200'000'000);
         Watchdog watchdog(*m_state, timeout);
-        while (!awaitRest(look)) {
+        while (!awaitStep(look)) {
             if (m_state->control.stopped()) {
                 awaitRest(timeout); // every rank stops within the op it runs
+                m_state->team->rested(std::min(timeout, nanos(1.0)));
                 return;
             }
             if (std::optional<Error> hang = watchdog.look(monotonicNow())) {
                 m_stall = watchdog.stall();
-                m_state->control.stop(std::move(*hang));
-                m_state->transport->interrupt();
+                m_state->stop(*hang);
                 awaitRest(std::min(timeout, nanos(1.0)));
                 return;
             }
@@ -268,14 +292,48 @@ private:
     }
 
     std::shared_ptr<TrainingState> m_state;
+    std::vector<int> m_here; // ranks
     std::vector<std::thread> m_threads;
+    ProcessTeam* m_processes = nullptr;                    // the state's team, where it is one
+    std::map<std::pair<int, int>, StageWeights> m_weights; // of stages elsewhere, by stage and copy, as last asked for
     std::optional<Deadlock> m_stall;
     TraceFacts m_traceFacts;
     int m_steps = 0;
     bool m_timesLayers = false;
 };
 
-std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration() const
+Result<Training::Served> RankTraining::serve()
+{
+    if (std::optional<Error> error = m_state->control.error()) return tl::unexpected(std::move(*error));
+    const std::optional<ProcessTeam::Wish> wish = m_processes ? m_processes->wish() : ProcessTeam::Wish{ProcessTeam::Wish::Kind::Leave, {}, 0, 0};
+    if (!wish) return Served::Nothing;
+    switch (wish->kind) {
+    case ProcessTeam::Wish::Kind::Leave:
+        return Served::Leave;
+    case ProcessTeam::Wish::Kind::Weights:
+        m_processes->sendWeights(*wish);
+        return Served::Something;
+    case ProcessTeam::Wish::Kind::Clock:
+        m_processes->sendClock();
+        return Served::Something;
+    case ProcessTeam::Wish::Kind::Step:
+        break;
+    }
+    m_state->keepGradients = wish->step.keepGradients;
+    if (wish->step.timesLayers != m_timesLayers) timeLayers(wish->step.timesLayers);
+    prepareStep(wish->step.step);
+    order(RankCommand::Step);
+    awaitRest(-1); // the leader's watchdog looks after all ranks
+    for (StageRun& run : m_state->stages) {
+        if (!run.model || !m_timesLayers) continue;
+        run.model->settlePartTimes();
+        run.partTimes = run.model->partTimes();
+    }
+    m_processes->report();
+    return Served::Something;
+}
+
+std::vector<std::pair<std::string, std::string>> RankTraining::configuration() const
 {
     const TrainingOptions& options = m_state->options;
     const Schedule& plan = *m_state->schedule;
@@ -342,7 +400,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     return pairs;
 }
 
-std::vector<LayerCosts> ThreadTraining::layerCosts() const
+std::vector<LayerCosts> RankTraining::layerCosts() const
 {
     const TrainingOptions& options = m_state->options;
     const StageLayout layout = layoutOf(options.backend, options.device.precision);
@@ -351,13 +409,45 @@ std::vector<LayerCosts> ThreadTraining::layerCosts() const
         return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
     };
     std::vector<LayerCosts> out;
-    for (int stage = 0; stage < m_state->schedule->stages; ++stage)
-        for (LayerCosts& part : m_state->firstCopy(stage).model->partTimes()) {
+    for (int stage = 0; stage < m_state->schedule->stages; ++stage) {
+        const StageRun& run = m_state->firstCopy(stage);
+        for (LayerCosts part : run.model ? run.model->partTimes() : run.partTimes) {
             if (part.duration[static_cast<std::size_t>(OpKind::Forward)] <= 0) return {};
             part.memory = memoryOf(part.part);
             out.push_back(part);
         }
+    }
     return out;
+}
+
+// What is not there for ranks in processes is refused by name.
+Result<void> canSpread(const TrainingOptions& options, bool onDevice)
+{
+    const auto refused = [](const std::string& what) {
+        return fail(ErrorCode::Usage, what + " is for ranks that are threads of one process", "leave it out, or run the ranks as threads");
+    };
+    if (onDevice) return refused(fmt::format("--backend {}", options.backend));
+    if (options.channels.sends == SendMode::Rendezvous && !(options.links == Links{})) return refused("a link with --sends rendezvous");
+    if (options.channels.perDirection > 0) return refused("--channels");
+    return {};
+}
+
+// The transport and the team of a training whose ranks are in several processes.
+Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& where)
+{
+    Result<std::unique_ptr<ProcessTeam>> made = makeProcessTeam(state, state.options.job, where);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    ProcessTeam* team = made->get();
+    state.team = std::move(*made);
+    std::vector<ExpectedMessage> expected;
+    for (int rank = 0; rank < where.ranks; ++rank)
+        if (team->isHere(rank))
+            for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs) expected.push_back({input.key, input.rank});
+    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels.sends == SendMode::Rendezvous,
+                                            std::move(state.transport), [team] { team->wake(); });
+    if (!transport) return tl::unexpected(std::move(transport.error()));
+    state.transport = std::move(*transport);
+    return team;
 }
 
 Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
@@ -390,6 +480,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (Result<void> room = backend->checkRoom(options.model, held, options.optimizer); !room) {
         return tl::unexpected(std::move(room.error()));
     }
+    RanksByProcess where{schedule.ranks, schedule.ranks};
+    if (options.job) {
+        Result<RanksByProcess> spread = ranksByProcess(schedule.ranks, *options.job);
+        if (!spread) return tl::unexpected(std::move(spread.error()));
+        where = *spread;
+    }
     ClockMode clock = options.clock;
     const bool wallOnly = rendezvous || options.channels.perDirection > 0;
     if (clock == ClockMode::Virtual && wallOnly) {
@@ -411,19 +507,30 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         memories.push_back(std::move(*memory));
     }
     const bool onDevice = memories.front() != nullptr; // there an op has the device for itself
-    const int permits = clock != ClockMode::Virtual ? 0 : onDevice ? 1
-                                                                   : std::min(usableCores(), schedule.ranks);
+    if (options.job)
+        if (Result<void> can = canSpread(options, onDevice); !can) return tl::unexpected(std::move(can.error()));
+    const int permits = clock != ClockMode::Virtual ? 0 : onDevice  ? 1
+                                                      : options.job ? 0 // the system shares the cores out; CPU time says what an op took
+                                                                    : std::min(usableCores(), schedule.ranks);
     const int width = messageWidth(options.model, *backend);
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
 
     auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock,
-                                                 permits, std::move(backend), std::move(memories));
+                                                 where.perProcess, permits, std::move(backend), std::move(memories));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
             if (rank.memory) rank.memory->interrupt();
     };
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
+    ProcessTeam* processes = nullptr;
+    if (options.job) {
+        Result<ProcessTeam*> joined = joinProcesses(*state, where);
+        if (!joined) return tl::unexpected(std::move(joined.error()));
+        processes = *joined;
+    } else {
+        state->team = makeThreadTeam(*state);
+    }
     if (rendezvous) { // else the order of messages changes nothing
         Result<Schedule> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
@@ -436,12 +543,56 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     }
     state->shapes = {options.microbatchSize, options.model.sequence, width, std::move(*tokens)};
     state->addStages(*slices);
-    auto training = std::make_unique<ThreadTraining>(std::move(state));
-    if (Result<void> started = training->start(); !started) return tl::unexpected(std::move(started.error()));
+    auto training = std::make_unique<RankTraining>(std::move(state));
+    if (Result<void> started = training->start(processes); !started) return tl::unexpected(std::move(started.error()));
     return training;
 }
 
 } // namespace
+
+Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
+{
+    if (!options.job) return {};
+    ByteWriter own;
+    std::optional<Error> failed;
+    if (options.job->index() == 0) {
+        Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
+        Result<DeviceOptions> settled = backend ? (*backend)->settle(options.device, options.model, options.microbatchSize) : tl::unexpected(backend.error());
+        if (!settled) failed = settled.error();
+        if (options.clock == ClockMode::Auto && options.job->oneHost() && ranks > options.job->cores()) options.clock = ClockMode::Virtual;
+        own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
+        own.text(settled ? settled->products : std::string());
+    }
+    Result<std::vector<std::byte>> agreed = options.job->fromFirst(own.take());
+    if (!agreed) return tl::unexpected(std::move(agreed.error()));
+    if (failed) return tl::unexpected(std::move(*failed)); // the others find the same fault, or none
+    ByteReader bytes(*agreed);
+    options.clock = bytes.get<ClockMode>();
+    options.device.products = bytes.text();
+    return {};
+}
+
+Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job)
+{
+    std::vector<Training*> left;
+    for (const auto& training : trainings) left.push_back(training.get());
+    std::optional<Error> stopped;
+    while (!left.empty() && !stopped) {
+        const auto asked = [&] {
+            bool any = false;
+            std::erase_if(left, [&](Training* training) {
+                Result<Training::Served> served = training->serve();
+                if (!served) stopped = std::move(served.error());
+                any = any || !served || *served != Training::Served::Nothing;
+                return served && *served == Training::Served::Leave;
+            });
+            return any;
+        };
+        job.await(asked, [] { return false; });
+    }
+    if (stopped) return tl::unexpected(std::move(*stopped));
+    return {};
+}
 
 TraceFacts Training::traceFacts() const
 {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -27,7 +28,8 @@
 
 namespace stagewright {
 
-class GpuTracer; // profiler/cupti/gpu_tracer.h
+class GpuTracer;  // profiler/cupti/gpu_tracer.h
+class ProcessJob; // engine/transport/process_job.h
 struct TraceFacts;
 
 // wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
@@ -61,6 +63,9 @@ struct TrainingOptions {
     // simulate() and explainDeadlock() say.
     Channels channels;
     Lowering lowering;
+    // Its ranks are spread over the processes of the job, in order; all of them make the same trainings in the same order. Null: all ranks
+    // are threads of this process.
+    std::shared_ptr<ProcessJob> job;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };
 
@@ -70,6 +75,7 @@ struct StepOutcome {
     Nanos stepTime = 0;    // on the run's clock: first to last span of the step
     Nanos wallTime = 0;    // wall-clock time
     double contention = 0; // 1 − CPU time / wall time over busy ops
+    Nanos clockBand = 0;   // how far times of ranks on other clocks may be wrong; 0: all have one clock
     // Optimizer ops in the lists run before the global norm is known: how many stages had to roll theirs back.
     int rollbacks = 0;
     bool skipped = false;                     // no stage stepped: a gradient is not finite
@@ -88,6 +94,9 @@ public:
     // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages; with a way
     // out where the schedule itself hangs. None: no such step.
     virtual std::optional<Deadlock> stall() const { return std::nullopt; }
+
+    // Between steps: that ranks in another process are gone with it.
+    virtual std::optional<Error> lost() const { return std::nullopt; }
 
     // The compute-only order that is trained.
     virtual const Schedule& schedule() const = 0;
@@ -109,9 +118,23 @@ public:
     // model's order, with the bytes that its shape says; empty where a part was not timed.
     virtual void timeLayers(bool /*on*/) {}
     virtual std::vector<LayerCosts> layerCosts() const { return {}; }
+    // In a process of the job that does not lead (process 0 does): nothing above is for it, its ranks run what the leader asks for.
+    // Whether it did something just now; an error (Failed, Cancelled) once its ranks have stopped; Leave once the leader is done.
+    enum class Served {
+        Nothing,
+        Something,
+        Leave,
+    };
+    virtual Result<Served> serve() { return Served::Leave; }
     // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the caller's.
     virtual TraceFacts traceFacts() const;
 };
+
+// Where ranks are in several processes: what the options leave open (clock, library of products) becomes what the leader settles on.
+Result<void> agreeOnOptions(TrainingOptions& options, int ranks);
+
+// Serves until the leader is done with all of them, or one of them stops.
+Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job);
 
 // Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.
 Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options);

@@ -5,10 +5,10 @@
 namespace stagewright {
 
 TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
-                             ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
+                             ClockMode aClock, int ranksHere, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
     : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
       recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true}),
-      control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
+      control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     for (int rank = 0; rank < schedule->ranks; ++rank) {
         RankRun& run = ranks[static_cast<std::size_t>(rank)];
@@ -52,6 +52,23 @@ std::vector<StageRun*> TrainingState::copiesOf(int stage)
         if (run.slice.stage == stage) copies.push_back(&run);
     }
     return copies;
+}
+
+RankPeaks TrainingState::peaksOf(int rank)
+{
+    const RankRun& run = ranks[static_cast<std::size_t>(rank)];
+    if (run.peaksElsewhere) return *run.peaksElsewhere;
+    RankPeaks peaks;
+    for (std::size_t i = 0; i < peaks.of.size(); ++i) peaks.of[i] = run.allocator->peak(static_cast<MemoryCategory>(i));
+    peaks.of[static_cast<std::size_t>(MemoryCategory::Activations)] = recorder.rank(rank).activationPeak();
+    return peaks;
+}
+
+void TrainingState::stop(const Error& error)
+{
+    control.stop(error);
+    if (transport) transport->interrupt();
+    if (team) team->stop(control.error().value_or(error));
 }
 
 } // namespace stagewright

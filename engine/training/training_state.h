@@ -2,6 +2,7 @@
 // behind without pulling the ground from under it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "engine/device/backend.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/op_execution.h"
+#include "engine/training/rank_team.h"
 #include "engine/training/run_control.h"
 #include "engine/training/training.h"
 #include "engine/training/weight_versions.h"
@@ -47,11 +49,12 @@ struct StageRun {
     std::unique_ptr<StageModel> model;
     WeightVersions versions;
     double squareSum = 0;
-    std::vector<double> losses;   // by microbatch; last stage
-    std::vector<float> gradients; // before clipping, where they are kept
-    bool sent = false;            // the gradients, to the other copies
-    bool stepped = false;         // optimistically, in the list
-    int undone = 0;               // optimizer steps rolled back in this step
+    std::vector<double> losses;        // by microbatch; last stage
+    std::vector<float> gradients;      // before clipping, where they are kept
+    bool sent = false;                 // the gradients, to the other copies
+    bool stepped = false;              // optimistically, in the list
+    int undone = 0;                    // optimizer steps rolled back in this step
+    std::vector<LayerCosts> partTimes; // of a stage in another process, once it was timed
 };
 
 enum class RankCommand {
@@ -84,6 +87,11 @@ private:
     FlightRing m_ring;
 };
 
+// Largest bytes of a rank in a step: exact, and of activations at op ends.
+struct RankPeaks {
+    std::array<Bytes, memoryCategoryCount> of{};
+};
+
 struct RankRun {
     std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
     std::unique_ptr<Memory> memory;      // null: the host's
@@ -93,14 +101,16 @@ struct RankRun {
     Allocator& messages() { return hostAllocator ? *hostAllocator : *allocator; }
     RankStatus status;
     FlightLog flight;
+    std::optional<RankPeaks> peaksElsewhere; // of a rank in another process
     // Guarded by TrainingState::mutex:
     std::uint64_t ordered = 0; // commands given
     std::uint64_t done = 0;    // commands finished
 };
 
 struct TrainingState {
+    // ranksHere: in this process.
     TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
-                  ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
+                  ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
 
     // slices: of the model, by stage.
     void addStages(std::span<const StageSlice> slices);
@@ -108,6 +118,9 @@ struct TrainingState {
     // Of the copy that has microbatch 0.
     StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
     std::vector<StageRun*> copiesOf(int stage); // by rank
+    RankPeaks peaksOf(int rank);
+    // Any thread: all ranks stop, wherever they are.
+    void stop(const Error& error);
 
     std::shared_ptr<const CheckedSchedule> checked;
     const Schedule* schedule;                // checked->compute()
@@ -133,6 +146,7 @@ struct TrainingState {
     std::condition_variable commanded;
     std::condition_variable finished;
     RankCommand command = RankCommand::Rest;
+    std::unique_ptr<RankTeam> team; // goes first
 };
 
 // A rank's life: makes its stages, then obeys commands until Leave. Exceptions end in RunControl::stop().

@@ -68,6 +68,10 @@ public:
     // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to return now.
     virtual std::optional<SentMessage> giveBack(int rank) = 0;
 
+    // All ranks have come to the end of the step, so that every message of this rank has been taken: sleeps until that is known here, and
+    // giveBack() gives them all. False after interrupt().
+    virtual bool settle(int /*rank*/) { return true; }
+
     // Any thread: every wait returns Interrupted, now and later.
     virtual void interrupt() = 0;
 };

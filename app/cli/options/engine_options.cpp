@@ -34,6 +34,8 @@ constexpr auto notUnderTorch = std::to_array<NotHonoured>({
     {"--device", "", "rank r uses GPU r; CUDA_VISIBLE_DEVICES chooses them"},
     {"--no-trace", "", "the run is made from PyTorch's traces"},
     {"--keep-trace", "", "the job folder keeps PyTorch's traces"},
+    {"--processes", "", "every rank is a process anyway"},
+    {"--ranks-per-process", "", "every rank is a process of its own"},
     {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
 });
 constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--job", "--model-file"});

@@ -56,6 +56,21 @@ std::string productsText(const Run& run, int step)
     return text;
 }
 
+// Where ranks were processes: on which hosts, and how well their clocks are known.
+std::string processesText(const Run& run)
+{
+    const std::string count = environmentFact(run, "processes");
+    if (count.empty()) return {};
+    std::vector<std::string> hosts;
+    const std::string byRank = environmentFact(run, "hosts");
+    for (const std::string_view host : split(byRank, ","))
+        if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.emplace_back(host);
+    Nanos band = wholeOf<Nanos>(environmentFact(run, "clock_band_ns")).value_or(0);
+    if (const Metric* bands = run.metric("clock_band_ns")) // of each step
+        for (const double one : bands->values) band = std::max(band, static_cast<Nanos>(one));
+    return fmt::format("{} on {}; {}", count, joined(hosts, ", "), band == 0 ? "one clock" : fmt::format("clocks agree within {}", formatDuration(band)));
+}
+
 } // namespace
 
 std::string headlineText(const Run& run, const RunReport& figures, bool colour)
@@ -98,6 +113,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
     if (std::string products = productsText(run, figures.step); !products.empty()) table.add({"products", std::move(products)});
+    if (std::string processes = processesText(run); !processes.empty()) table.add({"processes", std::move(processes)});
     if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
 }

@@ -6,6 +6,7 @@
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/training_options.h"
+#include "app/cli/process_runs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
@@ -16,6 +17,7 @@
 #include "engine/check/kernel_check.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/training.h"
+#include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/execute/simulate.h"
@@ -39,6 +41,7 @@ struct Options {
     int steps = 2;
     int microbatchSize = 2;
     std::int64_t seed = 1;
+    int processes = 0; // 0: ranks are threads
 };
 
 std::string yesNo(bool value)
@@ -230,8 +233,9 @@ Result<Perturbation> disturb(const Options& options, const std::vector<Checked>&
     return perturbation;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
+    const bool speaks = !job || job->index() == 0; // other processes run ranks only
     TrainingOptions training;
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
@@ -256,6 +260,12 @@ Result<int> run(const Options& options, Session& session)
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
     for (const Schedule& schedule : schedules) {
+        if (job && schedule.ranks % job->count() != 0) {
+            std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name, schedule.ranks, job->count());
+            if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
+            leftOut.push_back("skipped: " + what);
+            continue;
+        }
         auto with = recomputed(schedule, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
         const auto sound = CheckedSchedule::of(*with);
@@ -272,9 +282,10 @@ Result<int> run(const Options& options, Session& session)
     Nanos unit = 0;
     auto perturbation = disturb(options, trained, training, unit);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    training.job = job;
     std::vector<std::string> backends;
-    if (!options.backend.empty())
-        backends.push_back(options.backend);
+    if (!options.backend.empty() || job)
+        backends.push_back(options.backend.empty() ? "cpu" : options.backend);
     else
         for (const std::string_view name : backendNames()) {
             if (std::string missing = whyUnusable(name); missing.empty())
@@ -300,7 +311,7 @@ Result<int> run(const Options& options, Session& session)
     for (const std::string& backend : backends) {
         training.backend = backend;
         training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
-        if (isCompared(training)) {
+        if (speaks && isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
             passed = passed && *each;
@@ -309,7 +320,7 @@ Result<int> run(const Options& options, Session& session)
             passed = passed && *same;
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
         }
-        if (!onDevice(backend)) {
+        if (speaks && !onDevice(backend)) {
             training.model = *model;
             auto same = compareDouble(training, session, doubleTable, doubles);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
@@ -359,9 +370,19 @@ Result<int> run(const Options& options, Session& session)
     for (const std::string& note : notes) session.out("  " + note + "\n");
     for (const std::string& note : leftOut) session.out("  " + note + "\n");
     session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, stale weights against a one-rank "
-                            "model of their rule, {}\n",
-                            passed ? "all pass" : "NOT all pass", plural(options.steps, "step")));
+                            "model of their rule{}, {}\n",
+                            passed ? "all pass" : "NOT all pass",
+                            job ? fmt::format("; ranks in {} processes, repeated by threads", job->count()) : "", plural(options.steps, "step")));
     return passed ? ExitDone : ExitDoesNotHold;
+}
+
+Result<int> runAnywhere(const Options& given, Session& session)
+{
+    Options options = given;
+    const auto launched = launchedProcesses();
+    if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0)) options.schedule.shape.ranks = launched.value_or(options.processes);
+    if (!launched && options.processes > 0) return startProcesses(options.processes, session);
+    return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
 }
 
 } // namespace
@@ -382,8 +403,9 @@ Command command_check()
                 addChannelOptions(verb, options->channels);
                 addPerturbOption(verb, options->perturb);
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
+                verb.value("--processes", &options->processes, "Ranks in so many processes that mpirun starts, held against threads bit for bit").form("N").check(wholeNumber(1, 4096));
                 verb.notes("Exit code 1 if a check fails.");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runAnywhere(*options, session); };
             },
             true, true};
 }

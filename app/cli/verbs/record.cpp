@@ -9,6 +9,7 @@
 #include "app/cli/options/options.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/options/training_options.h"
+#include "app/cli/process_runs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/run_json.h"
@@ -17,6 +18,7 @@
 #include "app/cli/verbs/recording.h"
 #include "app/cli/verbs/torch_recording.h"
 #include "engine/layers/stage_memory.h"
+#include "engine/transport/process_job.h"
 
 namespace stagewright {
 
@@ -42,6 +44,7 @@ struct Options {
     std::string memoryLimit;
     RecomputeOptions recompute;
     ChannelOptions channels;
+    ProcessOptions processes;
     EngineOptions engine;
     std::string deviceDump;
     bool noTrace = false;
@@ -260,10 +263,15 @@ std::string keptText(const Recording& recording, const std::string& path)
                        plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path, path);
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
+    settings->training.job = job;
+    if (job && job->index() != 0) {
+        if (auto served = serveRecording(*settings, session); !served) return tl::unexpected(std::move(served.error()));
+        return ExitDone;
+    }
     auto lowering = givenLowering(options.channels.lower);
     if (!lowering) return tl::unexpected(std::move(lowering.error()));
     auto recording = options.engine.torch() ? recordWithTorch(*settings, options.engine, *lowering, session) : recordRuns(*settings, session);
@@ -285,6 +293,26 @@ Result<int> run(const Options& options, Session& session)
     session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", settings->file, settings->file,
                              settings->file));
     return ExitDone;
+}
+
+// Ranks are processes on request, or where mpirun or srun started the program; else threads.
+Result<int> runAnywhere(const Options& given, Session& session)
+{
+    Options options = given;
+    const ProcessOptions& wish = options.processes;
+    const auto launched = options.engine.torch() ? std::nullopt : launchedProcesses();
+    if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
+    if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
+    auto settings = settingsOf(options, session);
+    if (!settings) return tl::unexpected(std::move(settings.error()));
+    const int ranks = settings->schedules.front().ranks;
+    for (const Schedule& schedule : settings->schedules)
+        if (schedule.ranks != ranks)
+            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", settings->schedules.front().name, ranks, schedule.name, schedule.ranks),
+                        "record them one after the other");
+    if (ranks % wish.perProcess != 0)
+        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly, {} a process", ranks, wish.perProcess), "choose another --ranks-per-process");
+    return startProcesses(ranks / wish.perProcess, session);
 }
 
 } // namespace
@@ -315,6 +343,7 @@ Command command_record()
                 verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]").form("FILE");
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
                 verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
+                addProcessOptions(verb, options->processes);
                 addEngineOptions(verb, options->engine);
                 verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
                 verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE");
@@ -326,7 +355,7 @@ Command command_record()
                            "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3");
                 return [options](Session& session) -> Result<int> {
                     if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
-                    return run(*options, session);
+                    return runAnywhere(*options, session);
                 };
             },
             true, true};

@@ -15,6 +15,8 @@
 #include "app/cli/verbs/device_tracing.h"
 #include "engine/check/stale_model.h"
 #include "engine/cuda/device_load.h"
+#include "engine/transport/bytes.h"
+#include "engine/transport/process_job.h"
 #include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
@@ -81,6 +83,24 @@ std::optional<CostModel> costsOf(const Ongoing& one)
     return *costs;
 }
 
+// Where ranks are processes the leader measures for all.
+Result<Nanos> forwardUnitOfAll(const RecordSettings& settings)
+{
+    const auto& job = settings.training.job;
+    TrainingOptions alone = settings.training;
+    alone.job = nullptr;
+    if (!job) return measureForwardUnit(settings.schedules.front(), alone);
+    ByteWriter measured;
+    if (job->index() == 0) {
+        auto unit = measureForwardUnit(settings.schedules.front(), alone);
+        if (!unit) return unit;
+        measured.put(*unit);
+    }
+    auto all = job->fromFirst(measured.take());
+    if (!all) return tl::unexpected(std::move(all.error()));
+    return ByteReader(*all).get<Nanos>();
+}
+
 Result<void> prepareLinks(RecordSettings& settings, Session& session)
 {
     const Perturbation& perturbation = settings.perturbation;
@@ -90,7 +110,7 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
         settings.training.perturbation = runPerturbation(perturbation, ranks, 0, settings.training.seed);
         return {};
     }
-    auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
+    auto unit = forwardUnitOfAll(settings);
     if (!unit) return tl::unexpected(std::move(unit.error()));
     settings.training.perturbation = runPerturbation(perturbation, ranks, *unit, settings.training.seed);
     if (settings.comm >= 0) settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
@@ -139,6 +159,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                                                         {"step_time_ns", static_cast<double>(outcome->stepTime)},
                                                         {"wall_time_ns", static_cast<double>(outcome->wallTime)},
                                                         {"contention", outcome->contention}};
+    if (outcome->clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome->clockBand));
     if (one.synchronous) {
         if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));
         metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
@@ -234,12 +255,27 @@ void removeEmptyFile(const std::string& path)
 
 } // namespace
 
+Result<void> serveRecording(const RecordSettings& given, Session& session)
+{
+    RecordSettings settings = given;
+    if (auto prepared = prepareLinks(settings, session); !prepared) return prepared;
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front().ranks); !agreed) return agreed;
+    std::vector<std::unique_ptr<Training>> trainings;
+    for (const Schedule& schedule : settings.schedules) {
+        auto training = Training::create(schedule, settings.training);
+        if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
+        trainings.push_back(std::move(*training));
+    }
+    return serveTrainings(trainings, *settings.training.job);
+}
+
 Result<Recording> recordRuns(const RecordSettings& given, Session& session)
 {
     RecordSettings settings = given;
     const std::stop_token stop = session.stop();
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front().ranks); !agreed) return tl::unexpected(std::move(agreed.error()));
 
     DeviceTracing tracing(settings.training.backend, settings.traceDevices, !settings.deviceDump.empty());
     settings.training.tracer = tracing.tracer();
@@ -280,7 +316,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     for (int step = 0; step < stepsEach && !recording.stopped; ++step) {
         for (Ongoing& one : ongoing) {
             if (stop.stop_requested()) {
-                recording.stopped = Error{ErrorCode::Cancelled, "interrupted", {}};
+                recording.stopped = one.training->lost().value_or(Error{ErrorCode::Cancelled, "interrupted", {}});
                 break;
             }
             if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), session); !taken) {

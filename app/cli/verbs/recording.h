@@ -46,4 +46,7 @@ struct Recording {
 // reported in Recording::stopped; a run without a measured step is removed again.
 Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
 
+// In a process that does not lead (settings.training.job): runs its ranks of the same recording until the leader is done.
+Result<void> serveRecording(const RecordSettings& settings, Session& session);
+
 } // namespace stagewright

@@ -1,0 +1,135 @@
+#include "app/cli/process_runs.h"
+
+#include <cstdlib>
+#include <exception>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/command.h"
+#include "app/cli/option_set.h"
+#include "app/cli/session.h"
+#include "app/cli/version.h"
+#include "app/launch/mpi_start.h"
+#include "engine/mpi/mpi_processes.h"
+#include "engine/transport/bytes.h"
+#include "engine/transport/process_job.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int endTag = 4; // of the job's own: the leader is done
+constexpr Nanos leaderEnds = 10'000'000'000;
+
+// The leader reports an error for all and ends the job; a process that knows better than it waits for that first.
+int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
+{
+    bool ended = false;
+    std::optional<int> said;
+    const auto heard = [&] {
+        if (const auto bytes = job.hear(0, endTag)) said = ByteReader(*bytes).get<int>();
+        return said || (ended = job.hasEnded(0));
+    };
+    job.await(
+        heard, [] { return false; }, result ? -1 : leaderEnds);
+    if (said && *said != ExitDone) std::_Exit(*said); // the leader has spoken and ends the job
+    if (said) {
+        job.close();
+        return result ? *result : exitCodeOf(result.error().code);
+    }
+    const int code = result ? static_cast<int>(ExitFailed) : exitCodeOf(result.error().code);
+    // One speaks where the leader can't any more; each where the leader lives and knows nothing of its fault.
+    bool first = true;
+    for (int other = 1; other < job.index(); ++other) first = first && job.hasEnded(other);
+    if (!ended || first) {
+        session.silent = false;
+        session.complain(result ? Error{ErrorCode::Failed, fmt::format("rank 0: {} has ended, killed or crashed", job.nameOf(0)), "complete steps are in the run file"}
+                                : Error(result.error()).with(job.nameOf(job.index())));
+    }
+    job.processes().abort(code);
+    return code;
+}
+
+void tellEnd(ProcessJob& job, int exitCode)
+{
+    for (int other = 1; other < job.count(); ++other) {
+        ByteWriter code;
+        code.put(exitCode);
+        job.say(other, endTag, code.take());
+    }
+}
+
+int endLeader(ProcessJob& job, const Result<int>& result, Session& session)
+{
+    if (result) {
+        tellEnd(job, ExitDone);
+        job.close();
+        return *result;
+    }
+    session.complain(result.error());
+    static_cast<void>(session.finish());
+    const int code = exitCodeOf(result.error().code);
+    tellEnd(job, code);
+    job.processes().abort(code);
+    return ExitFailed;
+}
+
+} // namespace
+
+void addProcessOptions(OptionSet& verb, ProcessOptions& options)
+{
+    verb.flag("--processes", options.processes, "Run ranks as processes that mpirun starts, instead of threads");
+    verb.value("--ranks-per-process", &options.perProcess, "Ranks that share a process, with --processes or under mpirun [1]").form("N").check(wholeNumber(1, 4096));
+}
+
+std::optional<int> launchedProcesses()
+{
+    return mpi::launchedProcesses();
+}
+
+Result<int> startProcesses(int count, Session& session)
+{
+    if (auto there = mpi::available(); !there) return tl::unexpected(std::move(there.error()));
+    auto own = ownArguments();
+    if (!own) return tl::unexpected(std::move(own.error()));
+    if (!session.stdinControl) own->emplace_back("--stdin-control"); // how a stop request reaches them
+    auto mpirun = mpirunArguments({count, std::move(*own)});
+    if (!mpirun) return tl::unexpected(std::move(mpirun.error()));
+    session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
+    auto end = runUnderMpi(*mpirun, session.stop());
+    if (!end) return tl::unexpected(std::move(end.error()));
+    if (end->signal == 0) return end->code;
+    if (session.stop().stop_requested()) return ExitInterrupted;
+    session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end))); // one of the others has said which
+    return ExitFailed;
+}
+
+Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body)
+{
+    if (!launchedProcesses()) return body(nullptr);
+    auto processes = mpi::joinProcesses();
+    if (!processes) return tl::unexpected(std::move(processes.error()));
+    const bool leads = (*processes)->index() == 0;
+    if (!leads) {
+        session.silent = true;
+        session.stdinControl = false;
+        static_cast<void>(session.stop()); // the leader decides when to stop
+    }
+    auto job = ProcessJob::meet(std::move(*processes), programVersion);
+    if (!job) {
+        session.silent = false;
+        return tl::unexpected(std::move(job.error()));
+    }
+    try {
+        const Result<int> result = body(*job);
+        return leads ? endLeader(**job, result, session) : endFollower(**job, result, session);
+    } catch (const std::exception& e) {
+        session.silent = false;
+        session.complain({ErrorCode::Failed, fmt::format("{}: {}", (*job)->nameOf((*job)->index()), e.what()), {}});
+        (*job)->processes().abort(ExitFailed);
+        return ExitFailed;
+    }
+}
+
+} // namespace stagewright

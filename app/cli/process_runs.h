@@ -1,0 +1,33 @@
+// Verbs whose ranks are processes: a call that starts them, and what each of them is. The first one leads and speaks; the others run its
+// ranks silently.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+class OptionSet;
+class ProcessJob;
+class Session;
+
+// Of record; of check the count is given with --processes.
+struct ProcessOptions {
+    bool processes = false;
+    int perProcess = 1; // ranks
+};
+void addProcessOptions(OptionSet& verb, ProcessOptions& options);
+
+// How many processes mpirun or srun started, this one among them; none: this is a call by hand.
+std::optional<int> launchedProcesses();
+
+// A call by hand: starts the same call as so many processes, says how, and gives their exit code.
+Result<int> startProcesses(int count, Session& session);
+
+// Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body gives the exit code.
+Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body);
+
+} // namespace stagewright

@@ -1,0 +1,29 @@
+// Starting this program again as several processes, by mpirun.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "app/launch/child_process.h"
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+struct MpiStart {
+    int processes = 1;
+    std::vector<std::string> arguments; // of each process: the program's path first
+};
+
+// mpirun's arguments: more processes than cores are allowed, none is tied to a core; as root with what Open MPI asks for then. Unavailable
+// where there is no mpirun on PATH.
+Result<std::vector<std::string>> mpirunArguments(const MpiStart& start);
+// How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's standard output and
+// error. The end of its input is a stop request to the first one, which ends the others in good order (--stdin-control); it comes with the
+// stop token, and if this program is killed. After 10 s more they are ended. Blocks.
+Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop);
+
+// This program's own arguments, its path first.
+Result<std::vector<std::string>> ownArguments();
+
+} // namespace stagewright

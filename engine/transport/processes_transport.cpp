@@ -1,0 +1,309 @@
+#include "engine/transport/processes_transport.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "profiler/record/clock.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t controlKinds = 4;
+constexpr Nanos nextLook = 1'000'000;     // at messages on their way on one host, where the receiver fetches them by itself
+constexpr Nanos nextLookAcross = 100'000; // between hosts they go on only when both sides look after them
+constexpr Nanos lastWait = 200'000'000;   // for them, after a stop
+
+struct Outgoing {
+    SentMessage message;
+    Processes::Request request = nullptr; // null: it has not begun
+    int process = 0;
+    int tag = 0;
+    Nanos due = 0;
+    bool met = false; // gone only once its receiver takes it
+    bool begun = false;
+    bool gone = false;
+};
+
+// On the receiver's side.
+struct Incoming {
+    Processes::Arrived arrived; // null: nothing
+    bool offered = false;       // rendezvous: it may be taken
+    bool here = false;          // and is in `bytes`
+    std::vector<std::byte> bytes;
+};
+
+class Transports final : public ProcessesTransport {
+public:
+    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells, bool met,
+               std::unique_ptr<Transport> threads, std::function<void()> wake)
+        : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells), m_met(met),
+          m_threads(std::move(threads)), m_wake(std::move(wake)), m_outboxes(static_cast<std::size_t>(where.ranks)),
+          m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1), m_incoming(m_from.size())
+    {
+    }
+
+    Result<void> prepare(const std::vector<ExpectedMessage>& expected)
+    {
+        const std::int64_t control = controlKinds * m_stages * m_where.ranks * m_where.ranks;
+        const auto first = m_job->reserveTags(static_cast<std::int64_t>(m_from.size()) + control);
+        if (!first) return tl::unexpected(first.error());
+        m_firstTag = *first;
+        for (const ExpectedMessage& message : expected) m_from[at(message.key)] = message.fromRank;
+        return {};
+    }
+
+    ~Transports() override
+    {
+        // A stopped step leaves messages that nobody takes; their bytes are the library's until the job ends.
+        const auto out = [this] {
+            static_cast<void>(pump(monotonicNow()));
+            return std::all_of(m_outboxes.begin(), m_outboxes.end(), [](const Outbox& box) {
+                return std::all_of(box.messages.begin(), box.messages.end(), [](const Outgoing& one) { return one.gone || !one.begun; });
+            });
+        };
+        try {
+            m_job->await(
+                out, [] { return false; }, lastWait);
+        } catch (const std::exception&) { // the job has failed, and says so elsewhere
+        }
+    }
+
+    std::string_view name() const override { return m_processes.name(); }
+
+    void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) override
+    {
+        if (isHere(toRank)) return m_threads->send(fromRank, toRank, key, std::move(message), availableAt);
+        enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}}, availableAt, m_met);
+    }
+
+    void offer(int rank, const MessageKey& key) override
+    {
+        if (!m_met || isHere(sourceOf(key))) return m_threads->offer(rank, key);
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            m_incoming[at(key)].offered = true;
+            m_open.push_back(key);
+        }
+        if (!look(key)) m_wake();
+    }
+    TransportStatus waitSent(int toRank, const MessageKey& key) override
+    {
+        if (isHere(toRank)) return m_threads->waitSent(toRank, key);
+        if (!m_met) return TransportStatus::Ready;
+        const auto out = [&] {
+            for (Outbox& box : m_outboxes) {
+                const std::lock_guard lock(box.mutex);
+                for (Outgoing& one : box.messages)
+                    if (!one.message.control && one.message.key == key && !isGone(one)) return false;
+            }
+            return true; // or given back already
+        };
+        return m_job->await(out, [this] { return interrupted(); }) ? TransportStatus::Ready : TransportStatus::Interrupted;
+    }
+
+    bool ready(int rank, const MessageKey& key) const override
+    {
+        if (isHere(sourceOf(key))) return m_threads->ready(rank, key);
+        return !m_interrupted.load(std::memory_order_acquire) && look(key);
+    }
+
+    TransportStatus wait(int rank, const MessageKey& key) override
+    {
+        if (isHere(sourceOf(key))) return m_threads->wait(rank, key);
+        const bool came = m_job->await([&] { return look(key); }, [this] { return interrupted(); });
+        return came && !interrupted() ? TransportStatus::Ready : TransportStatus::Interrupted;
+    }
+
+    Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
+    {
+        if (isHere(sourceOf(key))) return m_threads->take(rank, key, allocator);
+        const MemoryTag tag{MemoryCategory::Communication, key.stage, key.microbatch};
+        Incoming incoming;
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            incoming = std::exchange(m_incoming[at(key)], {});
+        }
+        assert(incoming.here || incoming.arrived.message != nullptr);
+        if (!incoming.here) return receive(incoming.arrived, allocator, tag);
+        Buffer buffer = allocator.take(incoming.bytes.size() / sizeof(float), tag);
+        std::memcpy(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
+        return buffer;
+    }
+
+    void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
+    {
+        if (isHere(toRank)) return m_threads->post(toRank, key, std::move(message), availableAt);
+        enqueue(key.fromRank, toRank, tagOf(toRank, key), {{}, std::move(message), true, {}, {}}, availableAt, false);
+    }
+
+    Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
+    {
+        if (isHere(key.fromRank)) return m_threads->collect(rank, key, allocator, tag);
+        std::optional<Processes::Arrived> arrived;
+        const auto came = [&] { return (arrived = m_processes.arrived(m_where.processOf(key.fromRank), tagOf(rank, key))).has_value(); };
+        if (interrupted() || !m_job->await(came, [this] { return interrupted(); })) return {};
+        return receive(*arrived, allocator, tag);
+    }
+
+    std::optional<SentMessage> giveBack(int rank) override
+    {
+        if (std::optional<SentMessage> message = m_threads->giveBack(rank)) return message;
+        Outbox& box = m_outboxes[static_cast<std::size_t>(rank)];
+        const std::lock_guard lock(box.mutex);
+        for (std::size_t i = 0; i < box.messages.size(); ++i) {
+            if (!isGone(box.messages[i])) continue;
+            SentMessage message = std::move(box.messages[i].message);
+            box.messages.erase(box.messages.begin() + static_cast<std::ptrdiff_t>(i));
+            return message;
+        }
+        return std::nullopt;
+    }
+
+    bool settle(int rank) override
+    {
+        Outbox& box = m_outboxes[static_cast<std::size_t>(rank)];
+        const auto out = [&] {
+            static_cast<void>(pump(monotonicNow()));
+            const std::lock_guard lock(box.mutex);
+            return std::all_of(box.messages.begin(), box.messages.end(), [](const Outgoing& one) { return one.gone; });
+        };
+        return m_job->await(out, [this] { return interrupted(); });
+    }
+
+    void interrupt() override
+    {
+        m_interrupted.store(true, std::memory_order_release);
+        m_threads->interrupt();
+    }
+
+    Nanos pump(Nanos now) override
+    {
+        Nanos next = -1;
+        const auto until = [&next](Nanos time) { next = next < 0 ? time : std::min(next, time); };
+        for (Outbox& box : m_outboxes) {
+            const std::lock_guard lock(box.mutex);
+            for (Outgoing& one : box.messages) {
+                if (!one.begun && one.due <= now) begin(one);
+                if (!one.begun)
+                    until(one.due);
+                else if (!isGone(one))
+                    until(now + (m_job->oneHost() ? nextLook : nextLookAcross));
+            }
+        }
+        std::vector<MessageKey> open;
+        {
+            const std::lock_guard lock(m_incomingMutex);
+            std::erase_if(m_open, [this](const MessageKey& key) { return m_incoming[at(key)].here || !m_incoming[at(key)].offered; });
+            open = m_open;
+        }
+        for (const MessageKey& key : open)
+            if (!look(key)) until(now + nextLookAcross);
+        return next;
+    }
+
+private:
+    struct Outbox { // of a rank that is here
+        std::mutex mutex;
+        std::vector<Outgoing> messages;
+    };
+
+    bool isHere(int rank) const { return m_where.processOf(rank) == m_job->index(); }
+    bool interrupted() const { return m_interrupted.load(std::memory_order_acquire); }
+    std::size_t at(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
+    int sourceOf(const MessageKey& key) const { return m_from[at(key)]; }
+    int tagOf(int toRank, const ControlKey& key) const
+    {
+        const auto kind = static_cast<std::int64_t>(key.kind);
+        const std::int64_t number = ((kind * m_stages + key.stage) * m_where.ranks + key.fromRank) * m_where.ranks + toRank;
+        return m_firstTag + static_cast<int>(static_cast<std::int64_t>(m_from.size()) + number);
+    }
+
+    // Once it has arrived it stays so until it is taken. Under rendezvous only what is offered arrives, for its sender to go on.
+    bool look(const MessageKey& key) const
+    {
+        const std::lock_guard lock(m_incomingMutex);
+        Incoming& incoming = m_incoming[at(key)];
+        if (incoming.here || incoming.arrived.message != nullptr) return true;
+        if (m_met && !incoming.offered) return false;
+        const auto found = m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
+        if (!found) return false;
+        if (!m_met) {
+            incoming.arrived = *found;
+            return true;
+        }
+        incoming.bytes.resize(found->bytes);
+        Processes::Request request = m_processes.receive(*found, incoming.bytes.data());
+        incoming.here = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        return incoming.here;
+    }
+
+    Buffer receive(const Processes::Arrived& arrived, Allocator& allocator, const MemoryTag& tag)
+    {
+        Buffer buffer = allocator.take(arrived.bytes / sizeof(float), tag);
+        Processes::Request request = m_processes.receive(arrived, buffer.data());
+        m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        return buffer;
+    }
+
+    void enqueue(int fromRank, int toRank, int tag, SentMessage message, Nanos availableAt, bool met)
+    {
+        Outbox& box = m_outboxes[static_cast<std::size_t>(fromRank)];
+        Outgoing one{std::move(message), nullptr, m_where.processOf(toRank), tag, availableAt, met, false, false};
+        const bool now = availableAt <= monotonicNow();
+        if (now) begin(one);
+        {
+            const std::lock_guard lock(box.mutex);
+            box.messages.push_back(std::move(one));
+        }
+        if (!now || !m_job->oneHost()) m_wake();
+    }
+
+    void begin(Outgoing& one)
+    {
+        const Buffer& buffer = one.message.buffer;
+        one.request = m_processes.send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float), one.met);
+        one.begun = true;
+    }
+
+    bool isGone(Outgoing& one)
+    {
+        one.gone = one.gone || (one.begun && m_processes.done(one.request));
+        return one.gone;
+    }
+
+    std::shared_ptr<ProcessJob> m_job;
+    Processes& m_processes;
+    RanksByProcess m_where;
+    int m_stages;
+    MessageSpace m_space;
+    bool m_met;
+    std::unique_ptr<Transport> m_threads;
+    std::function<void()> m_wake;
+    int m_firstTag = 0;
+    std::atomic<bool> m_interrupted = false;
+    std::vector<Outbox> m_outboxes;           // by rank
+    std::vector<int> m_from;                  // by message: the rank that sends it here
+    mutable std::mutex m_incomingMutex;       // of the receivers' threads and pump()
+    mutable std::vector<Incoming> m_incoming; // by message
+    std::vector<MessageKey> m_open;           // offered
+};
+
+} // namespace
+
+Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
+                                                                   const Placement& placement, const CellSpace& cells,
+                                                                   const std::vector<ExpectedMessage>& expected, bool met,
+                                                                   std::unique_ptr<Transport> threads, std::function<void()> wake)
+{
+    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, met, std::move(threads), std::move(wake));
+    if (auto prepared = transport->prepare(expected); !prepared) return tl::unexpected(std::move(prepared.error()));
+    return transport;
+}
+
+} // namespace stagewright

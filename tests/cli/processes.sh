@@ -1,0 +1,159 @@
+# Ranks as processes: by one command and by mpirun, equal to threads; a killed or hung rank ends the run in time and is named.
+# shellcheck shell=bash
+model=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 2)
+
+# without MPI: what to install
+run env STAGEWRIGHT_MPI_MODULE=/nowhere/libstagewright_mpi.so "$STAGEWRIGHT" record --processes -p 2 "${model[@]}" -o none.stagewright
+expect_code 4
+expect_err 'need the MPI module; looked for /nowhere/libstagewright_mpi.so'
+expect_err 'apt install openmpi-bin'
+expect_no_file none.stagewright
+run stagewright record --engine torch --processes
+expect_code 2
+expect_err '--engine torch can.t honour --processes'
+
+module=$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so
+if [ ! -f "$module" ] || ! command -v mpirun >/dev/null; then
+    echo "skipped: ranks as processes need libopenmpi-dev (to build) and openmpi-bin; $([ -f "$module" ] && echo 'mpirun is not on PATH' || echo 'the MPI module was not built')"
+    [ $failures -eq 0 ] || finish
+    exit 77
+fi
+
+run env PATH=/nowhere "$STAGEWRIGHT" record --processes -p 2 "${model[@]}" -o none.stagewright
+expect_code 4
+expect_err 'mpirun, which is not on PATH'
+
+losses() { stagewright sql "$1" "SELECT step, printf('%.17g', value) FROM metrics WHERE name='loss' AND run=${2:-1}"; }
+
+# one command, and mpirun: the same run as by threads
+run stagewright record -s 1f1b,zb-h1 -p 2 -m 4 "${model[@]}" --steps 3 -o threads.stagewright
+expect_code 0
+run stagewright record -s 1f1b,zb-h1 -p 2 -m 4 "${model[@]}" --steps 3 --processes -o processes.stagewright
+expect_code 0
+expect_err 'started as: .*/mpirun .*--oversubscribe .*-n 2 '
+expect_same "$(losses processes.stagewright)" "$(losses threads.stagewright)"
+expect_same "$(losses processes.stagewright 2)" "$(losses threads.stagewright 2)"
+root=()
+[ "$(id -u)" != 0 ] || root=(--allow-run-as-root)
+run mpirun -q --oversubscribe "${root[@]}" -n 2 "$STAGEWRIGHT" record -s 1f1b,zb-h1 -m 4 "${model[@]}" --steps 3 -o launched.stagewright
+expect_code 0 # the ranks are MPI's
+expect_same "$(losses launched.stagewright)" "$(losses threads.stagewright)"
+expect_same "$(stagewright sql launched.stagewright 'SELECT count(*) FROM spans WHERE lane=0')" "$(stagewright sql threads.stagewright 'SELECT count(*) FROM spans WHERE lane=0')"
+run stagewright report launched.stagewright
+expect_code 0
+expect_out 'processes +2 on .*; one clock'
+run stagewright record -p 4 -m 4 "${model[@]}" --steps 2 --processes --ranks-per-process 2 --clock virtual --json -o shared.stagewright
+expect_code 0
+expect_json 4 runs 0 ranks
+run stagewright report shared.stagewright
+expect_out 'virtual clock'
+expect_out 'processes +2 on '
+
+# what can't be
+run stagewright record -p 3 "${model[@]}" --processes --ranks-per-process 2 -o none.stagewright
+expect_code 2
+expect_err '3 ranks can.t be spread evenly, 2 a process'
+run stagewright record -p 2 "${model[@]}" --processes --channels 1 -o none.stagewright
+expect_code 2
+expect_err 'channels is for ranks that are threads of one process'
+run mpirun -q --oversubscribe "${root[@]}" -n 3 "$STAGEWRIGHT" record -p 2 "${model[@]}" -o none.stagewright
+expect_code 2
+expect_err '2 ranks can.t be spread evenly over 3 processes'
+expect_no_file none.stagewright
+
+# losses and gradients bit for bit those of threads
+for count in 2 3 4; do
+    run stagewright check --processes $count -s 1f1b,zb-h1,interleaved-1f1b,pipedream -m 6 --json
+    expect_code 0
+    expect_json ON passed
+    expect_json ON checks 0 repeat_equal
+    expect_json ON checks 0 gradients_equal
+    expect_json pipedream checks 3 schedule
+done
+
+# each side posts its own end; an order that waits for itself is explained from all records
+run stagewright check --processes 3 -s 1f1b,zb-h1 -m 6 --sends rendezvous --lower grouped --json
+expect_code 0
+expect_json ON checks 1 repeat_equal
+run stagewright record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 2 --processes --sends rendezvous --lower just-in-time --timeout 2 -o hung.stagewright
+if stagewright simulate -s 1f1b -p 2 -m 4 --sends rendezvous --lower just-in-time >/dev/null 2>&1; then
+    expect_code 0
+else
+    expect_code 1
+    expect_err 'no progress for 2 s'
+    expect_out 'ranks that wait for each other'
+fi
+
+# clocks of their own: a rank whose clock is 1000 s ahead
+if unshare --time --monotonic 1000 true 2>/dev/null; then
+    run mpirun -q --oversubscribe "${root[@]}" -n 1 "$STAGEWRIGHT" record -p 2 -m 4 "${model[@]}" --steps 4 --clock wall -o clocks.stagewright : \
+        -n 1 unshare --time --monotonic 1000 "$STAGEWRIGHT" record -p 2 -m 4 "${model[@]}" --steps 4 --clock wall -o clocks.stagewright
+    expect_code 0
+    run stagewright report clocks.stagewright
+    expect_out 'clocks agree within [0-9.]+ (ns|µs|ms)'
+    expect_that 'steps are shorter than the distance of the clocks' [ "$(stagewright sql clocks.stagewright "SELECT max(value) < 1e10 FROM metrics WHERE name='step_time_ns'" | tail -1 | tr -d ' ')" = 1 ]
+    # the most that a message from another clock seems to come too early
+    early=$(stagewright sql clocks.stagewright "SELECT max(a.end_ns - e.arrival_ns) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.kind='data' AND a.rank<>b.rank" | tail -1 | tr -d ' ')
+    band=$(stagewright sql clocks.stagewright "SELECT CAST(max(value) AS INTEGER) FROM metrics WHERE name='clock_band_ns'" | tail -1 | tr -d ' ')
+    expect_that "clocks agree within $band ns" [ "$band" -gt 0 ]
+    expect_that "$early ns early, clocks agree within $band ns" [ "$early" -le $((2 * band)) ]
+else
+    echo 'a rank with a clock of its own: skipped, there are no time namespaces here'
+fi
+
+# process_of RANK: the process id of a rank of the running job
+process_of() {
+    local pid
+    for pid in $(pgrep -P "$(pgrep -P "$job" mpirun)"); do
+        [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" != "$1" ] || echo "$pid"
+    done
+}
+# end_rank RANK SIGNAL [OPTION…]: a long recording, until some steps are complete; then the signal. The seconds that it took to end: $took
+end_rank() {
+    local rank=$1 signal=$2 victim i
+    shift 2
+    rm -f killed.stagewright* progress.txt
+    "$STAGEWRIGHT" record -p 3 -m 6 "${model[@]}" --steps 1000000 --clock wall --processes --progress jsonl "$@" -o killed.stagewright </dev/null >out.txt 2>progress.txt &
+    job=$!
+    for ((i = 0; i < 300; ++i)); do
+        [ "$(cat progress.txt 2>/dev/null | grep -c '"event":"progress"')" -lt 6 ] || break
+        sleep 0.1
+    done
+    victim=$(process_of "$rank")
+    local before=$SECONDS
+    kill -s "$signal" "$victim"
+    rc=0
+    wait "$job" || rc=$?
+    took=$((SECONDS - before))
+    out=$(cat out.txt)
+    err=$(grep -v '"event":"progress"' progress.txt)
+    last="record --processes, then $signal to rank $rank ($victim)"
+    steps=$(stagewright runs killed.stagewright --json 2>/dev/null | tr ',' '\n' | sed -n 's/.*"steps": *\([0-9]*\).*/\1/p' | head -1)
+}
+for rank in 1 2 0; do
+    end_rank $rank KILL
+    expect_code 5
+    expect_err "rank $rank: process [0-9]+ on .* has ended, killed or crashed"
+    expect_that "it took $took s" [ $took -le 5 ]
+    expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+done
+end_rank 1 STOP --timeout 2
+expect_code 5
+expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
+expect_that "it took $took s" [ $took -le 8 ]
+expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+end_rank 0 TERM
+expect_code 130
+expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+expect_err '"message":"1f1b: stopped in step [0-9]+"'
+
+# a stop request to the one command, as by Ctrl+C
+process_of() { echo "$job"; }
+for signal in TERM INT; do
+    end_rank starter $signal
+    expect_code 130
+    expect_that "it took $took s" [ $took -le 5 ]
+    expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
+done
+sleep 1
+expect_same "$(pgrep -f 'killed\.stagewright' -a | grep -v pgrep)" ''
