@@ -98,14 +98,6 @@ void MemoryView::setSettings(const MemorySettings& settings)
     emit settingsChanged();
 }
 
-void MemoryView::setCategory(MemoryCategory category)
-{
-    MemorySettings settings = m_settings;
-    settings.shown.assign(memoryCategoryCount, false);
-    settings.set(category, true);
-    setSettings(settings);
-}
-
 MemoryCategory MemoryView::category() const
 {
     for (const MemoryCategory one : stackOrder())

@@ -32,7 +32,6 @@ public:
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
     const MemorySettings& settings() const { return m_settings; }
-    void setCategory(MemoryCategory category);     // only this one
     MemoryCategory category() const;               // the lowest one shown
     void setBudget(std::optional<Bytes> bytes);    // of every rank's activations; a dashed line
     void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none

@@ -39,6 +39,21 @@ struct ExplorerController::Growing {
     std::vector<SweepRow> rows;
     std::size_t done = 0;
     bool changed = false;
+
+    explicit Growing(const std::vector<SweepPoint>& points) : rows(points.size())
+    {
+        for (std::size_t i = 0; i < points.size(); ++i) rows[i].point = points[i];
+    }
+    // Simulates the points, on the pool.
+    void fill(const std::vector<SweepPoint>& points, const Progress& progress)
+    {
+        sweep(points, patientSources(), progress, [this](std::size_t i, const SweepRow& row) {
+            const std::lock_guard lock(mutex);
+            rows[i] = row;
+            ++done;
+            changed = true;
+        });
+    }
 };
 
 ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs())
@@ -106,9 +121,7 @@ void ExplorerController::ask()
     const ExploreQuestion question = m_view->question();
     std::vector<SweepPoint> points;
     for (const std::string& name : exploredSchedules()) points.push_back(question.point(name));
-    auto growing = std::make_shared<Growing>();
-    growing->rows.resize(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i) growing->rows[i].point = points[i];
+    auto growing = std::make_shared<Growing>(points);
     m_sweepRows = growing;
     m_growth.start();
     m_view->setWork(tr("simulating…"), true);
@@ -116,12 +129,7 @@ void ExplorerController::ask()
         [points = std::move(points), question, growing](const std::stop_token& stop) {
             Progress progress;
             progress.stop = stop;
-            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
-                const std::lock_guard lock(growing->mutex);
-                growing->rows[i] = row;
-                ++growing->done;
-                growing->changed = true;
-            });
+            growing->fill(points, progress);
             return boundsOf(question, progress);
         },
         [this](std::vector<ExploreBound> bounds) {
@@ -148,8 +156,7 @@ void ExplorerController::askSurvey()
         m_lines = std::make_shared<LinesPicture>(linesOf(m_view->question(), m_view->lineParameter(), schedules));
         points = pointsOf(*m_lines);
     }
-    auto growing = std::make_shared<Growing>();
-    growing->rows.resize(points.size());
+    auto growing = std::make_shared<Growing>(points);
     growing->changed = true;
     m_surveyRows = growing;
     m_growth.start();
@@ -157,12 +164,7 @@ void ExplorerController::askSurvey()
         [points = std::move(points), growing](const std::stop_token& stop) {
             Progress progress;
             progress.stop = stop;
-            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
-                const std::lock_guard lock(growing->mutex);
-                growing->rows[i] = row;
-                ++growing->done;
-                growing->changed = true;
-            });
+            growing->fill(points, progress);
             return 0;
         },
         [this](int) { grow(); },
