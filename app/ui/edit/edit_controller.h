@@ -147,7 +147,6 @@ private:
     EditAutosave* m_autosave = nullptr;
     RecoveryBar* m_recovery = nullptr;
     std::optional<EditAutosave::Orphan> m_orphan;
-    std::optional<EditRecord> m_recovering; // its source is being opened
 
     std::shared_ptr<const RunView> m_source;
     std::vector<OpPosition> m_chosen;
