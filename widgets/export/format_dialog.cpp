@@ -6,6 +6,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSettings>
 #include <QVBoxLayout>
 
@@ -106,22 +107,27 @@ void FormatDialog::chosen()
     form->setContentsMargins(0, 0, 0, 0);
     form->setSpacing(8);
     for (const FormatOption& option : now.options) {
+        // "Insert sends and receives: just-in-time, …": what it does, and the values below it.
         const QString help = words(option.help);
+        const auto end = help.indexOf(QRegularExpression(QStringLiteral("[:,] ")));
+        const QString title = end < 0 ? help : help.left(end);
         QWidget* field = nullptr;
         if (option.value.empty()) {
-            field = new QCheckBox(words(option.name), m_options);
+            field = new QCheckBox(title, m_options);
         } else {
             auto* line = new QLineEdit(m_options);
             line->setPlaceholderText(QString::fromUtf8(option.value.data(), static_cast<qsizetype>(option.value.size())));
-            form->addWidget(makeLabel(words(option.name), "secondary", m_options));
+            form->addWidget(makeLabel(title, "secondary", m_options));
             field = line;
         }
-        field->setAccessibleName(words(option.name));
+        field->setAccessibleName(title);
         field->setToolTip(help);
         form->addWidget(field);
-        QLabel* meaning = makeLabel(help, "faint", m_options);
-        meaning->setWordWrap(true);
-        form->addWidget(meaning);
+        if (end >= 0) {
+            QLabel* meaning = makeLabel(help.mid(end + 2), "faint", m_options);
+            meaning->setWordWrap(true);
+            form->addWidget(meaning);
+        }
         m_fields[option.name] = field;
     }
     m_right->insertWidget(1, m_options);
