@@ -21,7 +21,17 @@ fi
 built=$(grep -o '"file": "[^"]*"' "$build/compile_commands.json" | cut -d'"' -f4 | sed "s#^$PWD/##" | sort -u)
 files=$(comm -12 <(sort -u <<<"$files") <(printf '%s\n' "$built"))
 [ -n "$files" ] || { echo "tidy: no sources to read"; exit 0; }
-found=$(xargs -d '\n' -P "$(nproc)" -n 1 "$tool" -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option <<<"$files" 2>/dev/null |
+# clang can't read g++'s precompiled headers: it takes copies that are not compiled.
+plain=$(mktemp -d)
+trap 'rm -rf "$plain"' EXIT
+edits=()
+while read -r header; do
+    copy=$plain/$(tr / _ <<<"${header#/}")
+    cp "$header" "$copy" || exit 2
+    edits+=(-e "s#-include $header#-include $copy#g")
+done < <(grep -o -- '-include [^ ]*cmake_pch.hxx' "$build/compile_commands.json" | cut -d' ' -f2 | sort -u)
+sed "${edits[@]}" -e '' "$build/compile_commands.json" > "$plain/compile_commands.json"
+found=$(xargs -d '\n' -P "$(nproc)" -n 1 "$tool" -p "$plain" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error <<<"$files" 2>/dev/null |
     grep -E '(warning|error): ' | sed "s#$PWD/##" | sort -u)
 if [ -n "$found" ]; then
     printf '%s\n' "$found"

@@ -106,7 +106,7 @@ Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std:
 {
     return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (const auto& [name, text] : files)
-            if (auto done = writeFileAtomically(part + "/" + name, text); !done) return done;
+            if (auto done = writeFileAtomically(fmt::format("{}/{}", part, name), text); !done) return done;
         return {};
     });
 }

@@ -81,6 +81,7 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
 std::vector<const FormatInfo*> FormatDialog::formats() const
 {
     std::vector<const FormatInfo*> out;
+    out.reserve(static_cast<std::size_t>(m_list->count()));
     for (int i = 0; i < m_list->count(); ++i) out.push_back(allFormats()[static_cast<std::size_t>(m_list->item(i)->data(formatRole).toInt())]);
     return out;
 }
