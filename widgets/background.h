@@ -1,5 +1,5 @@
 // Work off the GUI thread: runs a pure function on a pool and hands its value back to the GUI thread. A value is dropped if its context
-// is gone; callers drop values of an older generation themselves.
+// is gone; `Job` (job.h) also drops values that a later request has replaced.
 #pragma once
 
 #include <functional>

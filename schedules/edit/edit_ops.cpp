@@ -50,6 +50,7 @@ bool isBackwardPart(OpKind kind) { return kind == OpKind::Backward || kind == Op
 std::string ranksOf(const std::vector<Placement::Copy>& copies)
 {
     std::vector<int> ranks;
+    ranks.reserve(copies.size());
     for (const auto& copy : copies)
         ranks.push_back(copy.rank);
     std::sort(ranks.begin(), ranks.end());
@@ -154,6 +155,7 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
     for (int j = 0; j < schedule.microbatches; ++j)
         rankOf[static_cast<std::size_t>(j)] = j >= first && j <= last ? toRank : schedule.placement.rankOf(op.stage, j);
     std::vector<std::vector<Placement::Copy>> table;
+    table.reserve(static_cast<std::size_t>(schedule.placement.stages()));
     for (int s = 0; s < schedule.placement.stages(); ++s)
         table.push_back(schedule.placement.copiesOf(s));
     auto& own = table[op.stage];
@@ -279,7 +281,8 @@ Schedule splitEveryBackward(const Schedule& schedule)
             if (row[static_cast<std::size_t>(i)].kind == OpKind::Backward) positions.push_back({rank, i});
     }
     auto split = splitBackward(schedule, positions);
-    return split ? std::move(split->schedule) : schedule;
+    if (!split) return schedule;
+    return std::move(split->schedule);
 }
 
 Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosition>& positions)

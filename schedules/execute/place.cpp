@@ -323,6 +323,7 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
         if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, *cells, channels));
         SimResult out = execution.result();
         std::vector<Nanos> clock;
+        clock.reserve(static_cast<std::size_t>(schedule.ranks));
         for (int r = 0; r < schedule.ranks; ++r)
             clock.push_back(execution.clockOf(r));
         summarise(schedule, clock, out);

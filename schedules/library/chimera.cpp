@@ -287,8 +287,10 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
         form.makespan = (3 * m + plan.itemSize() * tail) * forward;
     }
     if (plan.pairs == 1 && m % (plan.itemSize() * d) == 0)
-        for (int r = 0; r < d; ++r)
-            form.peakActivation.push_back(plan.itemSize() * (d / 2 + 1 + std::min(r, d - 1 - r)));
+        for (int r = 0; r < d; ++r) {
+            const int items = d / 2 + 1 + std::min(r, d - 1 - r);
+            form.peakActivation.push_back(plan.itemSize() * items);
+        }
     return form;
 }
 

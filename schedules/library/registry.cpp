@@ -159,12 +159,11 @@ struct Wanted {
 
 Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 {
-    const std::size_t colon = name.find(':');
-    auto info = findSchedule(name.substr(0, colon));
+    const auto [title, settings] = keyValueOf(name, ':');
+    auto info = findSchedule(title);
     if (!info) return tl::unexpected(info.error());
     const std::string_view known = (*info)->name;
-    auto parameters =
-        readParameters(**info, colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1));
+    auto parameters = readParameters(**info, settings.value_or(""));
     if (!parameters) return tl::unexpected(std::move(parameters.error()));
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
         return fail(

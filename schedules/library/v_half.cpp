@@ -6,8 +6,7 @@
 // (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
 #include <algorithm>
 
-#include "schedules/heuristic/building_block.h"
-#include "schedules/library/draft.h"
+#include "schedules/library/of_block.h"
 
 namespace stagewright::library {
 
@@ -20,12 +19,7 @@ constexpr ScheduleParameter parameters[] = {
 
 Result<Schedule> make(const Shape& shape)
 {
-    BlockOptions options;
-    options.reorder = shape.parameter("reorder") != "no";
-    options.costs = shape.costs;
-    auto made = scheduleOf(vHalfBlock(shape.ranks, shape.parameter("turn") == "paper" ? SpareSlot::FirstTurn : SpareSlot::LastTurn), shape.microbatches, options);
-    if (made) made->name = "v-half";
-    return made;
+    return ofBlock("v-half", vHalfBlock(shape.ranks, shape.parameter("turn") == "paper" ? SpareSlot::FirstTurn : SpareSlot::LastTurn), shape);
 }
 
 ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)

@@ -5,8 +5,7 @@
 // (schedules/heuristic/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-min --block`.
 #include <algorithm>
 
-#include "schedules/heuristic/building_block.h"
-#include "schedules/library/draft.h"
+#include "schedules/library/of_block.h"
 
 namespace stagewright::library {
 
@@ -18,12 +17,7 @@ constexpr ScheduleParameter parameters[] = {
 
 Result<Schedule> make(const Shape& shape)
 {
-    BlockOptions options;
-    options.reorder = shape.parameter("reorder") != "no";
-    options.costs = shape.costs;
-    auto made = scheduleOf(vMinBlock(shape.ranks), shape.microbatches, options);
-    if (made) made->name = "v-min";
-    return made;
+    return ofBlock("v-min", vMinBlock(shape.ranks), shape);
 }
 
 ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)

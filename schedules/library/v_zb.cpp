@@ -5,8 +5,7 @@
 // residues (schedules/heuristic/building_block.h repeats, squeezes and reorders). The block is printed by `schedules v-zb --block`.
 #include <algorithm>
 
-#include "schedules/heuristic/building_block.h"
-#include "schedules/library/draft.h"
+#include "schedules/library/of_block.h"
 
 namespace stagewright::library {
 
@@ -18,12 +17,7 @@ constexpr ScheduleParameter parameters[] = {
 
 Result<Schedule> make(const Shape& shape)
 {
-    BlockOptions options;
-    options.reorder = shape.parameter("reorder") != "no";
-    options.costs = shape.costs;
-    auto made = scheduleOf(vZbBlock(shape.ranks), shape.microbatches, options);
-    if (made) made->name = "v-zb";
-    return made;
+    return ofBlock("v-zb", vZbBlock(shape.ranks), shape);
 }
 
 ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "schedules/base/text.h"
+
 namespace stagewright {
 
 namespace {
@@ -11,10 +13,7 @@ namespace {
 std::vector<std::string> alternatives(const ScheduleParameter& parameter, const std::set<int>& wholes, bool reals)
 {
     std::vector<std::string> out;
-    for (std::string_view rest = parameter.values; !rest.empty();) {
-        const std::size_t bar = rest.find('|');
-        const std::string_view value = rest.substr(0, bar);
-        rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+    for (const std::string_view value : itemsOf(parameter.values, "|")) {
         if (value == "whole") {
             for (const int number : wholes)
                 out.push_back(std::to_string(number));

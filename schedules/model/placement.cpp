@@ -7,6 +7,7 @@ namespace stagewright {
 Placement Placement::loop(int ranks, int stages)
 {
     std::vector<int> rankByStage;
+    rankByStage.reserve(static_cast<std::size_t>(std::max(stages, 0)));
     for (int s = 0; s < stages; ++s)
         rankByStage.push_back(s % ranks);
     return of(rankByStage);
@@ -15,6 +16,7 @@ Placement Placement::loop(int ranks, int stages)
 Placement Placement::vShape(int ranks)
 {
     std::vector<int> rankByStage;
+    rankByStage.reserve(2 * static_cast<std::size_t>(std::max(ranks, 0)));
     for (int s = 0; s < 2 * ranks; ++s)
         rankByStage.push_back(s < ranks ? s : 2 * ranks - 1 - s);
     return of(rankByStage);
@@ -23,6 +25,7 @@ Placement Placement::vShape(int ranks)
 Placement Placement::zigzag(int ranks, int stages)
 {
     std::vector<int> rankByStage;
+    rankByStage.reserve(static_cast<std::size_t>(std::max(stages, 0)));
     for (int s = 0; s < stages; ++s) {
         const bool forwards = (s / ranks) % 2 == 0;
         rankByStage.push_back(forwards ? s % ranks : ranks - 1 - s % ranks);
@@ -33,6 +36,7 @@ Placement Placement::zigzag(int ranks, int stages)
 Placement Placement::bidirectional(int ranks, int microbatches)
 {
     std::vector<std::vector<Copy>> copies;
+    copies.reserve(static_cast<std::size_t>(std::max(ranks, 0)));
     for (int s = 0; s < ranks; ++s)
         copies.push_back({{0, s}, {microbatches / 2, ranks - 1 - s}});
     return of(std::move(copies));
@@ -60,6 +64,7 @@ Placement Placement::of(std::vector<std::vector<Copy>> copiesByStage)
 Placement Placement::of(const std::vector<int>& rankByStage)
 {
     std::vector<std::vector<Copy>> copies;
+    copies.reserve(rankByStage.size());
     for (int rank : rankByStage)
         copies.push_back({{0, rank}});
     return of(std::move(copies));

@@ -131,48 +131,4 @@ Result<Slicing> sliceSequence(const SliceTask& task, const std::function<double(
     return best;
 }
 
-Result<BatchSlicing> sliceBatch(const SliceTask& task, const std::function<double(int, int, int)>& time)
-{
-    if (auto fine = checkTask(task); !fine) return tl::unexpected(std::move(fine.error()));
-    std::vector<Table> tables;
-    std::vector<double> all;
-    for (int b = 1; b <= task.sequences; ++b) {
-        auto table = tabulate(task, [&](int length, int before) { return time(b, length, before); });
-        if (!table) return tl::unexpected(std::move(table.error()));
-        all.insert(all.end(), table->values.begin(), table->values.end());
-        tables.push_back(std::move(*table));
-    }
-    BatchSlicing best;
-    best.time = never;
-    for (const double most : candidatesOf(std::move(all), task.step)) {
-        if ((task.stages - 1) * most >= best.time) break;
-        std::vector<Filled> filled;
-        for (const Table& table : tables)
-            filled.push_back(fill(table, most));
-        const auto batch = static_cast<std::size_t>(task.sequences);
-        std::vector<double> least(batch + 1, never); // of that many sequences
-        std::vector<std::size_t> choice(batch + 1, 0);
-        least[0] = 0;
-        for (std::size_t sequences = 1; sequences <= batch; ++sequences)
-            for (std::size_t b = 1; b <= sequences; ++b)
-                if (const double sum = least[sequences - b] + filled[b - 1].sum; sum < least[sequences]) {
-                    least[sequences] = sum;
-                    choice[sequences] = b;
-                }
-        if (least[batch] == never) continue;
-        double largest = 0;
-        std::vector<BatchPart> parts;
-        for (std::size_t left = batch; left > 0; left -= choice[left]) {
-            const Filled& part = filled[choice[left] - 1];
-            largest = std::max(largest, part.largest);
-            parts.push_back({static_cast<int>(choice[left]), inTokens(part.units, task.granularity)});
-        }
-        const double value = least[batch] + (task.stages - 1) * largest;
-        if (value >= best.time) continue;
-        best.time = value;
-        best.parts = std::move(parts);
-    }
-    return best;
-}
-
 } // namespace stagewright

@@ -27,20 +27,4 @@ struct Slicing {
 // first slices. Errors (Usage): numbers below one, a granularity that doesn't divide the tokens, a negative time.
 Result<Slicing> sliceSequence(const SliceTask& task, const std::function<double(int length, int before)>& time);
 
-// One group of a batch: `batch` sequences that run together, and how they are cut.
-struct BatchPart {
-    int batch = 0;
-    std::vector<int> lengths;
-};
-
-struct BatchSlicing {
-    double time = 0; // Σ t over all parts and slices + (K−1) · max t
-    std::vector<BatchPart> parts;
-};
-
-// Batch and tokens together: t(b, l, c) for b sequences at once. For each max t the least cost of each b, then of the whole
-// batch as a sum of such groups. `task.sequences` is the batch.
-Result<BatchSlicing> sliceBatch(const SliceTask& task,
-                                const std::function<double(int batch, int length, int before)>& time);
-
 } // namespace stagewright

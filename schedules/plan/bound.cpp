@@ -32,7 +32,8 @@ Nanos forwardWork(const Pipeline& pipeline, int rank, Nanos until)
         const Bytes small = std::min(pipeline.change(PassKind::Forward, rank), pipeline.change(PassKind::Forward, other));
         const Nanos longest = std::max(pipeline.time(PassKind::Forward, rank), pipeline.time(PassKind::Forward, other));
         const Bytes cap = pipeline.cap[static_cast<std::size_t>(rank)];
-        const Nanos count = small <= 0 || cap / small >= 2 * pipeline.microbatches ? 2 * pipeline.microbatches : cap / small;
+        const Nanos all = Nanos{2} * pipeline.microbatches;
+        const Nanos count = small <= 0 || cap / small >= all ? all : cap / small;
         most = count * longest;
     }
     return std::min(open, most);

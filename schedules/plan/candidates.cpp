@@ -47,17 +47,22 @@ Words oneByOne(const Pipeline& pipeline)
     return out;
 }
 
+// The block repeated as it is; none where it makes no schedule of the pipeline.
+std::optional<Words> wordsOfBlock(const Pipeline& pipeline, const Block& block)
+{
+    BlockOptions raw;
+    raw.reorder = false;
+    const auto schedule = scheduleOf(block, pipeline.microbatches, raw);
+    return schedule ? wordsOf(pipeline, *schedule) : std::nullopt;
+}
+
 // One interval of even blocks between V-Min and V-ZB: hops (k, −1, k, −1); empty where passes meet.
 void blockOrders(const Pipeline& pipeline, WordRunner& runner, std::vector<Guess>& out)
 {
     const int p = pipeline.ranks;
     if (p * pipeline.microbatches > 20'000) return;
     for (const Block& block : {vMinBlock(p), vHalfBlock(p), vHalfBlock(p, SpareSlot::FirstTurn), vZbBlock(p)}) {
-        BlockOptions raw;
-        raw.reorder = false;
-        const auto schedule = scheduleOf(block, pipeline.microbatches, raw);
-        if (!schedule) continue;
-        const auto words = wordsOf(pipeline, *schedule);
+        const auto words = wordsOfBlock(pipeline, block);
         if (!words) continue;
         out.push_back({timed(runner, *words), "building block"});
         const Words core = withoutWeightGrads(*words);
@@ -159,11 +164,7 @@ Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop)
     WordRunner runner(pipeline);
     for (const Block& block : blockFamily(pipeline.ranks, chunks, mostBlocks)) {
         if (stop && stop()) break;
-        BlockOptions raw;
-        raw.reorder = false;
-        const auto schedule = scheduleOf(block, pipeline.microbatches, raw);
-        if (!schedule) continue;
-        const auto words = wordsOf(pipeline, *schedule);
+        const auto words = wordsOfBlock(pipeline, block);
         if (!words) continue;
         const Words core = withoutWeightGrads(*words);
         for (const FillRule rule : {FillRule{2, false}, FillRule{0, true}}) {

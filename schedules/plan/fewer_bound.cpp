@@ -76,6 +76,7 @@ Nanos FewerBound::objectiveOf(int microbatches) const
 std::vector<Nanos> FewerBound::restsOf(int microbatches) const
 {
     std::vector<Nanos> out;
+    out.reserve(static_cast<std::size_t>(microbatches));
     for (int k = 0; k < microbatches; ++k)
         out.push_back(k == 0 ? 0 : objectiveOf(microbatches - k));
     return out;

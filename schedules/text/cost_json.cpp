@@ -112,7 +112,7 @@ struct CostReader {
                 wrong(path + ".duration_ns", "an object is expected");
             else
                 for (const auto& [key, value] : durations->items()) {
-                    const std::string at = path + ".duration_ns." + key;
+                    const std::string at = fmt::format("{}.duration_ns.{}", path, key);
                     out.duration[static_cast<std::size_t>(kind(Json(key), at))] = integer(value, at, 0);
                 }
         }

@@ -70,7 +70,7 @@ Result<void> CsvReader::readSettings(std::string_view row)
     for (const std::string_view word : wordsOf(text.substr(1))) {
         const KeyValue setting = keyValueOf(word);
         const std::string_view key = setting.key;
-        std::string_view value = setting.value.value_or("");
+        const std::string_view value = setting.value.value_or("");
         if (key == "weights") {
             const auto rule = weightRuleOf(value);
             if (!rule)
@@ -79,17 +79,11 @@ Result<void> CsvReader::readSettings(std::string_view row)
             schedule.weights = *rule;
         } else if (key == "slices") {
             schedule.sliceLengths.clear();
-            while (true) {
-                std::uint32_t length = 0;
-                const auto [after, bad] = std::from_chars(value.data(), value.data() + value.size(), length);
-                if (bad != std::errc() || length == 0 || schedule.sliceLengths.size() == mostSlices)
+            for (const std::string_view item : split(value, ",")) {
+                const auto length = wholeOf<std::int64_t>(item);
+                if (!length || *length < 1 || *length > std::numeric_limits<std::uint32_t>::max() || schedule.sliceLengths.size() == mostSlices)
                     return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
-                schedule.sliceLengths.push_back(length);
-                value.remove_prefix(static_cast<std::size_t>(after - value.data()));
-                if (value.empty()) break;
-                if (value.front() != ',')
-                    return error(fmt::format("slices: ',' expected at '{}'", value), "slices=6,4,3,3");
-                value.remove_prefix(1);
+                schedule.sliceLengths.push_back(static_cast<std::uint32_t>(*length));
             }
         } else {
             return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE and slices=LENGTHS");

@@ -63,6 +63,7 @@ void diffRank(int rank, const std::vector<Op>& a, const std::vector<Op>& b, Sche
         inA.erase(at);
     }
     std::vector<std::size_t> left;
+    left.reserve(inA.size());
     for (const auto& [occurrence, position] : inA)
         left.push_back(position);
     std::sort(left.begin(), left.end());

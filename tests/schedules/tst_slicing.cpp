@@ -151,41 +151,6 @@ private slots:
         task.tokens = 4;
         QVERIFY(!sliceSequence(task, [](int, int) { return -1.0; }));
     }
-    // Batches: with a time that is linear in the batch, cutting it up costs starts only; against all partitions and cuts.
-    void batches()
-    {
-        const auto time = [](int batch, int length, int before) { return 1 + batch * (0.5 * length + length * before / 16.0); };
-        constexpr int tokens = 6;
-        constexpr int batch = 4;
-        SliceTask task;
-        task.tokens = tokens;
-        task.sequences = batch;
-        for (int stages : {1, 2, 4}) {
-            task.stages = stages;
-            const auto found = sliceBatch(task, time);
-            QVERIFY(found);
-            int sequences = 0;
-            double sum = 0;
-            double most = 0;
-            for (const BatchPart& part : found->parts) {
-                sequences += part.batch;
-                int before = 0;
-                for (const int length : part.lengths) {
-                    const double t = time(part.batch, length, before);
-                    sum += t;
-                    most = std::max(most, t);
-                    before += length;
-                }
-                QCOMPARE(before, tokens);
-            }
-            QCOMPARE(sequences, batch);
-            QVERIFY(std::abs(found->time - (sum + (stages - 1) * most)) < 1e-9);
-            double best = std::numeric_limits<double>::max();
-            for (const std::vector<int>& parts : {std::vector<int>{4}, {3, 1}, {2, 2}, {2, 1, 1}, {1, 1, 1, 1}})
-                tryCuts(parts, 0, 0, 0, stages, time, best);
-            QVERIFY(std::abs(found->time - best) < 1e-9);
-        }
-    }
     // Paper, section 4: the curve over equal slice counts is U-shaped, and the program beats its best point.
     void equalSlicesHaveAnOptimum()
     {
@@ -217,35 +182,6 @@ private slots:
             const auto backward = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Backward; });
             QCOMPARE(backward - ops.begin(), std::ptrdiff_t{4 - r - 2 + 4 + 1});
             QCOMPARE(backward->slice, std::int16_t{3}); // from the last slice to the first
-        }
-    }
-
-private:
-    // Every way to cut each of the parts from index `at` on.
-    static void tryCuts(const std::vector<int>& parts, std::size_t at, double sum, double most, int stages,
-                        const std::function<double(int, int, int)>& time, double& best)
-    {
-        if (at == parts.size()) {
-            best = std::min(best, sum + (stages - 1) * most);
-            return;
-        }
-        for (int cuts = 0; cuts < 1 << 5; ++cuts) {
-            double partSum = sum;
-            double partMost = most;
-            int length = 1;
-            int before = 0;
-            for (int i = 0; i < 6; ++i) {
-                if (i < 5 && !(cuts >> i & 1)) {
-                    ++length;
-                    continue;
-                }
-                const double t = time(parts[at], length, before);
-                partSum += t;
-                partMost = std::max(partMost, t);
-                before += length;
-                length = 1;
-            }
-            tryCuts(parts, at + 1, partSum, partMost, stages, time, best);
         }
     }
 };

@@ -41,7 +41,7 @@ class TestClipping : public QObject {
 
     static bool ready(MainWindow& window)
     {
-        const auto settled = [&] { return window.workspace().settled() && window.workspace().feature<LessonController>()->settled() && window.workspace().feature<ExplorerController>()->settled() && window.workspace().feature<PlaybackController>()->settled(); };
+        const auto settled = [&] { return window.workspace().settled(); };
         if (!QTest::qWaitFor(settled, 120000)) return false;
         QTest::qWait(80); // later changes are laid out
         return QTest::qWaitFor(settled, 120000);

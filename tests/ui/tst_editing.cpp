@@ -231,7 +231,7 @@ private slots:
         QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(12));
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().microbatches, 12);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled() && window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().feature<EditController>()->panel()->recognised().contains(QStringLiteral("1F1B")), longWait);
     }
 
     void textAndCanvasAreInStep()
@@ -321,11 +321,11 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
         window.workspace().feature<EditController>()->compareWith(QStringLiteral("zb-h1"));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
         QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr);
         window.workspace().feature<EditController>()->compareWith(QStringLiteral("chimera:f=9"));
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
         QVERIFY(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("against ZB-H1")));
         window.workspace().feature<EditController>()->compareWith({});
         QVERIFY(window.findChild<EditOverlay*>()->ghost() == nullptr);

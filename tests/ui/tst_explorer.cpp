@@ -20,7 +20,7 @@ class TestExplorer : public QObject {
 
     static bool settle(MainWindow& window)
     {
-        return QTest::qWaitFor([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 120000);
+        return QTest::qWaitFor([&] { return window.workspace().settled(); }, 120000);
     }
     // The page in a window of this size with its first request answered; null: failed.
     static ExploreView* shown(MainWindow& window, QSize size = {1400, 900})

@@ -6,6 +6,7 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QProcess>
 #include <QPushButton>
 #include <QStatusBar>
 #include <QTreeWidget>
@@ -23,10 +24,13 @@
 #include "schedules/model/kinds.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/diff.h"
+#include "schedules/text/pytorch.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/kineto_writer.h"
+#include "traces/format/format_registry.h"
 #include "widgets/edit/schedule_editor.h"
+#include "widgets/export/format_dialog.h"
 
 using namespace stagewright;
 
@@ -68,6 +72,11 @@ class TestImportDialog : public WindowTest {
     {
         ImportDialog* opened = m_window->workspace().feature<ImportController>()->open(words);
         return QTest::qWaitFor([&] { return opened->settled(); }, 60000) ? opened : nullptr;
+    }
+    FormatDialog* openFormats()
+    {
+        m_window->workspace().actions()[ActionId::ExportRun]->trigger();
+        return m_window->findChild<FormatDialog*>(QStringLiteral("exportRun"));
     }
     bool settle()
     {
@@ -468,74 +477,134 @@ private slots:
     {
         m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
         QVERIFY(settle());
-        using Kind = ExchangeController::Kind;
-        const auto write = [&](Kind kind, const char* name) {
+        const auto write = [&](const char* format, const char* name, const TextPairs& options = {}) {
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
-            m_window->workspace().feature<ExchangeController>()->write(kind, path);
+            m_window->workspace().feature<ExchangeController>()->write(*findFormat(format), path, options);
             return settle() ? path : QString();
         };
-        QVERIFY(bytesOf(write(Kind::Perfetto, "a.pftrace")).size() > 1000);
-        QVERIFY(bytesOf(write(Kind::Chrome, "a.json")).startsWith('{'));
-        QCOMPARE(filesIn(write(Kind::Kineto, "kineto")).size(), 4);
-        const QByteArray ops = bytesOf(write(Kind::PyTorch, "ops.csv")), messages = bytesOf(write(Kind::PyTorchMessages, "messages.csv"));
-        QVERIFY(ops.startsWith("0F0") && !ops.contains("SEND_F"));
-        QVERIFY(messages.contains("SEND_F"));
+        QVERIFY(bytesOf(write("perfetto", "a.pftrace")).size() > 1000);
+        QVERIFY(bytesOf(write("chrome", "a.json")).startsWith('{'));
+        QCOMPARE(filesIn(write("kineto", "kineto")).size(), 4);
+        QVERIFY(bytesOf(write("spans", "spans.csv")).startsWith("step,rank"));
+        QVERIFY(bytesOf(write("html", "a.html")).contains("<html"));
+        const QByteArray ops = bytesOf(write("csv", "ops.csv", {{"pytorch", ""}})), messages = bytesOf(write("csv", "messages.csv", {{"pytorch", ""}, {"lower", "pytorch"}}));
+        const auto forms = pytorchForms(*makeSchedule("zbv", Shape{4, 8, 0}));
+        QVERIFY(forms.has_value());
+        QCOMPARE(ops.toStdString(), forms->computeOnly);
+        QCOMPARE(messages.toStdString(), forms->withMessages);
         QVERIFY(diffSchedules(*readScheduleCsv(ops.toStdString()), *makeSchedule("zbv", Shape{4, 8, 0})).same());
-        QCOMPARE(QDir(write(Kind::TorchTitan, "titan")).entryList(QDir::Files, QDir::Name), (QStringList{"README.md", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
-        QVERIFY(bytesOf(write(Kind::Csv, "own.csv")).size() > 100);
+        QCOMPARE(QDir(write("torchtitan", "titan")).entryList(QDir::Files, QDir::Name), (QStringList{"README.md", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
+        QVERIFY(bytesOf(write("csv", "own.csv")).size() > 100);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(m_window->statusBar()->currentMessage().contains(QStringLiteral("4 ranks")));
 
         // a folder that is not empty is left as it is
-        write(Kind::Kineto, "titan");
+        write("kineto", "titan");
         QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("not empty")), qPrintable(m_window->workspace().banner()->text()));
         QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 4);
 
         // refused before a file name is requested
         m_window->workspace().shown().showRun(m_window->workspace().runs()->refs()[1]);
         QVERIFY(settle());
-        for (const ActionId id : {ActionId::ExportPyTorch, ActionId::ExportTorchTitan}) {
-            m_window->workspace().banner()->clear();
-            m_window->workspace().actions()[id]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().banner()->text().isEmpty(), 60000);
-            QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("has copies on ranks")) && m_window->workspace().banner()->text().contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(m_window->workspace().banner()->text()));
+        FormatDialog* dialog = openFormats();
+        QVERIFY(dialog != nullptr);
+        const auto refuses = [&](const char* format, const char* flag) {
+            dialog->choose(*findFormat(format));
+            if (*flag != 0) dialog->setOption(flag, {});
+            dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+            return QTest::qWaitFor([&] { return m_window->workspace().settled() && !dialog->faultText().isEmpty(); }, 60000) ? dialog->faultText() : QString();
+        };
+        for (const QString& why : {refuses("csv", "pytorch"), refuses("torchtitan", "")}) {
+            QVERIFY2(why.contains(QStringLiteral("has copies on ranks")) && why.contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(why));
             QVERIFY(m_window->findChild<QFileDialog*>(QStringLiteral("exportTo")) == nullptr);
         }
+        dialog->choose(*findFormat("csv"));
+        dialog->setOption("lower", QStringLiteral("sideways"));
+        dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY2(dialog->faultText().contains(QStringLiteral("sideways")), qPrintable(dialog->faultText()));
+        dialog->reject();
         m_window->workspace().banner()->clear();
-        QVERIFY(bytesOf(write(Kind::Csv, "dualpipe.csv")).size() > 100); // ours holds it
+        QVERIFY(bytesOf(write("csv", "dualpipe.csv")).size() > 100); // ours holds it
     }
 
-    // Triggered by the actions: a dialog selects the file, its filter the format.
+    // The dialog has every format that is written without being drawn, the command line those and the drawn ones, each with its options: both
+    // read the same descriptors, so that a new line in formats.def is all it takes.
+    void everyDescriptorIsInDialogAndCommandLine()
+    {
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
+        QVERIFY(settle());
+        QProcess help;
+        help.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"), {QStringLiteral("export"), QStringLiteral("--help")});
+        QVERIFY2(help.waitForFinished(60000) && help.exitCode() == 0, qPrintable(help.errorString()));
+        const QString said = QString::fromUtf8(help.readAllStandardOutput()).simplified();
+        FormatDialog* dialog = openFormats();
+        QVERIFY(dialog != nullptr);
+        const auto offered = dialog->formats();
+        for (const FormatInfo* format : allFormats()) {
+            const QString name = QString::fromStdString(std::string(format->name));
+            const bool written = format->write != nullptr;
+            QVERIFY2((std::find(offered.begin(), offered.end(), format) != offered.end()) == written, qPrintable(name));
+            QVERIFY2(said.contains(name + QStringLiteral(": ") + QString::fromStdString(std::string(format->writes)).simplified()) == (written || format->drawn), qPrintable(name + QLatin1Char('\n') + said));
+            for (const FormatOption& option : format->options) QVERIFY2(said.contains(QStringLiteral("--") + QString::fromStdString(std::string(option.name))), qPrintable(name));
+            if (!written) continue;
+            dialog->choose(*format);
+            QCOMPARE(&dialog->format(), format);
+            QStringList options;
+            for (const FormatOption& option : format->options) {
+                options << QString::fromStdString(std::string(option.name));
+                dialog->setOption(option.name, QStringLiteral("some value"));
+            }
+            options.sort();
+            QCOMPARE(dialog->optionNames(), options);
+            QCOMPARE(dialog->options().size(), format->options.size());
+        }
+        dialog->choose(*findFormat("csv"));
+        QTest::qWait(50); // laid out
+        if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty()) dialog->grab().save(pictures + QStringLiteral("/formats.png"));
+        QVERIFY(clipped(dialog).isEmpty());
+        dialog->reject();
+    }
+
+    // A format is chosen, then a place.
     void exportsAskForAPlace()
     {
         m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
         QVERIFY(settle());
-        const auto ask = [&](ActionId id, int filter, const char* name) {
-            m_window->workspace().actions()[id]->trigger();
+        const auto placed = [&](const char* name) {
             QFileDialog* place = nullptr;
             if (!QTest::qWaitFor([&] { return (place = m_window->findChild<QFileDialog*>(QStringLiteral("exportTo"))) != nullptr; }, 30000)) return QString();
             const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
-            if (filter >= 0) place->selectNameFilter(place->nameFilters().value(filter));
             emit place->fileSelected(path);
             place->close();
             delete place;
             return settle() ? path : QString();
         };
-        QVERIFY(!bytesOf(ask(ActionId::ExportPyTorch, 0, "a") + QStringLiteral(".csv")).contains("SEND_F"));
-        QVERIFY(bytesOf(ask(ActionId::ExportPyTorch, 1, "b.csv")).contains("SEND_F"));
-        QVERIFY(bytesOf(ask(ActionId::ExportChrome, 0, "c") + QStringLiteral(".pftrace")).size() > 1000);
-        QVERIFY(bytesOf(ask(ActionId::ExportChrome, 1, "d") + QStringLiteral(".json")).startsWith('{'));
-        QCOMPARE(filesIn(ask(ActionId::ExportKineto, -1, "e")).size(), 4);
-        QCOMPARE(filesIn(ask(ActionId::ExportTorchTitan, -1, "f")).size(), 4);
+        const auto ask = [&](const char* format, const TextPairs& options, const char* name) {
+            FormatDialog* dialog = openFormats();
+            if (dialog == nullptr) return QString();
+            dialog->choose(*findFormat(format));
+            for (const auto& [option, value] : options) dialog->setOption(option, QString::fromStdString(value));
+            dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+            return placed(name);
+        };
+        QVERIFY(!bytesOf(ask("csv", {{"pytorch", ""}}, "a") + QStringLiteral(".csv")).contains("SEND_F"));
+        QVERIFY(bytesOf(ask("csv", {{"pytorch", ""}, {"lower", "pytorch"}}, "b.csv")).contains("SEND_F"));
+        QVERIFY(bytesOf(ask("perfetto", {}, "c") + QStringLiteral(".pftrace")).size() > 1000);
+        QVERIFY(bytesOf(ask("chrome", {}, "d") + QStringLiteral(".json")).startsWith('{'));
+        QCOMPARE(filesIn(ask("kineto", {}, "e")).size(), 4);
+        QCOMPARE(filesIn(ask("torchtitan", {}, "f")).size(), 4);
         // the edited order, and then it counts as saved
         m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(settle());
         QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().move({1, 5}, 6));
         QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().changed());
         const Schedule edited = m_window->workspace().feature<OrderEditing>()->editor().schedule();
-        const auto read = readScheduleCsv(bytesOf(ask(ActionId::ExportCsv, -1, "edited.csv")).toStdString());
+        m_window->workspace().actions()[ActionId::SaveCopy]->trigger();
+        const auto read = readScheduleCsv(bytesOf(placed("edited.csv")).toStdString());
         QVERIFY(read.has_value());
         QVERIFY(diffSchedules(*read, edited).same());
+        QCOMPARE(filesIn(ask("torchtitan", {}, "g")).size(), 4); // of the edited order, too
+        QVERIFY(diffSchedules(*readScheduleCsv(bytesOf(m_fixture->dir.filePath(QStringLiteral("g/schedule.csv"))).toStdString()), edited).same());
     }
 
     void recordedTracesAreRead()

@@ -9,12 +9,14 @@
 #include <filesystem>
 
 #include "app/ui/compare/compare_controller.h"
+#include "app/ui/exchange/exchange_controller.h"
 #include "app/ui/explain/steps_controller.h"
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "recorded_runs.h"
+#include "widgets/export/format_dialog.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
@@ -259,8 +261,12 @@ private slots:
         const TimelinePanel& drawn = *window.workspace().views().timeline->panels().front();
         QVERIFY(drawn.isPart());
         QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
-        for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode, ActionId::ExportChrome})
+        for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode})
             QVERIFY2(!window.workspace().actions()[id]->isEnabled(), qPrintable(window.workspace().actions()[id]->text()));
+        FormatDialog* formats = window.workspace().feature<ExchangeController>()->openDialog(); // the order is known whole
+        QVERIFY(formats != nullptr && !formats->formats().empty());
+        for (const FormatInfo* format : formats->formats()) QVERIFY(format->order);
+        formats->reject();
         // Busy time is ink; the op under the pointer is unknown, and a click on it is harmless.
         const auto row = window.workspace().views().timeline->rowRect(0, 0);
         QVERIFY(row.has_value());

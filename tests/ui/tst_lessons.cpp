@@ -46,8 +46,8 @@ class TestLessons : public QObject {
     }
     static bool ready(MainWindow& window)
     {
-        return QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled() && window.workspace().settled(); }, 60000) && (QTest::qWait(20), true) &&
-               QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled() && window.workspace().settled(); }, 60000);
+        return QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000) && (QTest::qWait(20), true) &&
+               QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000);
     }
     static QPushButton* named(QWidget* parent, const QString& text)
     {
@@ -150,7 +150,7 @@ private slots:
         run->setFocus();
         QTest::keyClick(run, Qt::Key_Space);
         QVERIFY2(!window.workspace().feature<LessonController>()->runs()->running().isEmpty(), qPrintable(window.workspace().banner()->text()));
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->runs()->running().isEmpty() && window.workspace().feature<LessonController>()->settled(); }, 180000));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->runs()->running().isEmpty() && window.workspace().settled(); }, 180000));
         QVERIFY(ready(window));
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 60000);
         QVERIFY(ready(window));
@@ -379,13 +379,13 @@ private slots:
         window.workspace().feature<LessonController>()->start(QStringLiteral("latency"), false, 1);
         QVERIFY(ready(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->settled(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), 20000);
         QVERIFY(!window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
         auto* outlines = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Outlines of gpipe"));
         QVERIFY(outlines != nullptr);
         outlines->click();
         QVERIFY(window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
-        QVERIFY(window.workspace().feature<EditController>()->settled());
+        QVERIFY(window.workspace().settled());
         window.workspace().feature<LessonController>()->start(QStringLiteral("read-a-trace"), false, 1);
         QVERIFY(ready(window));
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 20000);

@@ -103,13 +103,13 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         found << missing(&window);
         window.workspace().feature<ExplorerController>()->setShown(true);
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 120000));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled(); }, 120000));
         found << missing(&window);
         window.workspace().feature<ExplorerController>()->setShown(false);
         window.workspace().feature<LessonController>()->openShelf();
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled(); }, 60000));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000));
         window.workspace().feature<LessonController>()->start(QStringLiteral("latency"), false, 0);
-        QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<LessonController>()->settled(); }, 60000));
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000));
         window.workspace().feature<PreferencesController>()->open();
         window.workspace().feature<Recording>()->openRecordDialog();
         showKeys(window.workspace());

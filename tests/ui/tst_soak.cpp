@@ -336,8 +336,8 @@ class TestSoak : public QObject {
     static QString busy(MainWindow& window)
     {
         QStringList parts;
-        if (!window.workspace().feature<CompareController>()->settled()) parts << QStringLiteral("compare");
         if (window.workspace().feature<SearchController>()->searching()) parts << QStringLiteral("search");
+        if (!window.workspace().jobs().idle()) parts << QStringLiteral("a job");
         if (!window.workspace().feature<EditController>()->settled()) parts << QStringLiteral("edit");
         if (!window.workspace().feature<NotesController>()->settled()) parts << QStringLiteral("notes");
         if (window.workspace().library()->busy()) parts << QStringLiteral("library");

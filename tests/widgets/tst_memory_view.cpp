@@ -348,7 +348,10 @@ void TestMemoryView::categoriesStack()
     }
     const QString card = m_view->cardAt(0, 400).plain();
     QVERIFY2(card.contains(QStringLiteral("Gradients: 200 B")) && card.contains(QStringLiteral("In use: 1.56 KiB")), qPrintable(card));
-    m_view->setCategory(C::Weights);
+    MemorySettings alone = m_view->settings();
+    alone.shown.assign(memoryCategoryCount, false);
+    alone.set(C::Weights, true);
+    m_view->setSettings(alone);
     QCOMPARE(m_view->category(), C::Weights);
     QVERIFY(m_view->cardAt(0, 400).plain().contains(QStringLiteral("In use: 1000 B")));
 }

@@ -161,8 +161,6 @@ private slots:
         console.showRows({{"name", "ns", "mixed"}, {{"b", "9", "1"}, {"a", "100", "x"}, {"c", "", ""}}, false}, 12);
         QVERIFY(console.model()->isNumeric(1));
         QVERIFY(!console.model()->isNumeric(2));
-        QCOMPARE(console.model()->columnNamed("ns"), 1);
-        QCOMPARE(console.model()->columnNamed("nothing"), -1);
         console.table()->sortByColumn(1, Qt::DescendingOrder);
         QCOMPARE(console.table()->model()->index(0, 1).data().toString(), QStringLiteral("100"));
         QCOMPARE(console.table()->model()->index(1, 1).data().toString(), QStringLiteral("9"));

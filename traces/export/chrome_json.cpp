@@ -7,8 +7,7 @@
 
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
-#include "traces/format/atomic_file.h"
-#include "traces/format/format_registry.h"
+#include "traces/export/trace_file.h"
 
 namespace stagewright {
 
@@ -171,15 +170,7 @@ Result<TraceCounts> writeChromeJson(const Run& run, const std::function<bool(std
 
 Result<TraceCounts> writeChromeJsonFile(const Run& run, const std::string& path, const Progress& progress)
 {
-    TraceCounts counts;
-    const auto written = writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
-        auto done = writeChromeJson(run, out, progress);
-        if (!done) return tl::unexpected(done.error());
-        counts = *done;
-        return {};
-    });
-    if (!written) return tl::unexpected(written.error());
-    return counts;
+    return writeTraceFile(path, [&](const Sink& out) { return writeChromeJson(run, out, progress); });
 }
 
 namespace formats {
@@ -190,7 +181,7 @@ Result<WrittenFile> write(const ExportRequest& request)
 {
     const auto counts = writeChromeJsonFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
-    return WrittenFile{{{"spans", counts->spans}, {"bubbles", counts->bubbles}, {"flows", counts->flows}, {"counter_samples", counts->counterSamples}}, toText(*counts)};
+    return writtenOf(*counts);
 }
 
 } // namespace

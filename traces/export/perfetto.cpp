@@ -13,7 +13,7 @@
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/export/perfetto_fields.h"
-#include "traces/format/format_registry.h"
+#include "traces/export/trace_file.h"
 
 namespace stagewright {
 
@@ -431,15 +431,7 @@ Result<TraceCounts> writePerfetto(const Run& run, const Sink& out, const Progres
 
 Result<TraceCounts> writePerfettoFile(const Run& run, const std::string& path, const Progress& progress)
 {
-    TraceCounts counts;
-    const auto written = writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
-        auto done = writePerfetto(run, out, progress);
-        if (!done) return tl::unexpected(done.error());
-        counts = *done;
-        return {};
-    });
-    if (!written) return tl::unexpected(written.error());
-    return counts;
+    return writeTraceFile(path, [&](const Sink& out) { return writePerfetto(run, out, progress); });
 }
 
 namespace formats {
@@ -450,7 +442,7 @@ Result<WrittenFile> write(const ExportRequest& request)
 {
     const auto counts = writePerfettoFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
-    return WrittenFile{{{"spans", counts->spans}, {"bubbles", counts->bubbles}, {"flows", counts->flows}, {"counter_samples", counts->counterSamples}}, toText(*counts)};
+    return writtenOf(*counts);
 }
 
 } // namespace

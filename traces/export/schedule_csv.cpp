@@ -6,10 +6,10 @@
 #include "schedules/messages/lower.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/pytorch.h"
+#include "traces/export/requested_order.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
-#include "traces/report/run_report.h"
 
 namespace stagewright {
 
@@ -55,9 +55,15 @@ Result<void> checkLowering(const std::string& rule)
     return parsed ? Result<void>() : tl::unexpected(parsed.error());
 }
 
-Result<WrittenFile> write(const ExportRequest& request)
+struct Text {
+    std::string text;
+    int ranks = 0;
+    std::int64_t ops = 0;
+};
+
+Result<Text> textOf(const ExportRequest& request)
 {
-    auto schedule = scheduleOfRun(*request.run);
+    auto schedule = requestedOrder(request);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     CsvOptions csv;
     csv.pytorch = request.option("pytorch") != nullptr;
@@ -72,9 +78,21 @@ Result<WrittenFile> write(const ExportRequest& request)
     }
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    if (auto done = writeFileAtomically(request.path, *text); !done) return tl::unexpected(std::move(done.error()));
-    const auto ops = static_cast<std::int64_t>(schedule->opCount());
-    return WrittenFile{{{"ranks", schedule->ranks}, {"ops", ops}}, std::to_string(schedule->ranks) + " ranks, " + std::to_string(ops) + " ops"};
+    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount())};
+}
+
+Result<WrittenFile> write(const ExportRequest& request)
+{
+    const auto made = textOf(request);
+    if (!made) return tl::unexpected(made.error());
+    if (auto done = writeFileAtomically(request.path, made->text); !done) return tl::unexpected(std::move(done.error()));
+    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops"};
+}
+
+Result<void> can(const ExportRequest& request)
+{
+    const auto made = textOf(request);
+    return made ? Result<void>() : tl::unexpected(made.error());
 }
 
 } // namespace
@@ -90,8 +108,10 @@ const FormatInfo schedule_csv{
     .suffixes = {".csv"},
     .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
                 {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
+    .order = true,
     .bySuffix = true,
     .write = write,
+    .can = can,
     .sniff = looksLikeSchedule,
     .read = read,
 };

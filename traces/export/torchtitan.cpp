@@ -5,9 +5,9 @@
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/text/pytorch.h"
+#include "traces/export/requested_order.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
-#include "traces/report/run_report.h"
 
 namespace stagewright {
 
@@ -106,7 +106,7 @@ Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std:
 {
     return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (const auto& [name, text] : files)
-            if (auto done = writeFileAtomically(part + "/" + name, text); !done) return done;
+            if (auto done = writeFileAtomically(fmt::format("{}/{}", part, name), text); !done) return done;
         return {};
     });
 }
@@ -117,7 +117,7 @@ namespace {
 
 Result<WrittenFile> write(const ExportRequest& request)
 {
-    const auto schedule = scheduleOfRun(*request.run);
+    const auto schedule = requestedOrder(request);
     if (!schedule) return tl::unexpected(schedule.error());
     const auto files = torchTitanFolder(*schedule, request.source);
     if (!files) return tl::unexpected(files.error());
@@ -126,10 +126,18 @@ Result<WrittenFile> write(const ExportRequest& request)
                        counted(static_cast<long long>(files->size()), "file")};
 }
 
+Result<void> can(const ExportRequest& request)
+{
+    const auto schedule = requestedOrder(request);
+    if (!schedule) return tl::unexpected(schedule.error());
+    const auto files = torchTitanFolder(*schedule, request.source);
+    return files ? Result<void>() : tl::unexpected(files.error());
+}
+
 } // namespace
 
 extern const FormatInfo torchtitan;
-const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .write = write};
+const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .order = true, .write = write, .can = can};
 
 } // namespace formats
 

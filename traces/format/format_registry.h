@@ -29,12 +29,13 @@ struct FormatOption {       // of writing
 };
 
 struct ExportRequest {
-    const Run* run = nullptr;     // never null
-    std::string path;             // of the file, or of a folder that is not there yet
-    int step = -1;                // where the format is of one step; −1: the representative one
-    const Run* against = nullptr; // where the format compares: A, the run being B
-    std::string program;          // "Stagewright 0.1.0"; may be empty
-    std::string source;           // where the run is stored: "demo.stagewright, run 3"
+    const Run* run = nullptr;        // never null
+    std::string path;                // of the file, or of a folder that is not there yet
+    int step = -1;                   // where the format is of one step; −1: the representative one
+    const Run* against = nullptr;    // where the format compares: A, the run being B
+    const Schedule* order = nullptr; // where the format holds the order: this one instead of the run's; null: the run's
+    std::string program;             // "Stagewright 0.1.0"; may be empty
+    std::string source;              // where the run is stored: "demo.stagewright, run 3"
     std::string againstSource;
     TextPairs options = {}; // by FormatOption::name; of a flag the value is empty
     Progress progress = {};
@@ -57,11 +58,14 @@ struct FormatInfo {
     bool folder = false;      // written as a folder, which has no suffix
     bool oneStep = false;     // written of one step that can be chosen
     bool compares = false;    // may be written of two runs
+    bool order = false;       // holds the order alone: ExportRequest::order
     bool drawn = false;       // written by stagewright-ui alone, which takes the options as they are; `write` is null
     bool bySuffix = false;    // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
     bool hostExports = false; // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
     // To a temporary name, then renamed. Null if it is not written, or drawn.
     Result<WrittenFile> (*write)(const ExportRequest& request) = nullptr;
+    // Whether the format can express what is requested; path is not looked at. Null: always.
+    Result<void> (*can)(const ExportRequest& request) = nullptr;
     // Whether a file that starts like this (uncompressed) has this format. Null if it is not read.
     bool (*sniff)(std::string_view head) = nullptr;
     // Damage within is counted in the ranks; an Error if nothing can be read.

@@ -74,15 +74,15 @@ Result<Fields> Fields::read(const std::string& path, const std::string& what, co
             out.m_fields.back().value += " " + std::string(trimmed(text));
             continue;
         }
-        const std::size_t colon = text.find(':');
-        if (colon == std::string_view::npos || colon == 0)
+        const auto [key, value] = keyValueOf(text, ':');
+        if (!value || key.empty())
             return faultAt(path, {line.number, 1}, fmt::format("a {} can't contain the line '{}'", trimmed(text), what),
                            "write 'key: value', or indent by two spaces to continue the previous line");
         Field field;
-        field.key = std::string(trimmed(text.substr(0, colon)));
-        field.value = std::string(trimmed(text.substr(colon + 1)));
+        field.key = std::string(trimmed(key));
+        field.value = std::string(trimmed(*value));
         field.keyAt = {line.number, 1};
-        const std::size_t first = text.find_first_not_of(" \t", colon + 1);
+        const std::size_t first = text.find_first_not_of(" \t", key.size() + 1);
         field.at = {line.number, static_cast<int>(first == std::string_view::npos ? text.size() : first) + 1};
         out.m_fields.push_back(std::move(field));
     }

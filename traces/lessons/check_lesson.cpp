@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/library/registry.h"
 #include "traces/lessons/check_words.h"
 #include "traces/lessons/figure.h"
@@ -156,17 +157,13 @@ private:
         for (const RunBlock* one : m_lesson.all<RunBlock>())
             for (std::size_t i = 0; i + 1 < one->arguments.size(); ++i)
                 if (one->arguments[i] == "--schedule") {
-                    std::size_t from = 0;
-                    const std::string& names = one->arguments[i + 1];
-                    while (from <= names.size()) {
-                        const std::size_t end = std::min(names.find(',', from), names.size());
-                        const std::string name = names.substr(from, end - from);
+                    for (const std::string_view item : split(one->arguments[i + 1], ",")) {
+                        const std::string name(item);
                         keys.insert(name);
                         keys.insert(one->id + "/" + name);
                         if (one == &run)
                             state(schedulePossible(name) || name == "mine" || m_lesson.check(name), run.at, Point::Names,
                                   fmt::format("run '{}': there is no schedule '{}'", run.id, name));
-                        from = end + 1;
                     }
                 }
         for (const std::string& word : run.arguments)

@@ -93,13 +93,13 @@ Result<Canvas> swapped(const EditCommand& edit, Canvas canvas)
 // "3: 3F0 3B0 …": a new list for the rank (rank), or these ops first (begin).
 Result<Canvas> listed(const EditCommand& edit, Canvas canvas)
 {
-    const std::size_t colon = edit.words.find(':');
-    const auto rank = colon == std::string::npos ? std::nullopt : wholeOf(std::string_view(edit.words).substr(0, colon));
+    const auto [number, row] = keyValueOf(edit.words, ':');
+    const auto rank = row ? wholeOf(number) : std::nullopt;
     if (!rank || *rank < 0 || static_cast<std::size_t>(*rank) >= canvas.schedule.order.size())
         return wrong(edit, "it names no rank on the canvas", fmt::format("write {} 0: 0F0 0B0; ranks are 0 to {}", edit.verb, canvas.schedule.order.size() - 1));
     auto& list = canvas.schedule.order[static_cast<std::size_t>(*rank)];
     std::vector<Op> ops;
-    for (const std::string& word : partsOf(std::string_view(edit.words).substr(colon + 1), " ,")) {
+    for (const std::string& word : partsOf(*row, " ,")) {
         auto op = parseOp(word);
         if (!op) return wrong(edit, op.error().message, op.error().remedy);
         if (op->stage >= canvas.schedule.stages) return wrong(edit, fmt::format("{} names stage {}, stages are 0 to {}", word, op->stage, canvas.schedule.stages - 1));
@@ -312,8 +312,8 @@ Result<std::vector<EditCommand>> parseEdits(std::string_view text)
 {
     std::vector<EditCommand> out;
     for (const std::string& part : partsOf(text, ";")) {
-        const std::size_t blank = std::min(part.find(' '), part.size());
-        EditCommand edit{part.substr(0, blank), std::string(trimmed(std::string_view(part).substr(blank)))};
+        const auto [name, rest] = keyValueOf(part, ' ');
+        EditCommand edit{std::string(name), std::string(trimmed(rest.value_or("")))};
         const Verb* verb = verbOf(edit.verb);
         if (!verb) {
             std::string known;

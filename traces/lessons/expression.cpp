@@ -464,14 +464,4 @@ std::vector<std::string> Expression::functions() const
     return out;
 }
 
-std::vector<Expression::Literal> Expression::literals() const
-{
-    std::vector<Literal> out;
-    if (!m_root) return out;
-    eachNode(*m_root, [&](const Node& node) {
-        if (node.kind == Node::Kind::Number) out.push_back({node.begin, node.end, node.number});
-    });
-    return out;
-}
-
 } // namespace stagewright::lessons

@@ -96,13 +96,6 @@ public:
     // (answer(total)) are not read.
     std::vector<std::string> names() const;
     std::vector<std::string> functions() const;
-    // Every whole or decimal number in it, with its place in text(): the targets of a mutation.
-    struct Literal {
-        std::size_t begin = 0;
-        std::size_t end = 0;
-        double value = 0;
-    };
-    std::vector<Literal> literals() const;
 
 private:
     Expression(std::string text, std::shared_ptr<const Node> root, bool isPart = false)

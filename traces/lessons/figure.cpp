@@ -340,9 +340,8 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
     const auto clauses = partsOf(figure.of, ";");
     if (clauses.empty()) return wrong(figure, "it names no schedule");
     const std::string& text = clauses.front();
-    const std::size_t blank = std::min(text.find(' '), text.size());
-    const std::string what = text.substr(0, blank);
-    const std::string rest = blank < text.size() ? text.substr(blank + 1) : std::string();
+    const KeyValue words = keyValueOf(text, ' ');
+    const std::string what(words.key), rest(words.value.value_or(""));
     Result<FigureData> out = wrong(figure, fmt::format("'{}' is not a kind of figure", what));
     const std::size_t of = rest.find("of ");
     if (what == "sweep")

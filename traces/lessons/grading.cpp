@@ -17,18 +17,15 @@ namespace {
 Result<Schedule> withRows(Schedule schedule, const std::string& rows)
 {
     std::vector<std::vector<Op>> order;
-    std::size_t from = 0;
-    while (from <= rows.size()) {
-        const std::size_t end = std::min(rows.find('/', from), rows.size());
+    for (const std::string_view row : split(rows, "/")) {
         auto& list = order.emplace_back();
-        for (const std::string& word : partsOf(std::string_view(rows).substr(from, end - from), " ,")) {
+        for (const std::string& word : partsOf(row, " ,")) {
             auto op = parseOp(word);
             if (!op) return tl::unexpected(std::move(op.error()).with("rows"));
             if (op->stage >= schedule.stages)
                 return fail(ErrorCode::Usage, fmt::format("rows: {} names stage {}, stages are 0 to {}", word, op->stage, schedule.stages - 1));
             list.push_back(*op);
         }
-        from = end + 1;
     }
     if (order.size() != static_cast<std::size_t>(schedule.ranks))
         return fail(ErrorCode::Usage, fmt::format("rows: {} ranks, the step has {}", order.size(), schedule.ranks), "separate ranks by /");

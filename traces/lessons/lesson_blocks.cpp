@@ -29,14 +29,13 @@ std::vector<std::string> choicesOf(const std::string& value) { return partsOf(va
 bool readRanges(const std::string& value, Check& check)
 {
     for (const std::string& part : partsOf(value, " ")) {
-        const std::size_t dots = part.find("..");
-        if (part.size() < 3 || part[1] != '=' || dots == std::string::npos) return false;
-        const auto first = wholeOf(std::string_view(part).substr(2, dots - 2));
-        const auto last = wholeOf(std::string_view(part).substr(dots + 2));
+        const auto [key, range] = keyValueOf(part);
+        const auto [from, to] = keyValueOf(range.value_or(""), '.');
+        const auto first = wholeOf(from), last = wholeOf(to && to->starts_with('.') ? to->substr(1) : std::string_view());
         if (!first || !last || *first < 1 || *last < *first || *last > 64) return false;
-        if (part[0] == 'p')
+        if (key == "p")
             check.generaliseRanks = {{*first, *last}};
-        else if (part[0] == 'm')
+        else if (key == "m")
             check.generaliseMicrobatches = {{*first, *last}};
         else
             return false;
@@ -327,13 +326,11 @@ Result<Block> LessonBlocks::answer(const Fields& fields, bool wrong)
     STAGEWRIGHT_TAKE(fields.take("rows", out.rows));
     STAGEWRIGHT_TAKE(fields.takeEdits("do", out.edits));
     for (const Field* field : fields.all("answer")) {
-        const std::size_t equals = field->value.find('=');
-        if (equals == std::string::npos) { // of the quiz it belongs to
+        const auto [id, said] = keyValueOf(field->value);
+        if (said)
+            out.said.emplace_back(trimmed(id), trimmed(*said));
+        else // of the quiz it belongs to
             out.said.emplace_back(out.check, field->value);
-            continue;
-        }
-        out.said.emplace_back(std::string(trimmed(std::string_view(field->value).substr(0, equals))),
-                              std::string(trimmed(std::string_view(field->value).substr(equals + 1))));
     }
     STAGEWRIGHT_TAKE(fields.take("says", out.says));
     if (out.check.empty()) return faultAt(path, out.at, "an answer without a check", "add a line 'check: id'");

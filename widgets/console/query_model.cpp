@@ -33,12 +33,6 @@ void QueryModel::setRows(QueryRows rows)
     endResetModel();
 }
 
-int QueryModel::columnNamed(const char* name) const
-{
-    const auto found = std::find(m_rows.columns.begin(), m_rows.columns.end(), name);
-    return found == m_rows.columns.end() ? -1 : static_cast<int>(found - m_rows.columns.begin());
-}
-
 int QueryModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.rows.size()); }
 int QueryModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.columns.size()); }
 

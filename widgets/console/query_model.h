@@ -22,7 +22,6 @@ public:
     explicit QueryModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
     void setRows(QueryRows rows);
     const QueryRows& rows() const { return m_rows; }
-    int columnNamed(const char* name) const; // −1: none
     bool isNumeric(int column) const { return m_numeric[static_cast<std::size_t>(column)]; }
 
     int rowCount(const QModelIndex& parent = {}) const override;

@@ -12,7 +12,6 @@
 #include <QTextBlock>
 #include <QVBoxLayout>
 
-#include "widgets/background.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -111,7 +110,7 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     for (QScrollBar* bar : {m_field->horizontalScrollBar(), m_field->verticalScrollBar()})
         connect(bar, &QScrollBar::valueChanged, this, &ScheduleText::placeBubble);
     connect(m_takeCanvas, &QPushButton::clicked, this, [this] {
-        ++m_generation;
+        m_reading.drop();
         m_waiting = m_typed = m_unreadable = false;
         m_pause.stop();
         m_read.reset();
@@ -122,7 +121,7 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
 
 void ScheduleText::clear()
 {
-    ++m_generation;
+    m_reading.drop();
     m_waiting = m_typed = m_unreadable = false;
     m_pause.stop();
     m_schedule.reset();
@@ -195,7 +194,7 @@ void ScheduleText::replaceLines(const QStringList& lines)
 void ScheduleText::textChanged()
 {
     if (m_writing) return;
-    ++m_generation; // a pending answer is for an older text
+    m_reading.drop(); // a pending answer is for an older text
     m_typed = true;
     m_waiting = true;
     m_field->ownUndo = true;
@@ -206,15 +205,13 @@ void ScheduleText::textChanged()
 void ScheduleText::read()
 {
     if (!m_schedule) return;
-    const quint64 generation = m_generation;
-    inBackground(
-        this, [text = m_field->toPlainText(), frame = m_schedule] { return readTypedOrder(text, *frame); },
-        [this, generation](const TypedOrder& order) { take(order, generation); });
+    m_reading.start(
+        [text = m_field->toPlainText(), frame = m_schedule] { return readTypedOrder(text, *frame); },
+        [this](const TypedOrder& order) { take(order); });
 }
 
-void ScheduleText::take(const TypedOrder& order, quint64 generation)
+void ScheduleText::take(const TypedOrder& order)
 {
-    if (generation != m_generation) return;
     m_waiting = false;
     if (!order.schedule) {
         m_unreadable = true;

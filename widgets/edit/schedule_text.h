@@ -11,6 +11,7 @@
 
 #include "schedules/check/validate.h"
 #include "widgets/edit/text_sync.h"
+#include "widgets/job.h"
 #include "widgets/theme.h"
 
 class QLabel;
@@ -67,7 +68,7 @@ signals:
 private:
     void textChanged();
     void read();
-    void take(const TypedOrder& order, quint64 generation);
+    void take(const TypedOrder& order);
     void replaceLines(const QStringList& lines);
     void showFault(const TextSpan& where, const QString& message, const QString& remedy);
     void mark();
@@ -87,7 +88,7 @@ private:
     bool m_writing = false; // this object changes the text
     bool m_waiting = false;
     bool m_unreadable = false;
-    quint64 m_generation = 0;
+    Job m_reading;
     int m_session = 1;
     QTimer m_sessionEnd;
     TextSpan m_fault;

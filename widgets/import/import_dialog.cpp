@@ -152,7 +152,7 @@ void ImportDialog::build()
     m_bar->setTextVisible(false);
     m_bar->setAccessibleName(tr("Reading progress"));
     m_stop = button({}, {}, [this] {
-        if (!m_stopSource) return read();
+        if (!m_job.running()) return read();
         stopReading();
         m_stateText->setText(tr("Stopped"));
         check();
@@ -276,7 +276,7 @@ QString ImportDialog::faultText() const
     return m_fault->isHidden() ? QString() : m_fault->text();
 }
 
-bool ImportDialog::settled() const { return !m_later.isActive() && !m_stopSource && !m_storing; }
+bool ImportDialog::settled() const { return !m_later.isActive() && !m_job.running() && !m_storing; }
 
 void ImportDialog::changed()
 {
@@ -293,33 +293,30 @@ void ImportDialog::changed()
 
 void ImportDialog::stopReading()
 {
-    ++m_generation;
+    m_job.drop();
     m_later.stop();
     m_poll.stop();
-    if (m_stopSource) m_stopSource->request_stop();
-    m_stopSource.reset();
 }
 
 void ImportDialog::read()
 {
     stopReading();
-    m_stopSource.emplace();
     m_cell = std::make_shared<Cell>();
     Progress progress;
-    progress.stop = m_stopSource->get_token();
     progress.report = [cell = m_cell](std::string_view what, std::int64_t done, std::int64_t total) {
         cell->bytes = what == "bytes";
         cell->total = total;
         cell->done = done;
     };
+    m_job.start(
+        [question = question(), progress](const std::stop_token& stop) mutable {
+            progress.stop = stop;
+            return readTraces(question, progress);
+        },
+        [this](ImportAnswer answer) { arrived(std::move(answer)); });
     m_poll.start();
     poll();
     check();
-    inBackground(
-        this, [question = question(), progress] { return readTraces(question, progress); },
-        [this, generation = m_generation](ImportAnswer answer) {
-            if (generation == m_generation) arrived(std::move(answer));
-        });
 }
 
 void ImportDialog::poll()
@@ -427,7 +424,7 @@ std::vector<std::size_t> ImportDialog::chosen() const
 
 void ImportDialog::check()
 {
-    const bool reading = m_stopSource.has_value();
+    const bool reading = m_job.running();
     m_bar->setVisible(reading || m_storing);
     m_stop->setText(reading ? tr("Sto&p") : tr("Read &again"));
     m_stop->setToolTip(reading ? tr("Stops reading; keeps nothing") : tr("Reads the traces again"));

@@ -12,6 +12,7 @@
 #include <QTimer>
 
 #include "widgets/import/import_reading.h"
+#include "widgets/job.h"
 
 class QCheckBox;
 class QGridLayout;
@@ -89,8 +90,7 @@ private:
     QPushButton *m_chooseTarget, *m_open, *m_cancel, *m_import;
     std::shared_ptr<const ImportReading> m_reading;
     std::shared_ptr<Cell> m_cell;
-    std::optional<std::stop_source> m_stopSource;
-    quint64 m_generation = 0;
+    Job m_job; // reading
     QTimer m_later, m_poll;
     bool m_targetTyped = false; // otherwise it follows the traces
     bool m_storing = false;

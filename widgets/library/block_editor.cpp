@@ -12,7 +12,6 @@
 #include <QVBoxLayout>
 
 #include "schedules/timeline/timeline_of.h"
-#include "widgets/background.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/style.h"
@@ -226,7 +225,7 @@ void BlockEditor::changed(bool fromText)
     m_fault->setText(text);
     m_view->setFault(!m_valid);
     m_create->setEnabled(m_valid && m_schedule);
-    ++m_generation;
+    m_making.drop();
     m_pending = m_valid;
     if (m_valid) m_wait.start();
     fillFigures();
@@ -234,12 +233,10 @@ void BlockEditor::changed(bool fromText)
 
 void BlockEditor::make()
 {
-    const quint64 generation = m_generation;
     const int microbatches = m_microbatches->value();
-    inBackground(
-        this, [block = m_block, microbatches] { return madeOf(block, microbatches); },
-        [this, generation](const Made& made) {
-            if (generation != m_generation) return;
+    m_making.start(
+        [block = m_block, microbatches] { return madeOf(block, microbatches); },
+        [this](const Made& made) {
             m_pending = false;
             m_schedule = made.schedule;
             m_panel = made.panel;

@@ -7,6 +7,7 @@
 #include <QDialog>
 #include <QTimer>
 
+#include "widgets/job.h"
 #include "widgets/library/block_view.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -51,7 +52,7 @@ private:
     bool m_valid = false;
     bool m_pending = false;
     bool m_filling = false;
-    quint64 m_generation = 0;
+    Job m_making;
     std::shared_ptr<const Schedule> m_schedule;
     std::shared_ptr<const TimelinePanel> m_panel;
     QTimer m_wait;

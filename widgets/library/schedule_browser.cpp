@@ -127,7 +127,7 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_search->setFocus();
 }
 
-ScheduleBrowser::~ScheduleBrowser() { m_stop.request_stop(); }
+ScheduleBrowser::~ScheduleBrowser() = default;
 
 QWidget* ScheduleBrowser::buildPage()
 {

@@ -9,6 +9,7 @@
 #include <QDialog>
 #include <QTimer>
 
+#include "widgets/job.h"
 #include "widgets/library/schedule_preview.h"
 #include "widgets/theme.h"
 
@@ -72,8 +73,7 @@ private:
     std::vector<Field> m_fields;
     SchedulePreview m_preview;
     bool m_pending = false;
-    quint64 m_generation = 0;
-    std::stop_source m_stop;
+    Job m_previewing;
     QTimer m_wait;
 
     QLineEdit* m_search;

@@ -12,7 +12,6 @@
 #include <QScrollBar>
 #include <QSpinBox>
 
-#include "widgets/background.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/library/schedule_groups.h"
 #include "widgets/numbers.h"
@@ -150,21 +149,18 @@ void ScheduleBrowser::ask()
 {
     m_wait.stop();
     if (m_info == nullptr) return;
-    m_stop.request_stop();
-    m_stop = std::stop_source();
-    const quint64 generation = ++m_generation;
     m_pending = true;
     m_drawn->setText(tr("Simulating…"));
     m_create->setEnabled(false);
     m_train->setEnabled(false);
     const PreviewRequest request{name().toStdString(), shape(), costs()};
-    Progress progress;
-    progress.stop = m_stop.get_token();
-    inBackground(
-        this, [request, progress] { return std::make_shared<SchedulePreview>(previewOf(request, progress)); },
-        [this, generation](const std::shared_ptr<SchedulePreview>& preview) {
-            if (generation == m_generation) present(std::move(*preview));
-        });
+    m_previewing.start(
+        [request](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            return std::make_shared<SchedulePreview>(previewOf(request, progress));
+        },
+        [this](const std::shared_ptr<SchedulePreview>& preview) { present(std::move(*preview)); });
 }
 
 void ScheduleBrowser::present(SchedulePreview preview)

@@ -7,7 +7,6 @@
 #include <QMouseEvent>
 #include <QWheelEvent>
 
-#include "widgets/background.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -99,14 +98,6 @@ void MemoryView::setSettings(const MemorySettings& settings)
     emit settingsChanged();
 }
 
-void MemoryView::setCategory(MemoryCategory category)
-{
-    MemorySettings settings = m_settings;
-    settings.shown.assign(memoryCategoryCount, false);
-    settings.set(category, true);
-    setSettings(settings);
-}
-
 MemoryCategory MemoryView::category() const
 {
     for (const MemoryCategory one : stackOrder())
@@ -142,23 +133,18 @@ void MemoryView::setRowHeight(double pixels)
 void MemoryView::refill()
 {
     if (m_card) m_card->hide();
-    const quint64 asked = ++m_asked;
+    m_filling.drop();
     std::size_t work = 0;
     for (const auto& panel : m_panels) work += workOf(*panel);
     if (work <= inPlace) {
-        m_shownGeneration = asked;
         accept(std::make_shared<const std::vector<MemoryRow>>(memoryRows(m_panels, m_predicted, m_settings)));
         return;
     }
     m_places.clear(); // they point into rows of other panels
     update();
-    inBackground(
-        this, [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows { return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings)); },
-        [this, asked](Rows rows) {
-            if (asked != m_asked) return;
-            m_shownGeneration = asked;
-            accept(std::move(rows));
-        });
+    m_filling.start(
+        [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows { return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings)); },
+        [this](Rows rows) { accept(std::move(rows)); });
 }
 
 void MemoryView::accept(Rows rows)

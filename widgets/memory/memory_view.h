@@ -11,6 +11,7 @@
 #include <QWidget>
 
 #include "widgets/hover_card.h"
+#include "widgets/job.h"
 #include "widgets/memory/memory_rows.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/key_map.h"
@@ -31,14 +32,13 @@ public:
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
     const MemorySettings& settings() const { return m_settings; }
-    void setCategory(MemoryCategory category);     // only this one
     MemoryCategory category() const;               // the lowest one shown
     void setBudget(std::optional<Bytes> bytes);    // of every rank's activations; a dashed line
     void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none
     void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels);                           // of one chart; 0: automatic, 64 to 120
-    bool ready() const { return m_asked == m_shownGeneration; } // the charts match the panels
+    bool ready() const { return !m_filling.running(); }         // the charts match the panels
     QString subtitle() const { return scene(size()).subtitle; } // describes the curves
 
     Axis axis() const;
@@ -88,8 +88,7 @@ private:
     MemorySettings m_settings;
     Rows m_rows; // never null
     std::vector<MemoryPlace> m_places;
-    quint64 m_asked = 0;
-    quint64 m_shownGeneration = 0;
+    Job m_filling;
     std::optional<Bytes> m_budget;
     std::vector<Bytes> m_rankBudgets;
     const Theme* m_theme = &Theme::light();

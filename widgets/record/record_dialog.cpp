@@ -18,7 +18,6 @@
 #include <QVBoxLayout>
 
 #include "schedules/library/registry.h"
-#include "widgets/background.h"
 #include "widgets/library/schedule_groups.h"
 #include "widgets/style.h"
 
@@ -244,11 +243,10 @@ void RecordDialog::showParameters()
 void RecordDialog::markPossible()
 {
     const Shape shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()};
-    const quint64 generation = ++m_generation;
+    m_checking.drop();
     constexpr int mostTried = 4096; // ranks × microbatches; larger shapes are tried when they are chosen
     if (shape.ranks * shape.microbatches > mostTried) return;
-    inBackground(
-        this,
+    m_checking.start(
         [shape] {
             QStringList faults;
             for (const ScheduleInfo& info : allSchedules()) {
@@ -257,8 +255,7 @@ void RecordDialog::markPossible()
             }
             return faults;
         },
-        [this, generation](const QStringList& faults) {
-            if (generation != m_generation) return;
+        [this](const QStringList& faults) {
             const QSignalBlocker quiet(m_schedules);
             for (int i = 0; i < std::min<int>(m_schedules->count(), static_cast<int>(faults.size())); ++i) {
                 QListWidgetItem* item = m_schedules->item(i);

@@ -5,6 +5,7 @@
 #include <QDialog>
 #include <QVector>
 
+#include "widgets/job.h"
 #include "widgets/record/record_settings.h"
 #include "widgets/record/training_devices.h"
 
@@ -55,7 +56,7 @@ private:
     QLabel* m_sharingMeaning = nullptr;
     QString m_noCuda;                  // why CUDA is unusable; empty: usable, or unknown
     QLineEdit* m_parameters = nullptr; // of the current schedule in the list
-    quint64 m_generation = 0;          // of the check which schedules are possible
+    Job m_checking;                    // which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;
     QString m_optimizer;
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;

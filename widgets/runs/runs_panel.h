@@ -36,8 +36,7 @@ public:
     void setCurrent(const RunRef& ref); // selects without emitting runChosen
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
-    QLineEdit* findField() { return m_find; } // filters runs by words in name or details; typing letters in the list does nothing
-    TableText table() const;                  // all files and runs, with every column
+    TableText table() const; // all files and runs, with every column
 
 signals:
     void runChosen(const stagewright::RunRef& ref);      // click or Enter

@@ -14,7 +14,6 @@
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
-#include "widgets/background.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/compare_panel.h"
 #include "widgets/memory/memory_view.h"
@@ -83,7 +82,7 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
 
 } // namespace
 
-CompareController::CompareController(Workspace& workspace) : Feature(workspace), m_strip(new BaselineStrip(workspace.window())), m_panel(new ComparePanel(workspace.room().panels()))
+CompareController::CompareController(Workspace& workspace) : Feature(workspace), m_strip(new BaselineStrip(workspace.window())), m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()), m_answering(workspace.jobs())
 {
     workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
@@ -139,7 +138,7 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
             action->setChecked(!atOp);
             action->trigger();
         }
-        if (!m_comparing && m_workspace.shown().mode() == Shown::Mode::Compare) present(false); // nothing to align at: restores the box
+        if (!m_comparing.running() && m_workspace.shown().mode() == Shown::Mode::Compare) present(false); // nothing to align at: restores the box
     });
     connect(panel, &ComparePanel::opChosen, this, [this](SpanId a, SpanId b) {
         if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
@@ -269,8 +268,8 @@ void CompareController::ask(const Question& question, int against)
 
 void CompareController::compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views)
 {
-    inBackground(
-        this, [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
+    m_answering.start(
+        [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
         [this, question, request, against, views](Result<Answer> answer) {
             if (!m_workspace.shown().answered(request)) return;
             if (!answer) {
@@ -427,9 +426,8 @@ void CompareController::refresh()
 
 void CompareController::setBaseline(const RunRef& ref)
 {
-    const quint64 generation = ++m_baselineGeneration;
-    ++m_measureGeneration; // pending work is for another baseline
-    m_comparing = false;
+    m_reading.drop();
+    m_comparing.drop(); // with another baseline
     m_measured = {};
     if (!ref.valid()) {
         m_baseline.reset();
@@ -438,8 +436,7 @@ void CompareController::setBaseline(const RunRef& ref)
         refresh();
         return;
     }
-    m_workspace.library()->request(ref, -1, [this, generation](Result<std::shared_ptr<const RunView>> view) {
-        if (generation != m_baselineGeneration) return;
+    m_workspace.library()->request(ref, -1, m_reading.expect([this](Result<std::shared_ptr<const RunView>> view) {
         if (!view) {
             m_workspace.banner()->showError(tr("the baseline can't be read"), view.error());
             return;
@@ -447,7 +444,7 @@ void CompareController::setBaseline(const RunRef& ref)
         m_baseline = *view;
         m_measure.reset();
         refresh();
-    });
+    }));
 }
 
 void CompareController::measureBaseline()
@@ -463,8 +460,7 @@ void CompareController::measureBaseline()
     const std::shared_ptr<const RunView> shown = m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other() ? m_workspace.shown().other() : m_workspace.shown().view();
     const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
     if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
-        ++m_measureGeneration; // drops pending answers
-        m_comparing = false;
+        m_comparing.drop();
         m_measured = {};
         m_againstBaseline.reset();
         m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
@@ -475,19 +471,14 @@ void CompareController::measureBaseline()
     if (m_measured == shown->ref && m_measuredStep == shown->step) return;
     m_measured = shown->ref;
     m_measuredStep = shown->step;
-    const quint64 generation = ++m_measureGeneration;
-    m_comparing = true;
     m_workspace.views().side->setMeasure(m_measure);
-    inBackground(
-        this,
+    m_comparing.start(
         [baseline = m_baseline, shown]() -> Result<std::shared_ptr<const Comparison>> {
             auto comparison = compareRuns(*baseline->run, *shown->run, baseline->step, shown->step);
             if (!comparison) return tl::unexpected(comparison.error());
             return std::make_shared<const Comparison>(std::move(*comparison));
         },
-        [this, generation, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
-            if (generation != m_measureGeneration) return;
-            m_comparing = false;
+        [this, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
             m_againstBaseline = comparison ? *comparison : nullptr;
             m_workspace.views().side->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
             m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));

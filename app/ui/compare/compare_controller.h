@@ -13,6 +13,7 @@
 #include "app/ui/workspace/feature.h"
 #include "app/ui/workspace/offers.h"
 #include "traces/compare/compare.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 
@@ -44,7 +45,6 @@ public:
     std::shared_ptr<const Comparison> againstBaseline() const { return m_againstBaseline; } // of the run shown
     BaselineStrip* strip() { return m_strip; }
     ComparePanel* panel() { return m_panel; }
-    bool settled() const override { return !m_comparing; }
 
 private:
     struct Question {
@@ -78,9 +78,9 @@ private:
     std::shared_ptr<const Comparison> m_againstBaseline;
     RunRef m_measured; // the run of it
     int m_measuredStep = -1;
-    quint64 m_baselineGeneration = 0; // of reading the baseline
-    quint64 m_measureGeneration = 0;  // of comparing with it
-    bool m_comparing = false;
+    Job m_reading;   // the baseline
+    Job m_comparing; // the run shown with it
+    Job m_answering; // the question
 };
 
 } // namespace stagewright

@@ -9,7 +9,6 @@
 #include <QSaveFile>
 #include <QSettings>
 
-#include "widgets/background.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
@@ -29,17 +28,22 @@ Result<void> writeRecord(const EditRecord& record, const QString& path)
 
 } // namespace
 
-EditAutosave::EditAutosave(QObject* parent) : QObject(parent), m_disk(std::make_shared<std::mutex>())
+EditAutosave::EditAutosave(Jobs& jobs, QObject* parent) : QObject(parent), m_disk(std::make_shared<std::mutex>()), m_writing(jobs)
 {
     m_due.setSingleShot(true);
     connect(&m_due, &QTimer::timeout, this, &EditAutosave::write);
 }
 
-EditAutosave::~EditAutosave() { const std::lock_guard hold(*m_disk); }
+EditAutosave::~EditAutosave()
+{
+    m_writing.drop();
+    const std::lock_guard hold(*m_disk);
+    if (m_cleared) QFile::remove(m_file);
+}
 
 void EditAutosave::flush()
 {
-    const bool due = m_due.isActive() || m_again;
+    const bool due = m_due.isActive();
     m_due.stop();
     if (due && m_take && prepare()) {
         const EditRecord record = m_take();
@@ -84,45 +88,37 @@ void EditAutosave::preferencesChanged()
 void EditAutosave::write()
 {
     if (!m_take) return;
-    if (m_writing) {
-        m_again = true;
-        return;
-    }
+    if (m_writing.running()) return m_due.start(); // once more
     if (!prepare()) {
         emit failed({ErrorCode::Failed, "folder " + folder().toStdString() + " can't be written to", "the edit is not autosaved; save it"});
         return;
     }
-    m_writing = true;
-    const quint64 generation = m_generation;
-    inBackground(
-        this,
-        [record = std::make_shared<const EditRecord>(m_take()), path = m_file, disk = m_disk] {
+    m_cleared = false;
+    m_writing.start(
+        [record = std::make_shared<const EditRecord>(m_take()), path = m_file, disk = m_disk](const std::stop_token& stop) -> Result<void> {
             const std::lock_guard hold(*disk);
+            if (stop.stop_requested()) return {};
             return writeRecord(*record, path);
         },
-        [this, generation](const Result<void>& done) {
-            m_writing = false;
+        [this](const Result<void>& done) {
             m_written = done.has_value();
-            if (generation != m_generation) {
-                QFile::remove(m_file);
-                m_written = false;
-            }
             if (!done) emit failed(done.error());
-            if (m_again) {
-                m_again = false;
-                if (!m_due.isActive()) m_due.start();
-            }
         });
 }
 
 void EditAutosave::clear()
 {
-    ++m_generation;
     m_due.stop();
-    m_again = false;
     m_take = nullptr;
     m_written = false;
-    if (m_lock && !m_writing) QFile::remove(m_file);
+    if (!m_lock) return;
+    const auto remove = [this] {
+        QFile::remove(m_file);
+        m_cleared = false;
+    };
+    m_writing.drop();
+    m_cleared = true;
+    if (!m_writing.waits(remove)) remove();
 }
 
 std::optional<EditAutosave::Orphan> EditAutosave::takeOrphan()

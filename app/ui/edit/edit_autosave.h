@@ -14,6 +14,7 @@
 #include <QTimer>
 
 #include "widgets/edit/edit_record.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 
@@ -22,7 +23,7 @@ class EditAutosave : public QObject {
 public:
     using Take = std::function<EditRecord()>; // gives the edit to save, at the time of writing
 
-    explicit EditAutosave(QObject* parent = nullptr);
+    explicit EditAutosave(Jobs& jobs, QObject* parent = nullptr);
     ~EditAutosave() override; // waits for a running write; the file stays if edits were not cleared
 
     static QString folder(); // beside the settings file
@@ -31,7 +32,7 @@ public:
     void preferencesChanged(); // applies to pending saves
     void flush();              // writes a pending save at once; nothing is saved afterwards
     void clear();              // saved or left: nothing to recover
-    bool written() const { return m_written && !m_writing && !m_due.isActive(); }
+    bool written() const { return m_written && !m_writing.running() && !m_due.isActive(); }
     QString file() const { return m_file; }
 
     // The newest readable orphan, which now belongs to this window; unreadable ones are renamed and reported.
@@ -55,11 +56,10 @@ private:
     std::unique_ptr<QLockFile> m_orphanLock;
     Take m_take;
     QTimer m_due;
-    bool m_writing = false;
-    bool m_again = false;
     bool m_written = false;
-    quint64 m_generation = 0;           // counts clear(); a late write from before it is removed
+    bool m_cleared = false;             // the file goes once the write that was running has ended
     std::shared_ptr<std::mutex> m_disk; // one writer at a time
+    Job m_writing;
 };
 
 } // namespace stagewright

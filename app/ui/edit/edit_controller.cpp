@@ -27,10 +27,10 @@
 namespace stagewright {
 
 EditController::EditController(Workspace& workspace)
-    : Feature(workspace), m_editor(new ScheduleEditor(this)), m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())), m_panel(new EditPanel(m_editor, workspace.room().panels()))
+    : Feature(workspace), m_editor(new ScheduleEditor(this)), m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())), m_panel(new EditPanel(m_editor, workspace.room().panels())), m_detailing(workspace.jobs()), m_explaining(workspace.jobs()), m_completing(workspace.jobs()), m_recognising(workspace.jobs()), m_referencing(workspace.jobs())
 {
     m_panel->setAccessibleName(tr("Edited schedule"));
-    m_autosave = new EditAutosave(this);
+    m_autosave = new EditAutosave(workspace.jobs(), this);
     buildDeck();
     connectAll();
     connectDrag();
@@ -230,23 +230,20 @@ static QString splitNote(const BackwardCosts& complete)
 
 void EditController::completeSplit(const CostModel& measured, const BackwardCosts& given)
 {
-    const quint64 generation = ++m_completeGeneration;
-    m_completing = false;
+    m_completing.drop();
+    m_waitingCosts.reset();
     if (!m_source || measured.source != CostSource::Fitted || given.use.stages.empty()) {
         m_panel->setSplitNote({});
         return;
     }
     m_panel->setSplitNote(splitNote(given));
     if (m_workspace.library()->isSimulated(m_source->ref.file)) return;
-    m_completing = true;
-    inBackground(
-        this,
+    m_completing.start(
         [path = m_source->ref.file.toStdString(), run = m_source->run, measured, ranks = m_editor->schedule().ranks] {
             return withBackward(measured, *run, ranks, path);
         },
-        [this, generation](BackwardCosts complete) {
-            if (generation != m_completeGeneration || !m_editor->active()) return;
-            m_completing = false;
+        [this](BackwardCosts complete) {
+            if (!m_editor->active()) return;
             complete.costs.origin = m_editor->costs().origin;
             m_panel->setSplitNote(splitNote(complete));
             if (!(complete.costs == m_editor->costs())) takeCosts(complete.costs);
@@ -256,15 +253,12 @@ void EditController::completeSplit(const CostModel& measured, const BackwardCost
 // Not during a drag: a running drag ends first.
 void EditController::takeCosts(const CostModel& costs)
 {
-    const quint64 generation = m_completeGeneration;
-    if (!m_dragging) {
-        m_editor->setCosts(costs);
-        if (!m_editor->changed()) m_originalPicture = m_picture;
+    if (m_dragging) {
+        m_waitingCosts = costs;
         return;
     }
-    QTimer::singleShot(200, this, [this, generation, costs] {
-        if (generation == m_completeGeneration && m_editor->active()) takeCosts(costs);
-    });
+    m_editor->setCosts(costs);
+    if (!m_editor->changed()) m_originalPicture = m_picture;
 }
 
 void EditController::ended()
@@ -273,13 +267,9 @@ void EditController::ended()
     keepLeft();
     m_source.reset();
     m_autosave->clear();
-    ++m_pictureGeneration;
-    ++m_explainGeneration;
-    ++m_recogniseGeneration;
-    ++m_referenceGeneration;
-    ++m_completeGeneration;
-    m_completing = false;
-    m_detailing = m_recognising = m_referencing = m_dragging = false;
+    for (Job* job : {&m_detailing, &m_explaining, &m_completing, &m_recognising, &m_referencing}) job->drop();
+    m_waitingCosts.reset();
+    m_dragging = false;
     m_recognise.stop();
     m_chosen.clear();
     m_chosenOps.clear();
@@ -338,7 +328,7 @@ void EditController::redraw()
     if (m_editor->active() && m_source) picture(m_editor->schedule().opCount() <= ScheduleEditor::detailLimit);
 }
 
-bool EditController::settled() const { return m_keeping == 0 && !m_completing && !m_detailing && !m_recognising && !m_recognise.isActive() && !m_referencing && m_text->settled(); }
+bool EditController::settled() const { return m_keeping == 0 && !m_recognise.isActive() && m_text->settled(); }
 
 void EditController::edited()
 {
@@ -399,19 +389,15 @@ void EditController::picture(bool detailed)
     if (!keep) m_workspace.viewState()->fitAll();
     m_overlay->setFaults(m_editor->faultSpans());
     refreshGhost();
-    const quint64 generation = ++m_pictureGeneration;
-    m_detailing = !detailed;
+    m_detailing.drop();
     if (detailed) return;
     options.causes = options.pyramids = true;
-    inBackground(
-        this,
+    m_detailing.start(
         [order = std::make_shared<const Schedule>(m_editor->schedule()), times = std::make_shared<const SimResult>(m_editor->times()), costs = std::make_shared<const CostModel>(m_editor->costs()), options]() -> std::shared_ptr<const TimelinePanel> {
             auto timeline = timelineOf(*order, *times, *costs);
             return timeline ? makePanel(*timeline, options) : nullptr;
         },
-        [this, generation](const std::shared_ptr<const TimelinePanel>& panel) {
-            if (generation != m_pictureGeneration) return;
-            m_detailing = false;
+        [this](const std::shared_ptr<const TimelinePanel>& panel) {
             if (!panel) return;
             m_waiting = panel;
             if (!m_dragging) showWaiting();

@@ -147,7 +147,6 @@ private:
     EditAutosave* m_autosave = nullptr;
     RecoveryBar* m_recovery = nullptr;
     std::optional<EditAutosave::Orphan> m_orphan;
-    std::optional<EditRecord> m_recovering; // its source is being opened
 
     std::shared_ptr<const RunView> m_source;
     std::vector<OpPosition> m_chosen;
@@ -156,15 +155,14 @@ private:
     RowGap m_gap;
     std::shared_ptr<const TimelinePanel> m_picture; // of the committed order
     std::shared_ptr<const TimelinePanel> m_waiting; // the detailed picture, shown after the drag
-    quint64 m_pictureGeneration = 0;
-    bool m_detailing = false;
+    Job m_detailing;
 
     bool m_dragging = false;
     OpPosition m_refusedFrom; // the op's place before the last refused drop
     Op m_refusedOp;
     int m_refusedTo = -1;
     int m_goThere = -1;
-    quint64 m_explainGeneration = 0;
+    Job m_explaining;
 
     OpPattern m_pattern;
     int m_copies = 0; // copies of the pattern pasted so far
@@ -176,17 +174,15 @@ private:
         Schedule schedule;
     };
     std::optional<Left> m_left;
-    bool m_completing = false; // searching for I and W
-    quint64 m_completeGeneration = 0;
-    int m_keeping = 0; // orders left behind that are being simulated for the list
+    Job m_completing;                        // searching for I and W
+    std::optional<CostModel> m_waitingCosts; // applied after the drag
+    int m_keeping = 0;                       // orders left behind that are being simulated for the list
 
     QTimer m_recognise;
-    quint64 m_recogniseGeneration = 0;
-    bool m_recognising = false;
+    Job m_recognising;
     EditPanel::Reference m_against;
     std::shared_ptr<const TimelinePanel> m_againstPicture, m_originalPicture;
-    quint64 m_referenceGeneration = 0;
-    bool m_referencing = false;
+    Job m_referencing;
 };
 
 } // namespace stagewright

@@ -1,5 +1,6 @@
 // Edit mode: dragging ops, the picture under the pointer, and why an op can't go where it was dropped.
 #include <algorithm>
+#include <utility>
 
 #include <QGuiApplication>
 #include <QLabel>
@@ -7,7 +8,6 @@
 
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/workspace/workspace.h"
-#include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/timeline_view.h"
@@ -122,7 +122,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         m_hint->hide();
         m_overlay->setGhost(m_picture);
     }
-    const quint64 generation = ++m_explainGeneration;
+    m_explaining.drop();
     const bool carry = on(ActionId::CarryAlong) || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
     auto change = moved(rank, from, toRank, to, carry);
     if (!change) {
@@ -164,10 +164,10 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         tellDrag(onTwoLines(explainMove(m_editor->schedule(), {rank, from}, to), moving), false, rank, toRank, to, there);
     } else { // computed in the background
         tellDrag(fault, false, rank, toRank, to, there);
-        inBackground(
-            this, [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] { return explainMove(*order, {rank, from}, to); },
-            [this, generation, moving, rank, toRank, to, there](const MoveRefusal& why) {
-                if (generation == m_explainGeneration && m_dragging) tellDrag(onTwoLines(why, moving), false, rank, toRank, to, there);
+        m_explaining.start(
+            [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] { return explainMove(*order, {rank, from}, to); },
+            [this, moving, rank, toRank, to, there](const MoveRefusal& why) {
+                if (m_dragging) tellDrag(onTwoLines(why, moving), false, rank, toRank, to, there);
             });
     }
 }
@@ -200,13 +200,14 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
 void EditController::endDrag()
 {
     m_dragging = false;
-    ++m_explainGeneration;
+    m_explaining.drop();
     m_workspace.views().timeline->setPreview(nullptr);
     m_workspace.views().timeline->setDragFeedback(std::nullopt);
     hideLabel(m_workspace.views().timeline);
     m_editor->cancelPreview();
     refreshGhost();
     showWaiting();
+    if (const auto costs = std::exchange(m_waitingCosts, std::nullopt); costs && m_editor->active()) takeCosts(*costs);
 }
 
 QString EditController::dragName(int rank, int from, int toRank) const
@@ -267,9 +268,9 @@ void EditController::explain(OpPosition from, int to, bool made)
         m_refusedOp = op;
         m_refusedTo = to;
     }
-    const quint64 generation = ++m_explainGeneration;
-    auto show = [this, generation, op, from, to, made](const MoveRefusal& why) {
-        if (generation != m_explainGeneration || !m_editor->active() || !why.refused) return;
+    m_explaining.drop();
+    auto show = [this, op, from, to, made](const MoveRefusal& why) {
+        if (!m_editor->active() || !why.refused) return;
         m_goThere = why.goThere;
         const SpanId span = m_editor->spanAt({from.rank, made ? to : from.position});
         const auto rect = span == noSpan ? std::nullopt : m_workspace.views().timeline->rectOf({0, span});
@@ -283,8 +284,8 @@ void EditController::explain(OpPosition from, int to, bool made)
     if (before->opCount() <= explainLimit)
         show(explainMove(*before, from, to));
     else
-        inBackground(
-            this, [before, from, to] { return explainMove(*before, from, to); }, show);
+        m_explaining.start(
+            [before, from, to] { return explainMove(*before, from, to); }, show);
 }
 
 void EditController::goThere()

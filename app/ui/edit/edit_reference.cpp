@@ -14,7 +14,6 @@
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/run/simulated_run.h"
-#include "widgets/background.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
@@ -73,8 +72,7 @@ void EditController::connectReference()
 
 void EditController::recogniseSoon()
 {
-    ++m_recogniseGeneration;
-    m_recognising = false;
+    m_recognising.drop();
     m_recognise.start();
 }
 
@@ -85,22 +83,18 @@ void EditController::recogniseNow()
         m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"), tr("An order gets a name once it is complete and valid."));
         return;
     }
-    const quint64 generation = m_recogniseGeneration;
-    m_recognising = true;
     struct Name {
         std::string known;
         std::optional<NearestSchedule> nearest;
     };
-    inBackground(
-        this,
+    m_recognising.start(
         [order = std::make_shared<const Schedule>(m_editor->schedule())] {
             Name out{recognise(*order), std::nullopt};
             if (out.known.empty()) out.nearest = nearestSchedule(*order);
             return out;
         },
-        [this, generation](const Name& name) {
-            if (generation != m_recogniseGeneration || !m_editor->active()) return;
-            m_recognising = false;
+        [this](const Name& name) {
+            if (!m_editor->active()) return;
             const Schedule& order = m_editor->schedule();
             const QString shape = tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")), countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
             if (!name.known.empty()) {
@@ -126,8 +120,7 @@ void EditController::compareWith(const QString& name)
 
 void EditController::makeReference()
 {
-    const quint64 generation = ++m_referenceGeneration;
-    m_referencing = false;
+    m_referencing.drop();
     if (!m_editor->active() || m_against.name.isEmpty()) {
         m_against = {};
         m_againstPicture.reset();
@@ -141,11 +134,9 @@ void EditController::makeReference()
         EditFigures figures;
         std::shared_ptr<const TimelinePanel> panel;
     };
-    m_referencing = true;
     const Schedule& original = m_editor->original();
     Shape shape(original.ranks, m_editor->schedule().microbatches, 0);
-    inBackground(
-        this,
+    m_referencing.start(
         [name = m_against.name.toStdString(), shape, original = std::make_shared<const Schedule>(original), costs = std::make_shared<const CostModel>(m_editor->costs())]() -> Result<Made> {
             auto schedule = makeSchedule(name, shape);
             if (!schedule) return tl::unexpected(schedule.error());
@@ -164,9 +155,8 @@ void EditController::makeReference()
             options.causes = options.pyramids = false;
             return Made{editFigures(*schedule, *times), makePanel(*timeline, options)};
         },
-        [this, generation](const Result<Made>& made) {
-            if (generation != m_referenceGeneration || !m_editor->active()) return;
-            m_referencing = false;
+        [this](const Result<Made>& made) {
+            if (!m_editor->active()) return;
             m_against.title = titleOf(m_against.name.toStdString());
             m_against.fault.clear();
             m_againstPicture.reset();

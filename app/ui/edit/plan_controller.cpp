@@ -3,12 +3,11 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
-#include "widgets/background.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-PlanController::PlanController(Workspace& workspace) : Feature(workspace)
+PlanController::PlanController(Workspace& workspace) : Feature(workspace), m_planning(workspace.jobs()), m_deviating(workspace.jobs())
 {
     QAction* action = workspace.actions()[ActionId::ComparePlan];
     connect(action, &QAction::triggered, this, [this] { compareWithPlan(m_workspace.shown().ref()); });
@@ -22,31 +21,23 @@ PlanController::PlanController(Workspace& workspace) : Feature(workspace)
 void PlanController::compareWithPlan(const RunRef& measured)
 {
     if (!measured.valid()) return;
-    const quint64 generation = ++m_generation;
     m_measured = m_plan = {};
-    ++m_busy;
-    m_workspace.library()->request(measured, -1, [this, generation, measured](Result<std::shared_ptr<const RunView>> view) {
-        --m_busy;
-        if (generation != m_generation) return;
+    m_workspace.library()->request(measured, -1, m_planning.expect([this, measured](Result<std::shared_ptr<const RunView>> view) {
         if (!view) return m_workspace.banner()->showError(QString(), view.error());
-        ++m_busy;
-        inBackground(
-            this,
+        m_planning.start(
             [run = (*view)->run]() -> Result<std::shared_ptr<Run>> {
                 auto plan = planOf(*run);
                 if (!plan) return tl::unexpected(std::move(plan.error()));
                 return std::make_shared<Run>(std::move(*plan));
             },
-            [this, generation, measured](Result<std::shared_ptr<Run>> plan) {
-                --m_busy;
-                if (generation != m_generation) return;
+            [this, measured](Result<std::shared_ptr<Run>> plan) {
                 if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());
                 m_workspace.banner()->clear();
                 m_plan = m_workspace.library()->addSimulated(std::move(**plan));
                 m_measured = measured;
                 m_workspace.feature<RunComparing>()->show({m_plan, m_measured});
             });
-    });
+    }));
 }
 
 void PlanController::shown()
@@ -55,11 +46,9 @@ void PlanController::shown()
     const auto& views = m_workspace.feature<RunComparing>()->shown();
     if (views.size() != 2 || !(views[0]->ref == m_plan) || !(views[1]->ref == m_measured)) return;
     m_plan = m_measured = {};
-    ++m_busy;
-    inBackground(
-        this, [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] { return firstDeviation(*plan, *run, *comparison); },
+    m_deviating.start(
+        [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] { return firstDeviation(*plan, *run, *comparison); },
         [this, of = m_workspace.shown().comparison()](std::optional<Deviation> deviation) {
-            --m_busy;
             if (m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().comparison() == of) tell(deviation);
         });
 }

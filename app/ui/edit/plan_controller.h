@@ -10,6 +10,7 @@
 #include "app/ui/workspace/feature.h"
 #include "app/ui/workspace/offers.h"
 #include "traces/compare/plan_of.h"
+#include "widgets/job.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
@@ -20,7 +21,6 @@ public:
     explicit PlanController(Workspace& workspace);
 
     void compareWithPlan(const RunRef& measured) override;
-    bool settled() const override { return m_busy == 0; }
     const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates
 
 private:
@@ -29,8 +29,8 @@ private:
 
     RunRef m_measured, m_plan; // announced when their comparison is on screen
     std::optional<Deviation> m_deviation;
-    quint64 m_generation = 0;
-    int m_busy = 0;
+    Job m_planning;  // reads the run, then makes its plan
+    Job m_deviating; // finds the first deviation
 };
 
 } // namespace stagewright

@@ -1,76 +1,42 @@
 #include "app/ui/exchange/exchange_controller.h"
 
+#include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QStatusBar>
 
+#include "app/ui/version.h"
 #include "app/ui/workspace/banner.h"
-#include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
-#include "schedules/text/csv.h"
-#include "schedules/text/pytorch.h"
-#include "traces/export/chrome_json.h"
-#include "traces/export/kineto_writer.h"
-#include "traces/export/perfetto.h"
-#include "traces/export/torchtitan.h"
-#include "traces/format/atomic_file.h"
-#include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
-#include "widgets/numbers.h"
+#include "widgets/export/format_dialog.h"
 
 namespace stagewright {
 namespace {
 
-using Kind = ExchangeController::Kind;
-
 constexpr qint64 silentMs = 400; // ms without a progress message
 
-bool ofSchedule(Kind kind) { return kind != Kind::Perfetto && kind != Kind::Chrome && kind != Kind::Kineto; }
+QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
-// The files of a schedule by name; a single file has none.
-Result<std::vector<std::pair<std::string, std::string>>> filesOf(Kind kind, const Schedule& schedule, const std::string& source)
-{
-    if (kind == Kind::TorchTitan) return torchTitanFolder(schedule, source);
-    if (kind == Kind::Csv) {
-        auto text = writeScheduleCsv(schedule);
-        if (!text) return tl::unexpected(std::move(text.error()));
-        return std::vector<std::pair<std::string, std::string>>{{"", std::move(*text)}};
-    }
-    auto forms = pytorchForms(schedule);
-    if (!forms) return tl::unexpected(std::move(forms.error()));
-    return std::vector<std::pair<std::string, std::string>>{{"", std::move(kind == Kind::PyTorch ? forms->computeOnly : forms->withMessages)}};
-}
-
-Result<QString> writeSchedule(Kind kind, const Schedule& schedule, const QString& path, const std::string& source)
-{
-    auto files = filesOf(kind, schedule, source);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    const auto done = kind == Kind::TorchTitan ? writeTorchTitanFolder(*files, path.toStdString()) : writeFileAtomically(path.toStdString(), files->front().second);
-    if (!done) return tl::unexpected(done.error());
-    return ExchangeController::tr("%1, %2").arg(countText(schedule.ranks, ExchangeController::tr("1 rank"), ExchangeController::tr("%L1 ranks")), countText(static_cast<qint64>(schedule.opCount()), ExchangeController::tr("1 op"), ExchangeController::tr("%L1 ops")));
-}
-
-Result<QString> writeTrace(Kind kind, const Run& run, const QString& path, const Progress& progress)
-{
-    if (kind == Kind::Kineto) {
-        auto counts = writeKinetoFolder(run, path.toStdString(), progress);
-        if (!counts) return tl::unexpected(std::move(counts.error()));
-        return ExchangeController::tr("%1, %2").arg(countText(counts->ranks, ExchangeController::tr("1 rank"), ExchangeController::tr("%L1 ranks")), countText(static_cast<qint64>(counts->spans), ExchangeController::tr("1 span"), ExchangeController::tr("%L1 spans")));
-    }
-    auto counts = (kind == Kind::Chrome ? writeChromeJsonFile : writePerfettoFile)(run, path.toStdString(), progress);
-    if (!counts) return tl::unexpected(std::move(counts.error()));
-    return ExchangeController::tr("%L1 spans, %L2 flows, %L3 counter samples").arg(counts->spans).arg(counts->flows).arg(counts->counterSamples);
-}
-
-QString suggested(const RunView& view, const QString& suffix)
+// Beside the run's file, with the suffix of the format; of a folder with its name.
+QString suggested(const RunView& view, const FormatInfo& format, bool edited)
 {
     QString name = QString::fromStdString(view.run->info.name);
     name.replace(QLatin1Char('/'), QLatin1Char('-'));
+    if (edited && format.order) name += QStringLiteral(".edited");
+    name += format.folder ? QLatin1Char(' ') + textOf(format.name) : textOf(format.suffixes.front());
     const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
-    return folder + name + suffix;
+    return folder + name;
+}
+
+QString filterOf(const FormatInfo& format)
+{
+    QStringList patterns;
+    for (const std::string_view suffix : format.suffixes) patterns << QLatin1Char('*') + textOf(suffix);
+    return format.folder ? ExchangeController::tr("Folders (*)") : QStringLiteral("%1 (%2)").arg(textOf(format.title), patterns.join(QLatin1Char(' ')));
 }
 
 std::string sourceOf(const RunView& view)
@@ -81,139 +47,146 @@ std::string sourceOf(const RunView& view)
 
 } // namespace
 
+struct ExchangeController::Asked {
+    const FormatInfo* format = nullptr;
+    ExportRequest request;
+    std::shared_ptr<const Run> run, against;
+    std::optional<Schedule> order; // edited
+};
+
 struct ExchangeController::Cell {
     std::atomic<std::int64_t> done = 0;
     std::atomic<std::int64_t> total = 0;
 };
 
-ExchangeController::ExchangeController(Workspace& workspace) : Feature(workspace)
+ExchangeController::ExchangeController(Workspace& workspace) : Feature(workspace), m_checking(workspace.jobs()), m_writing(workspace.jobs())
 {
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
-        using I = ActionId;
-        const Shown& shown = m_workspace.shown();
-        Actions& actions = m_workspace.actions();
-        for (const I id : {I::ExportCsv, I::ExportPyTorch, I::ExportTorchTitan}) actions[id]->setEnabled(shown.mode() != Shown::Mode::Empty);
-        for (const I id : {I::ExportChrome, I::ExportKineto}) // of a growing run only the newest step is here
-            actions[id]->setEnabled(shown.mode() != Shown::Mode::Empty && shown.view() && !shown.view()->partial);
-    });
-    const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
-    on(ActionId::ExportChrome, [this] { askTrace(); });
-    on(ActionId::ExportKineto, [this] { askKineto(); });
-    on(ActionId::ExportPyTorch, [this] { askSchedule(Kind::PyTorch); });
-    on(ActionId::ExportTorchTitan, [this] { askSchedule(Kind::TorchTitan); });
-    on(ActionId::ExportCsv, [this] { askSchedule(Kind::Csv); });
+    QAction* action = workspace.actions()[ActionId::ExportRun];
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] { action->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view()); });
+    connect(action, &QAction::triggered, this, &ExchangeController::openDialog);
     m_poll.setInterval(150);
     connect(&m_poll, &QTimer::timeout, this, &ExchangeController::poll);
 }
 
-ExchangeController::~ExchangeController() { cancel(); }
+void ExchangeController::cancel() { m_writing.stop(); }
 
-void ExchangeController::cancel()
+FormatDialog* ExchangeController::openDialog()
 {
-    if (m_stop) m_stop->request_stop();
+    if (m_dialog) {
+        m_dialog->raise();
+        m_dialog->activateWindow();
+        return m_dialog;
+    }
+    const auto shown = m_workspace.shown().view();
+    if (!shown) return nullptr;
+    m_dialog = new FormatDialog(shown->partial || shown->panel->isPart(), m_workspace.window()); // of a growing run only the newest step is here
+    m_dialog->setObjectName(QStringLiteral("exportRun"));
+    m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(m_dialog, &FormatDialog::placeAsked, this, [this, dialog = m_dialog] {
+        dialog->setBusy(true);
+        ask(
+            dialog->format(), dialog->options(),
+            [dialog](const Error& why) {
+                if (!dialog) return;
+                dialog->setBusy(false);
+                dialog->showFault(why);
+            },
+            [dialog] {
+                if (dialog) dialog->close();
+            });
+    });
+    m_dialog->open();
+    return m_dialog;
+}
+
+// The first format of the order that is read, too.
+void ExchangeController::exportOrder()
+{
+    const auto formats = allFormats();
+    const auto found = std::find_if(formats.begin(), formats.end(), [](const FormatInfo* one) { return one->order && one->read != nullptr && one->write != nullptr; });
+    if (found == formats.end()) return;
+    ask(
+        **found, {}, [this](const Error& why) { m_workspace.banner()->showRefusal(tr("could not export"), why); }, [] {});
+}
+
+std::shared_ptr<ExchangeController::Asked> ExchangeController::asked(const FormatInfo& format, const TextPairs& options) const
+{
+    const Shown& now = m_workspace.shown();
+    const auto shown = now.view(), other = now.mode() == Shown::Mode::Compare && format.compares ? now.other() : nullptr;
+    auto asked = std::make_shared<Asked>();
+    asked->format = &format;
+    asked->run = other ? other->run : shown->run;
+    asked->against = other ? shown->run : nullptr;
+    if (format.order && now.mode() == Shown::Mode::Edit) asked->order = m_workspace.feature<OrderEditing>()->editor().schedule();
+    ExportRequest& request = asked->request;
+    request.run = asked->run.get();
+    request.against = asked->against.get();
+    if (asked->order) request.order = &*asked->order;
+    request.step = shown->step;
+    request.program = "Stagewright " + std::string(stagewrightVersion);
+    request.source = asked->order ? std::string("an edited order") : sourceOf(other ? *other : *shown);
+    if (other) request.againstSource = sourceOf(*shown);
+    request.options = options;
+    return asked;
+}
+
+void ExchangeController::ask(const FormatInfo& format, const TextPairs& options, std::function<void(const Error&)> refused, std::function<void()> accepted)
+{
+    if (!m_workspace.shown().view()) return;
+    m_checking.start([asked = asked(format, options)] { return asked->format->can == nullptr ? Result<void>() : asked->format->can(asked->request); },
+                     [this, &format, options, refused = std::move(refused), accepted = std::move(accepted)](const Result<void>& can) {
+                         if (!can) return refused(can.error());
+                         accepted();
+                         askPlace(format, options);
+                     });
 }
 
 // Not application modal; a folder is entered as a new name.
-void ExchangeController::askPlace(const QString& title, const QString& suggestion, const QString& filters, std::function<void(const QString& path, int filter)> then)
+void ExchangeController::askPlace(const FormatInfo& format, const TextPairs& options)
 {
-    auto* dialog = new QFileDialog(m_workspace.window(), title, QFileInfo(suggestion).path(), filters);
+    const auto shown = m_workspace.shown().view();
+    if (!shown) return;
+    const QString suggestion = suggested(*shown, format, m_workspace.shown().mode() == Shown::Mode::Edit);
+    const QString title = format.folder ? tr("Export %1 into a new folder") : tr("Export %1");
+    auto* dialog = new QFileDialog(m_workspace.window(), title.arg(textOf(format.title)), QFileInfo(suggestion).path(), filterOf(format));
     dialog->setObjectName(QStringLiteral("exportTo"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->selectFile(QFileInfo(suggestion).fileName());
-    connect(dialog, &QFileDialog::fileSelected, this, [dialog, then = std::move(then)](const QString& path) {
-        const auto filter = dialog->nameFilters().indexOf(dialog->selectedNameFilter());
-        if (!path.isEmpty()) then(path, static_cast<int>(filter));
+    connect(dialog, &QFileDialog::fileSelected, this, [this, &format, options](QString path) {
+        if (path.isEmpty()) return;
+        if (!format.folder && QFileInfo(path).suffix().isEmpty()) path += textOf(format.suffixes.front());
+        write(format, path, options);
     });
     dialog->open();
 }
 
-void ExchangeController::askTrace()
+void ExchangeController::write(const FormatInfo& format, const QString& path, const TextPairs& options)
 {
-    const auto shown = m_workspace.shown().view();
-    if (!shown) return;
-    askPlace(tr("Export a trace"), suggested(*shown, QStringLiteral(".pftrace")), tr("Perfetto trace (*.pftrace *.perfetto-trace);;Chrome JSON (*.json)"), [this](QString path, int filter) {
-        if (QFileInfo(path).suffix().isEmpty()) path += filter == 1 ? QStringLiteral(".json") : QStringLiteral(".pftrace");
-        write(path.endsWith(QStringLiteral(".json"), Qt::CaseInsensitive) ? Kind::Chrome : Kind::Perfetto, path);
-    });
-}
-
-void ExchangeController::askKineto()
-{
-    const auto shown = m_workspace.shown().view();
-    if (!shown) return;
-    askPlace(tr("Export PyTorch profiler traces into a new folder"), suggested(*shown, tr(" traces")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::Kineto, path); });
-}
-
-void ExchangeController::askSchedule(Kind kind)
-{
-    const auto shown = m_workspace.shown().view();
-    if (!shown || m_stop) return;
-    const bool edited = m_workspace.shown().mode() == Shown::Mode::Edit;
-    std::optional<Schedule> order;
-    if (edited) order = m_workspace.feature<OrderEditing>()->editor().schedule();
-    m_stop.emplace();
-    inBackground(
-        this,
-        [kind, order, run = shown->run]() -> Result<void> { // what can't be expressed is reported first
-            auto schedule = order ? Result<Schedule>(*order) : scheduleOfRun(*run);
-            if (!schedule) return tl::unexpected(std::move(schedule.error()));
-            if (auto files = filesOf(kind, *schedule, {}); !files) return tl::unexpected(std::move(files.error()));
-            return {};
-        },
-        [this, kind, edited, shown](Result<void> can) {
-            m_stop.reset();
-            if (!can) return m_workspace.banner()->showRefusal(tr("could not export"), can.error());
-            const QString name = edited ? QStringLiteral(".edited") : QString();
-            if (kind == Kind::TorchTitan)
-                return askPlace(tr("Export for TorchTitan into a new folder"), suggested(*shown, name + tr(" torchtitan")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::TorchTitan, path); });
-            const QString filters = kind == Kind::Csv ? tr("Schedule CSV (*.csv)") : tr("Ops only, for _load_csv and TorchTitan (*.csv);;With sends and receives, format=\"compute_comms\" (*.csv)");
-            askPlace(kind == Kind::Csv ? tr("Export the schedule") : tr("Export the schedule for PyTorch"), suggested(*shown, name + QStringLiteral(".csv")), filters, [this, kind](QString path, int filter) {
-                if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
-                write(kind == Kind::PyTorch && filter == 1 ? Kind::PyTorchMessages : kind, path);
-            });
-        });
-}
-
-void ExchangeController::write(Kind kind, const QString& path)
-{
-    const auto shown = m_workspace.shown().view();
-    if (!shown) return;
-    if (m_stop) return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
-    const bool edited = m_workspace.shown().mode() == Shown::Mode::Edit;
-    std::optional<Schedule> order;
-    if (edited) order = m_workspace.feature<OrderEditing>()->editor().schedule();
-    m_stop.emplace();
+    if (!m_workspace.shown().view()) return;
+    if (m_writing.running()) return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
+    const auto what = asked(format, options);
     m_cell = std::make_shared<Cell>();
     m_path = path;
     m_told.clear();
-    Progress progress;
-    progress.stop = m_stop->get_token();
-    progress.report = [cell = m_cell](std::string_view, std::int64_t done, std::int64_t total) {
+    what->request.path = path.toStdString();
+    what->request.progress.report = [cell = m_cell](std::string_view, std::int64_t done, std::int64_t total) {
         cell->total = total;
         cell->done = done;
     };
     m_since.start();
     m_poll.start();
-    inBackground(
-        this,
-        [kind, path, order, run = shown->run, source = edited ? std::string("an edited order") : sourceOf(*shown), progress]() -> Result<Written> {
-            Result<QString> sentence = QString();
-            if (ofSchedule(kind)) {
-                auto schedule = order ? Result<Schedule>(*order) : scheduleOfRun(*run);
-                sentence = schedule ? writeSchedule(kind, *schedule, path, source) : Result<QString>(tl::unexpected(schedule.error()));
-            } else {
-                sentence = writeTrace(kind, *run, path, progress);
-            }
-            if (!sentence) return tl::unexpected(std::move(sentence.error()));
-            return Written{path, *sentence};
+    m_writing.start(
+        [what](const std::stop_token& stop) {
+            what->request.progress.stop = stop;
+            return what->format->write(what->request);
         },
-        [this, edited = edited && kind == Kind::Csv](Result<Written> written) { ended(written, edited); });
+        [this, what](const Result<WrittenFile>& written) { ended(*what, written); });
 }
 
 void ExchangeController::poll()
 {
-    if (!m_stop || m_since.elapsed() < silentMs) return;
+    if (!m_writing.running() || m_since.elapsed() < silentMs) return;
     const std::int64_t total = m_cell->total, done = m_cell->done;
     const QString name = QFileInfo(m_path).fileName();
     const QString text = total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
@@ -227,17 +200,18 @@ void ExchangeController::poll()
     m_told = m_workspace.banner()->text();
 }
 
-void ExchangeController::ended(const Result<Written>& written, bool edited)
+void ExchangeController::ended(const Asked& asked, const Result<WrittenFile>& written)
 {
     m_poll.stop();
-    m_stop.reset();
     if (!m_told.isEmpty() && m_workspace.banner()->text() == m_told) m_workspace.banner()->clear();
     m_told.clear();
+    const QString place = QDir::toNativeSeparators(m_path);
     if (written) {
-        if (edited && m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.feature<OrderEditing>()->saved();
-        m_workspace.room().tell(tr("Wrote %1: %2").arg(QDir::toNativeSeparators(written->path), written->sentence), 8000);
+        const bool whole = asked.format->read != nullptr && asked.request.options.empty(); // read again, it is the order
+        if (asked.order && whole && m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.feature<OrderEditing>()->saved();
+        m_workspace.room().tell(tr("Wrote %1: %2").arg(place, QString::fromStdString(written->sentence)), 8000);
     } else if (written.error().code == ErrorCode::Cancelled) {
-        m_workspace.room().tell(tr("Cancelled; %1 was not written").arg(m_path), 8000);
+        m_workspace.room().tell(tr("Cancelled; %1 was not written").arg(place), 8000);
     } else {
         m_workspace.banner()->showError(tr("could not export"), written.error());
     }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/ui/workspace/feature.h"
-#include "app/ui/workspace/jobs.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/gap_explainer.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 

@@ -8,7 +8,6 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
-#include "widgets/background.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -47,7 +46,7 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 
 } // namespace
 
-MemoryController::MemoryController(Workspace& workspace) : Feature(workspace)
+MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m_predicting(workspace.jobs())
 {
     using I = ActionId;
     Actions& a = workspace.actions();
@@ -129,7 +128,7 @@ void MemoryController::refreshPredicted()
     const auto shown = m_workspace.shown().view();
     const QAction* action = m_workspace.actions()[ActionId::MemoryPredicted];
     const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial;
-    const quint64 generation = ++m_generation;
+    m_predicting.drop();
     if (!wanted) {
         m_workspace.views().memory->setPredicted(nullptr);
         return;
@@ -138,10 +137,9 @@ void MemoryController::refreshPredicted()
         m_workspace.views().memory->setPredicted(m_predicted);
         return;
     }
-    inBackground(
-        this, [run = shown->run] { return predictedPanel(*run); },
-        [this, shown, generation](std::shared_ptr<const TimelinePanel> panel) {
-            if (generation != m_generation) return;
+    m_predicting.start(
+        [run = shown->run] { return predictedPanel(*run); },
+        [this, shown](std::shared_ptr<const TimelinePanel> panel) {
             m_predictedOf = shown;
             m_predicted = std::move(panel);
             m_workspace.views().memory->setPredicted(m_predicted);

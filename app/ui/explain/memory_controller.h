@@ -8,6 +8,7 @@
 #include <QPoint>
 
 #include "app/ui/workspace/feature.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 
@@ -26,7 +27,7 @@ private:
 
     std::shared_ptr<const RunView> m_predictedOf; // source of m_predicted
     std::shared_ptr<const TimelinePanel> m_predicted;
-    quint64 m_generation = 0;
+    Job m_predicting;
 };
 
 } // namespace stagewright

@@ -5,7 +5,6 @@
 
 #include "app/ui/workspace/workspace.h"
 #include "traces/report/run_report.h"
-#include "widgets/background.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/aggregation_panel.h"
 #include "widgets/timeline/legend.h"
@@ -13,7 +12,7 @@
 
 namespace stagewright {
 
-RangeController::RangeController(Workspace& workspace) : Feature(workspace)
+RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_summing(workspace.jobs())
 {
     QWidget* work = workspace.views().legend->parentWidget();
     m_table = new AggregationPanel(work);
@@ -45,23 +44,16 @@ void RangeController::filterPanel()
     const auto shown = m_workspace.shown().view();
     const auto range = m_workspace.viewState()->selectedRange();
     if (!shown || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
-        m_again = false;
+        m_summing.drop();
         m_workspace.views().side->setFilter(nullptr);
         return;
     }
-    if (m_busy) {
-        m_again = true;
-        return;
-    }
-    m_busy = true;
-    m_again = false;
+    if (m_summing.waits([this] { filterPanel(); })) return;
     const TimeRange asked{range->begin + shown->panel->origin, range->end + shown->panel->origin};
-    inBackground(
-        this, [shown, asked] { return std::make_shared<const RunReport>(reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end)); },
+    m_summing.start(
+        [shown, asked] { return std::make_shared<const RunReport>(reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end)); },
         [this, shown, asked](std::shared_ptr<const RunReport> figures) {
-            m_busy = false;
             const auto now = m_workspace.viewState()->selectedRange();
-            if (m_again) return filterPanel();
             if (shown != m_workspace.shown().view() || !now || m_workspace.shown().mode() != Shown::Mode::Run) return;
             const Units units = shown->panel->units;
             const Nanos length = figures->bubbles.makespan();

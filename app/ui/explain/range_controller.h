@@ -5,6 +5,7 @@
 #include <QObject>
 
 #include "app/ui/workspace/feature.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 
@@ -15,15 +16,13 @@ class RangeController : public Feature {
 public:
     explicit RangeController(Workspace& workspace);
     AggregationPanel* table() const { return m_table; }
-    bool settled() const override { return !m_busy && !m_again; }
 
 private:
     void selectionChanged();
     void filterPanel(); // figures of the range, off the GUI thread; the latest range waits for the running one
 
     AggregationPanel* m_table;
-    bool m_busy = false;
-    bool m_again = false;
+    Job m_summing;
 };
 
 } // namespace stagewright

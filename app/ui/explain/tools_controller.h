@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "app/ui/workspace/feature.h"
-#include "app/ui/workspace/jobs.h"
 #include "app/ui/workspace/shown.h"
 #include "schedules/model/cost_model.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 

@@ -88,7 +88,7 @@ void ViewController::spanMenu(const QPoint& at, SpanRef ref)
         }
         menu.addSeparator();
     }
-    for (const ActionId id : {ActionId::Fit, ActionId::EditMode, ActionId::Compare, ActionId::ExportPicture, ActionId::ExportChrome})
+    for (const ActionId id : {ActionId::Fit, ActionId::EditMode, ActionId::Compare, ActionId::ExportPicture, ActionId::ExportRun})
         menu.addAction(m_workspace.actions()[id]);
     menu.exec(at);
 }

@@ -39,9 +39,24 @@ struct ExplorerController::Growing {
     std::vector<SweepRow> rows;
     std::size_t done = 0;
     bool changed = false;
+
+    explicit Growing(const std::vector<SweepPoint>& points) : rows(points.size())
+    {
+        for (std::size_t i = 0; i < points.size(); ++i) rows[i].point = points[i];
+    }
+    // Simulates the points, on the pool.
+    void fill(const std::vector<SweepPoint>& points, const Progress& progress)
+    {
+        sweep(points, patientSources(), progress, [this](std::size_t i, const SweepRow& row) {
+            const std::lock_guard lock(mutex);
+            rows[i] = row;
+            ++done;
+            changed = true;
+        });
+    }
 };
 
-ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window()))
+ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
@@ -74,14 +89,6 @@ ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace
     connect(&m_later, &QTimer::timeout, this, &ExplorerController::askSurvey);
 }
 
-ExplorerController::~ExplorerController()
-{
-    m_sweep.stop.request_stop();
-    m_survey.stop.request_stop();
-    m_pool.waitForDone();
-    m_previewPool.waitForDone();
-}
-
 FeatureParts ExplorerController::parts()
 {
     FeatureParts parts;
@@ -110,39 +117,23 @@ void ExplorerController::setShown(bool shown)
 void ExplorerController::ask()
 {
     if (!shown()) return;
-    m_sweep.stop.request_stop();
-    m_survey.stop.request_stop();
-    m_survey.running = false; // of the question before
-    ++m_survey.generation;
-    m_sweep.stop = std::stop_source();
-    m_sweep.running = true;
-    const quint64 generation = ++m_sweep.generation;
+    m_survey.drop(); // of the question before
     const ExploreQuestion question = m_view->question();
     std::vector<SweepPoint> points;
     for (const std::string& name : exploredSchedules()) points.push_back(question.point(name));
-    auto growing = std::make_shared<Growing>();
-    growing->rows.resize(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i) growing->rows[i].point = points[i];
+    auto growing = std::make_shared<Growing>(points);
     m_sweepRows = growing;
     m_growth.start();
     m_view->setWork(tr("simulating…"), true);
-    Progress progress;
-    progress.stop = m_sweep.stop.get_token();
-    inBackground(
-        this,
-        [points = std::move(points), question, growing, progress] {
-            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
-                const std::lock_guard lock(growing->mutex);
-                growing->rows[i] = row;
-                ++growing->done;
-                growing->changed = true;
-            });
+    m_sweep.start(
+        [points = std::move(points), question, growing](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            growing->fill(points, progress);
             return boundsOf(question, progress);
         },
-        [this, generation](std::vector<ExploreBound> bounds) {
-            if (generation != m_sweep.generation) return;
+        [this](std::vector<ExploreBound> bounds) {
             grow();
-            m_sweep.running = false;
             m_view->setBounds(std::move(bounds));
             if (const auto& frontier = m_view->pareto()->frontier(); m_view->selected() < 0 && !frontier.empty()) m_view->select(static_cast<int>(frontier.back()));
             m_later.start();
@@ -153,9 +144,6 @@ void ExplorerController::ask()
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
-    m_survey.stop.request_stop();
-    m_survey.stop = std::stop_source();
-    const quint64 generation = ++m_survey.generation;
     const std::vector<std::string> schedules = m_view->ticked();
     m_lines.reset();
     m_heat.reset();
@@ -168,30 +156,18 @@ void ExplorerController::askSurvey()
         m_lines = std::make_shared<LinesPicture>(linesOf(m_view->question(), m_view->lineParameter(), schedules));
         points = pointsOf(*m_lines);
     }
-    auto growing = std::make_shared<Growing>();
-    growing->rows.resize(points.size());
+    auto growing = std::make_shared<Growing>(points);
     growing->changed = true;
     m_surveyRows = growing;
-    m_survey.running = true;
     m_growth.start();
-    Progress progress;
-    progress.stop = m_survey.stop.get_token();
-    inBackground(
-        this,
-        [points = std::move(points), growing, progress] {
-            sweep(points, patientSources(), progress, [&growing](std::size_t i, const SweepRow& row) {
-                const std::lock_guard lock(growing->mutex);
-                growing->rows[i] = row;
-                ++growing->done;
-                growing->changed = true;
-            });
+    m_survey.start(
+        [points = std::move(points), growing](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            growing->fill(points, progress);
             return 0;
         },
-        [this, generation](int) {
-            if (generation != m_survey.generation) return;
-            grow();
-            m_survey.running = false;
-        },
+        [this](int) { grow(); },
         &m_pool);
 }
 
@@ -224,38 +200,32 @@ void ExplorerController::grow()
             m_view->setHeat(nullptr);
         }
     }
-    if (m_survey.running && m_surveyRows) {
+    if (m_survey.running() && m_surveyRows) {
         const std::size_t all = m_surveyRows->rows.size();
         m_view->setWork(surveyed < all ? tr("%1 of %2 points").arg(surveyed).arg(all) : QString(), surveyed < all);
     } else if (m_sweepRows) {
         const std::size_t all = m_sweepRows->rows.size();
-        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all), done < all && m_sweep.running);
+        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all), done < all && m_sweep.running());
     }
-    if (!m_sweep.running && !m_survey.running) m_growth.stop();
+    if (!m_sweep.running() && !m_survey.running()) m_growth.stop();
 }
 
 void ExplorerController::askPreview(int row)
 {
-    const quint64 generation = ++m_previewGeneration;
+    m_preview.drop();
     const SweepRow* at = m_view->rowAt(row);
     if (at == nullptr || !at->good()) {
-        m_previewing = false;
         m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : QString::fromStdString(at->point.schedule),
                                       at == nullptr ? tr("point to a schedule") : QString::fromStdString(at->error));
         return;
     }
-    m_previewing = true;
+    if (m_preview.waits([this, row] { askPreview(row); })) return;
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = QString::fromStdString(at->point.schedule);
     const QString note = tr("%1 shares, bubble %2, peak %3").arg(fixed(at->timeValue(at->makespan), 1), percentText(at->bubbleFraction), fixed(at->memoryValue(at->peak()), 1));
-    m_previewPool.clear(); // older ones that have not started
-    inBackground(
-        this, [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
-        [this, generation, title, note](const std::shared_ptr<const SchedulePreview>& preview) {
-            if (generation != m_previewGeneration) return;
-            m_previewing = false;
-            m_view->miniature()->setPanel(preview->panel, title, note);
-        },
+    m_preview.start(
+        [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
+        [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) { m_view->miniature()->setPanel(preview->panel, title, note); },
         &m_previewPool);
 }
 
@@ -309,8 +279,8 @@ void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
 
 void ExplorerController::cancel()
 {
-    m_sweep.stop.request_stop();
-    m_survey.stop.request_stop();
+    m_sweep.stop();
+    m_survey.stop();
 }
 
 Result<void> ExplorerController::writeTable(const QString& path) const

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <stop_token>
 
 #include <QObject>
 #include <QThreadPool>
@@ -14,6 +13,7 @@
 #include "schedules/base/result.h"
 #include "widgets/explore/explore_view.h"
 #include "widgets/export/picture.h"
+#include "widgets/job.h"
 
 namespace stagewright {
 
@@ -22,12 +22,11 @@ class ExplorerController : public Feature {
 public:
     explicit ExplorerController(Workspace& workspace);
     FeatureParts parts() override;
-    ~ExplorerController() override; // stops and waits
 
     ExploreView* view() { return m_view; }
     bool shown() const;
     void setShown(bool shown);
-    bool settled() const override { return !m_sweep.running && !m_survey.running && !m_later.isActive() && !m_previewing; }
+    bool settled() const override { return !m_later.isActive(); }
 
     // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
     void saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer = {});
@@ -42,11 +41,6 @@ private:
         style.look = PictureStyle::Look::Paper;
         return style;
     }
-    struct Job { // one kind of request; the latest wins
-        std::stop_source stop;
-        quint64 generation = 0;
-        bool running = false;
-    };
     struct Growing; // rows as they arrive
 
     void ask();
@@ -62,14 +56,13 @@ private:
     QThreadPool m_previewPool;
     Job m_sweep;
     Job m_survey;
+    Job m_preview;
     std::shared_ptr<Growing> m_sweepRows;
     std::shared_ptr<Growing> m_surveyRows;
     std::shared_ptr<LinesPicture> m_lines; // of the running survey
     std::shared_ptr<HeatPicture> m_heat;
     QTimer m_growth;
     QTimer m_later; // the survey waits until the sliders rest
-    quint64 m_previewGeneration = 0;
-    bool m_previewing = false;
     bool m_everShown = false;
 };
 

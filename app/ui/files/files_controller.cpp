@@ -245,7 +245,7 @@ void FilesController::refreshRecent()
 void FilesController::saveCopyAsked()
 {
     if (m_workspace.shown().mode() == Shown::Mode::Edit) {
-        m_workspace.actions()[ActionId::ExportCsv]->trigger();
+        m_workspace.feature<OrderExporting>()->exportOrder();
         return;
     }
     if (!m_workspace.shown().view()) return;

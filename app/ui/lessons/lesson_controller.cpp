@@ -38,7 +38,7 @@ constexpr int lessonWidth = 380;
 
 } // namespace
 
-LessonController::LessonController(Workspace& workspace) : Feature(workspace)
+LessonController::LessonController(Workspace& workspace) : Feature(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_shelf = new LessonShelf;
     m_rail = new ScoreRailView;
@@ -229,16 +229,14 @@ void LessonController::openShelf()
 
 void LessonController::loadLessons()
 {
-    if (m_loading) return;
-    m_loading = true;
+    if (m_loading.running()) return;
     struct Loaded {
         std::shared_ptr<const lessons::Library> library;
         std::vector<std::shared_ptr<const lessons::Lesson>> own;
         std::map<std::string, LessonPicture> pictures;
         QStringList faults;
     };
-    inBackground(
-        this,
+    m_loading.start(
         [files = ownFiles()] {
             Loaded loaded;
             auto library = std::make_shared<lessons::Library>(lessons::loadLibrary());
@@ -257,7 +255,6 @@ void LessonController::loadLessons()
             return loaded;
         },
         [this](Loaded loaded) {
-            m_loading = false;
             m_library = loaded.library;
             m_own = loaded.own;
             m_pictures = loaded.pictures;
@@ -394,7 +391,7 @@ void LessonController::leave()
 {
     if (!m_session) return;
     m_session.reset();
-    ++m_generation;
+    m_reading.drop();
     m_wantEdit = false;
     m_tabs->hide();
     m_panel->hide();
@@ -449,29 +446,17 @@ LessonState LessonController::state() const
 void LessonController::readAgain()
 {
     if (!m_session) return;
-    if (m_reading) {
-        m_again = true;
-        return;
-    }
-    m_reading = true;
+    if (m_reading.waits([this] { readAgain(); })) return;
     const LessonPage page = m_session->page();
     const std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
     const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
-    inBackground(
-        this,
+    m_reading.start(
         [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
-        [this, generation = m_generation, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
-            m_reading = false;
-            if (generation != m_generation || !m_session) {
-                m_again = false;
-                if (m_session) readAgain();
-                return;
-            }
+        [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
             if (withRail) {
                 m_railKept = reading.rail;
                 m_railKey = key;
             }
-            if (std::exchange(m_again, false)) readAgain();
             if (index == m_session->pageIndex()) took(reading);
         });
 }
@@ -537,7 +522,7 @@ FeatureParts LessonController::parts()
     return parts;
 }
 
-bool LessonController::settled() const { return !m_loading && !m_reading && !m_again && !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
+bool LessonController::settled() const { return !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
 
 // ---- the rest
 

@@ -17,6 +17,7 @@
 #include "traces/analysis/gap_explainer.h"
 #include "traces/lessons/lesson_library.h"
 #include "widgets/export/picture.h"
+#include "widgets/job.h"
 #include "widgets/lessons/lesson_panel.h"
 #include "widgets/lessons/lesson_picture.h"
 
@@ -93,7 +94,7 @@ private:
     std::vector<std::shared_ptr<const lessons::Lesson>> m_own;
     std::map<std::string, LessonPicture> m_pictures;
     QStringList m_faults;
-    bool m_loading = false;
+    Job m_loading;
     struct Wish {
         QString name;
         bool over = false;
@@ -107,8 +108,7 @@ private:
     bool m_wantEdit = false;
     bool m_syncing = false;
     QString m_refusal;
-    bool m_reading = false, m_again = false;
-    quint64 m_generation = 0;
+    Job m_reading;
     PageReading m_last;
     std::optional<lessons::ScoreRail> m_railKept; // of m_railKey
     std::string m_railKey;

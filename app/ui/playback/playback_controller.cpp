@@ -5,7 +5,6 @@
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
-#include "widgets/background.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
@@ -14,7 +13,7 @@
 
 namespace stagewright {
 
-PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace), m_player(new Player(this))
+PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace), m_player(new Player(this)), m_making(workspace.jobs())
 {
     m_overlay = new PlaybackOverlay(workspace.views().timeline, workspace.viewState(), m_player);
     m_memory = new MemoryPlayback(workspace.views().memory, workspace.views().timeline, workspace.viewState(), m_player);
@@ -82,7 +81,7 @@ void PlaybackController::picturesChanged()
     // The same order, edited, keeps the cursor; something else does not.
     const bool sameThing = m_workspace.shown().mode() == Shown::Mode::Edit && panels.size() == 1 && m_panels.size() == 1;
     m_panels = panels;
-    ++m_generation;
+    m_making.drop();
     if (!sameThing) m_player->end();
     if (m_player->active() || m_then)
         makeBeatsAgain();
@@ -98,7 +97,7 @@ void PlaybackController::withBeats(std::function<void()> then)
         return;
     }
     m_then = std::move(then);
-    if (!m_making) makeBeatsAgain();
+    if (!m_making.running()) makeBeatsAgain();
 }
 
 void PlaybackController::makeBeatsAgain()
@@ -108,12 +107,9 @@ void PlaybackController::makeBeatsAgain()
         m_player->setBeats(nullptr);
         return;
     }
-    m_making = true;
-    inBackground(
-        this, [panels = m_panels, cap = m_workspace.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
-        [this, generation = ++m_generation](const std::shared_ptr<const Beats>& beats) {
-            if (generation != m_generation) return;
-            m_making = false;
+    m_making.start(
+        [panels = m_panels, cap = m_workspace.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
+        [this](const std::shared_ptr<const Beats>& beats) {
             m_bar->setUnits(m_panels.front()->units);
             m_player->setBeats(beats);
             refreshActions();

@@ -9,6 +9,7 @@
 #include <QObject>
 
 #include "app/ui/workspace/feature.h"
+#include "widgets/job.h"
 #include "widgets/playback/player.h"
 
 namespace stagewright {
@@ -27,7 +28,6 @@ public:
     PlaybackBar* bar() { return m_bar; }
     PlaybackOverlay* overlay() { return m_overlay; }
     MemoryPlayback* memory() { return m_memory; }
-    bool settled() const override { return !m_making; }
 
 private:
     void picturesChanged();
@@ -42,8 +42,7 @@ private:
     PlaybackBar* m_bar;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // source of the player's current or pending beats
     std::function<void()> m_then;
-    quint64 m_generation = 0;
-    bool m_making = false;
+    Job m_making;
 };
 
 } // namespace stagewright

@@ -8,7 +8,6 @@
 #include "app/ui/workspace/bottom_dock.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
-#include "widgets/background.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/search/find_field.h"
 #include "widgets/search/search_panel.h"
@@ -44,7 +43,7 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 
 } // namespace
 
-SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()[ActionId::SearchList], [this] { m_panel->table()->setFocus(); }))
+SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()[ActionId::SearchList], [this] { m_panel->table()->setFocus(); })), m_searching(workspace.jobs())
 {
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
     connect(&workspace.shown(), &Shown::runShown, this, &SearchController::clear);
@@ -109,9 +108,7 @@ FeatureParts SearchController::parts()
 
 void SearchController::clear()
 {
-    ++m_generation;
-    m_stop.request_stop();
-    m_searching = false;
+    m_searching.drop();
     m_panel->setSearching(false);
     m_query.clear();
     m_at = -1;
@@ -150,26 +147,20 @@ void SearchController::find(const QString& text, bool backward)
     m_searchedPanel = panel;
     const auto view = panelIndex == 1 ? m_workspace.shown().other() : m_workspace.shown().view();
     m_searchedNotes = view && m_workspace.shown().mode() != Shown::Mode::Edit ? m_workspace.feature<NoteKeeping>()->notes(view->ref) : std::vector<Note>{};
-    m_stop.request_stop();
-    m_stop = std::stop_source();
-    const quint64 generation = ++m_generation;
+    m_searching.drop();
     if (panel->timeline->spans().size() <= atOnce) {
         searched(text, backward, std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, m_searchedNotes, {})));
         return;
     }
-    m_searching = true;
     m_panel->setSearching(true);
     m_workspace.views().find->setAnswer(tr("searching…"), true);
-    inBackground(
-        this, [panel, query, notes = m_searchedNotes, stop = m_stop.get_token()] { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
-        [this, generation, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) {
-            if (generation == m_generation) searched(text, backward, std::move(hits));
-        });
+    m_searching.start(
+        [panel, query, notes = m_searchedNotes](const std::stop_token& stop) { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
+        [this, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) { searched(text, backward, std::move(hits)); });
 }
 
 void SearchController::searched(const QString& text, bool backward, std::shared_ptr<const std::vector<SearchHit>> hits)
 {
-    m_searching = false;
     m_panel->setSearching(false);
     m_query = text;
     m_hits = std::move(hits);

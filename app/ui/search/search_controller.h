@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <stop_token>
 #include <vector>
 
 #include <QObject>
@@ -11,6 +10,7 @@
 
 #include "app/ui/workspace/feature.h"
 #include "app/ui/workspace/offers.h"
+#include "widgets/job.h"
 #include "widgets/search/search_model.h"
 
 class QDockWidget;
@@ -27,8 +27,7 @@ public:
     void find(const QString& text, bool backward = false) override;
     void clear() override;
     void restart(bool backward) override;
-    bool searching() const { return m_searching; }
-    bool settled() const override { return !m_searching; }
+    bool searching() const { return m_searching.running(); }
     const std::vector<SearchHit>& hits() const;
     SearchPanel* panel() { return m_panel; }
     QDockWidget* dock() { return m_dock; }
@@ -52,9 +51,7 @@ private:
     std::vector<Note> m_searchedNotes;
     int m_panelIndex = 0;
     int m_at = -1;
-    bool m_searching = false;
-    quint64 m_generation = 0;
-    std::stop_source m_stop;
+    Job m_searching;
 };
 
 } // namespace stagewright

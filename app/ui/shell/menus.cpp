@@ -21,7 +21,6 @@ void buildMenus(Workspace& workspace)
     std::map<MenuId, QMenu*> menus;
     for (const auto& [id, title] : titles)
         menus[id] = window->menuBar()->addMenu(title);
-    menus[MenuId::Exchange] = new QMenu(tr("Export for ot&her tools"), window);
     menus[MenuId::Theme] = new QMenu(tr("&Theme"), window);
     menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), window);
     menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), window);
@@ -35,7 +34,6 @@ void buildMenus(Workspace& workspace)
             menus[MenuId::Recent] = menu->addMenu(tr(entry.text));
         else
             menu->addAction(actions[entry.id]);
-        if (entry.id == ActionId::ExportReport) menu->addMenu(menus[MenuId::Exchange]);
     }
     menus[MenuId::View]->addSeparator();
     for (const MenuId id : {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})

@@ -61,7 +61,7 @@ QueryTables tablesOf(const RunFile& file)
 
 } // namespace
 
-SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window()))
+SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window())), m_asking(workspace.jobs()), m_placing(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(QStringLiteral("sqlDock"));
@@ -94,12 +94,6 @@ FeatureParts SqlController::parts()
     return parts;
 }
 
-SqlController::~SqlController()
-{
-    m_stop.request_stop();
-    m_pool.waitForDone();
-}
-
 void SqlController::open()
 {
     if (!m_dock->isHidden() && m_console->isAncestorOf(QApplication::focusWidget())) { // ":" again is a letter there; the palette closes it
@@ -129,18 +123,18 @@ void SqlController::makeRoom(int tries)
 }
 
 // An in-memory run is queried through a temporary file.
-void SqlController::withFile(const QString& path, std::function<void(const QString& file)> then)
+void SqlController::withFile(const QString& path, std::function<void(const Result<QString>& file)> then)
 {
     if (!m_workspace.library()->isSimulated(path)) {
         then(path);
         return;
     }
     const QString copy = m_scratch.filePath(QStringLiteral("simulated.stagewright"));
-    m_workspace.library()->saveCopy(path, copy, [this, copy, then](Result<void> done) {
+    m_workspace.library()->saveCopy(path, copy, [copy, then](Result<void> done) {
         if (done)
             then(copy);
         else
-            m_console->showFault(QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
+            then(tl::unexpected(done.error()));
     });
 }
 
@@ -152,11 +146,7 @@ void SqlController::ask(const QString& sql)
         return;
     }
     rememberAsked(sql);
-    cancel();
-    const quint64 generation = ++m_generation;
-    m_stop = std::stop_source();
     m_asked = shown->ref;
-    m_running = true;
     m_console->setRunning(true);
     qint64 run = shown->ref.id; // a copy of runs in memory renumbers them, in their order
     if (m_workspace.library()->isSimulated(shown->ref.file)) {
@@ -165,15 +155,15 @@ void SqlController::ask(const QString& sql)
             if (ref.file == shown->ref.file && ref.id < shown->ref.id) ++run;
     }
     const std::string text = withShown(sql.toStdString(), run, shown->step);
-    withFile(shown->ref.file, [this, generation, text, run, stop = m_stop.get_token()](const QString& file) {
+    withFile(shown->ref.file, m_asking.expect([this, text, run](const Result<QString>& file) {
+        if (!file || m_asking.stopped()) return answered(file ? std::nullopt : std::optional<Error>(file.error()));
         struct Answer {
             Result<RunFile::Table> table;
             SpanNumbering numbering = SpanNumbering::AsTimeline;
             qint64 milliseconds = 0;
         };
-        inBackground(
-            this,
-            [file, text, run, stop]() -> std::shared_ptr<Answer> {
+        m_asking.start(
+            [file = *file, text, run](const std::stop_token& stop) -> std::shared_ptr<Answer> {
                 QElapsedTimer clock;
                 clock.start();
                 auto answer = std::make_shared<Answer>();
@@ -190,29 +180,29 @@ void SqlController::ask(const QString& sql)
                 if (segments && !segments->rows.empty() && segments->rows[0][0] != "1") answer->numbering = SpanNumbering::StepByStep;
                 return answer;
             },
-            [this, generation, stop](const std::shared_ptr<Answer>& answer) {
-                if (generation != m_generation) return;
-                m_running = false;
+            [this](const std::shared_ptr<Answer>& answer) {
+                if (m_asking.stopped() || !answer->table) return answered(answer->table ? std::nullopt : std::optional<Error>(answer->table.error()));
                 m_console->setRunning(false);
-                if (stop.stop_requested()) {
-                    m_console->setSaid(tr("Cancelled."));
-                } else if (!answer->table) {
-                    m_console->showFault(QString::fromStdString(answer->table.error().message), QString::fromStdString(answer->table.error().remedy));
-                } else {
-                    auto rows = std::make_shared<QueryRows>(QueryRows{std::move(answer->table->columns), std::move(answer->table->rows), answer->table->truncated});
-                    this->answer(generation, answer->milliseconds, rows, answer->numbering);
-                }
+                auto rows = std::make_shared<QueryRows>(QueryRows{std::move(answer->table->columns), std::move(answer->table->rows), answer->table->truncated});
+                this->answer(answer->milliseconds, rows, answer->numbering);
             },
             &m_pool);
-    });
+    }));
 }
 
-void SqlController::cancel()
+void SqlController::cancel() { m_asking.stop(); }
+
+// Without rows: cancelled, or a fault.
+void SqlController::answered(const std::optional<Error>& fault)
 {
-    if (m_running) m_stop.request_stop();
+    m_console->setRunning(false);
+    if (m_asking.stopped() || !fault)
+        m_console->setSaid(tr("Cancelled."));
+    else
+        m_console->showFault(QString::fromStdString(fault->message), QString::fromStdString(fault->remedy));
 }
 
-void SqlController::answer(quint64, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering)
+void SqlController::answer(qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering)
 {
     m_numbering = numbering;
     m_places.reset();
@@ -229,12 +219,10 @@ void SqlController::place()
     const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
     m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
     m_places.reset();
+    m_placing.drop();
     if (!any || !shown || shown->ref.file != m_asked.file) return;
-    const quint64 generation = ++m_placeGeneration;
-    m_placing = true;
     const bool simulated = m_workspace.library()->isSimulated(shown->ref.file);
-    inBackground(
-        this,
+    m_placing.start(
         [rows, timeline = shown->run->timeline, numbering = m_numbering, id = shown->ref.id, simulated]() {
             const QueryPlaces places(rows.columns);
             const auto numbers = spanNumbers(*timeline, numbering);
@@ -253,9 +241,7 @@ void SqlController::place()
             }
             return std::shared_ptr<const std::vector<QueryPlace>>(std::move(found));
         },
-        [this, generation, id = shown->ref.id](const std::shared_ptr<const std::vector<QueryPlace>>& places) {
-            if (generation != m_placeGeneration) return;
-            m_placing = false;
+        [this](const std::shared_ptr<const std::vector<QueryPlace>>& places) {
             m_places = places;
             if (m_chooseLater >= 0) chooseRow(std::exchange(m_chooseLater, -1));
             if (std::exchange(m_markLater, false)) showAllRows();
@@ -266,7 +252,7 @@ void SqlController::place()
 void SqlController::chooseRow(int row)
 {
     if (!m_places) {
-        if (m_placing) m_chooseLater = row;
+        if (m_placing.running()) m_chooseLater = row;
         return;
     }
     const auto shown = m_workspace.shown().view();
@@ -298,7 +284,7 @@ void SqlController::chooseRow(int row)
 void SqlController::showAllRows()
 {
     if (!m_places) {
-        m_markLater = m_placing;
+        m_markLater = m_placing.running();
         return;
     }
     const auto shown = m_workspace.shown().view();
@@ -339,14 +325,14 @@ void SqlController::readFile()
     if (!shown || shown->ref.file == m_file) return;
     m_file = shown->ref.file;
     m_fileQueries.clear();
-    withFile(m_file, [this, of = m_file](const QString& file) {
+    withFile(m_file, m_reading.expect([this](const Result<QString>& file) {
+        if (!file) return m_console->showFault(QString::fromStdString(file.error().message), QString::fromStdString(file.error().remedy));
         struct Known {
             QueryTables tables;
             std::vector<SavedQuery> queries;
         };
-        inBackground(
-            this,
-            [file]() {
+        m_reading.start(
+            [file = *file]() {
                 Known known;
                 auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
                 if (!opened) return known;
@@ -354,13 +340,12 @@ void SqlController::readFile()
                 if (auto queries = (*opened)->savedQueries()) known.queries = std::move(*queries);
                 return known;
             },
-            [this, of](const Known& known) {
-                if (of != m_file) return;
+            [this](const Known& known) {
                 m_console->editor()->setTables(known.tables);
                 m_fileQueries = known.queries;
             },
             &m_pool);
-    });
+    }));
 }
 
 std::vector<SavedQuery> SqlController::ownQueries() const

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 #include <QObject>
@@ -14,6 +13,7 @@
 #include "app/ui/workspace/feature.h"
 #include "app/ui/workspace/scratch_folder.h"
 #include "traces/run/notes.h"
+#include "widgets/job.h"
 #include "widgets/runs/runs_model.h"
 
 class QDockWidget;
@@ -27,7 +27,6 @@ class SqlController : public Feature {
 public:
     explicit SqlController(Workspace& workspace);
     FeatureParts parts() override;
-    ~SqlController() override;
 
     void open(); // shows the console and focuses the query
     void ask(const QString& sql);
@@ -39,33 +38,32 @@ public:
     std::vector<SavedQuery> ownQueries() const; // of the settings
     SqlConsole* console() { return m_console; }
     QDockWidget* dock() { return m_dock; }
-    bool busy() const { return m_running || m_placing; }
+    bool busy() const { return m_asking.running() || m_placing.running(); }
 
 private:
     void makeRoom(int tries);
-    void answer(quint64 generation, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
-    void place(); // the rows on the run shown, off the GUI thread
+    void answer(qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
+    void answered(const std::optional<Error>& fault); // without rows
+    void place();                                     // the rows on the run shown, off the GUI thread
     void fillMenu();
     void askToSave(const QString& sql);
     void exportRows();
-    void readFile(); // tables and queries of the file shown
-    void withFile(const QString& path, std::function<void(const QString& file)> then);
+    void readFile();                                                                           // tables and queries of the file shown
+    void withFile(const QString& path, std::function<void(const Result<QString>& file)> then); // the run file, or a copy of what is in memory
     void shownChanged();
     void rememberAsked(const QString& sql);
 
     SqlConsole* m_console;
     QDockWidget* m_dock;
-    QThreadPool m_pool;
     ScratchFolder m_scratch;
-    std::stop_source m_stop;
-    quint64 m_generation = 0;
-    bool m_running = false;
-    bool m_placing = false;
+    QThreadPool m_pool;
+    Job m_asking;
+    Job m_placing;
+    Job m_reading;  // tables and queries of a file
     RunRef m_asked; // the run shown when the query was started
     SpanNumbering m_numbering = SpanNumbering::AsTimeline;
     std::shared_ptr<const std::vector<QueryPlace>> m_places; // by row, on the run shown; null: not yet, or none
-    quint64 m_placeGeneration = 0;
-    int m_chooseLater = -1; // a row of another run or step
+    int m_chooseLater = -1;                                  // a row of another run or step
     bool m_markLater = false;
     QString m_file; // its tables and queries are loaded
     std::vector<SavedQuery> m_fileQueries;

@@ -20,11 +20,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::MoveToWindow, M::File, false, "moveToWindow", QT_TR_NOOP("&Move the run to a new window"), "", "", QT_TR_NOOP("Show this run in its own window; this window shows the next run"), false},
         {I::ExportPicture, M::File, true, "exportPicture", QT_TR_NOOP("Export &picture…"), QT_TR_NOOP("Export…"), "Ctrl+E", QT_TR_NOOP("Timeline and memory with a caption, as PNG, SVG or PDF"), false},
         {I::ExportReport, M::File, false, "exportReport", QT_TR_NOOP("Export &report…"), "", "Ctrl+Alt+E", QT_TR_NOOP("The run or the comparison as one self-contained HTML page"), false},
-        {I::ExportChrome, M::Exchange, false, "exportChrome", QT_TR_NOOP("Export &trace for Perfetto or Chrome…"), "", "", QT_TR_NOOP("For ui.perfetto.dev and chrome://tracing"), false},
-        {I::ExportKineto, M::Exchange, false, "exportKineto", QT_TR_NOOP("Export PyTorch &profiler traces…"), "", "", QT_TR_NOOP("A folder with one Kineto JSON per rank, for tools that read that format"), false},
-        {I::ExportPyTorch, M::Exchange, true, "exportPyTorch", QT_TR_NOOP("Export &schedule for PyTorch…"), "", "", QT_TR_NOOP("The CSV that torch.distributed.pipelining runs: ops only, or with sends and receives"), false},
-        {I::ExportTorchTitan, M::Exchange, false, "exportTorchTitan", QT_TR_NOOP("Export a folder for T&orchTitan…"), "", "", QT_TR_NOOP("The CSV, the settings to paste, and the job's requirements"), false},
-        {I::ExportCsv, M::Exchange, true, "exportCsv", QT_TR_NOOP("Export schedule &CSV…"), "", "", QT_TR_NOOP("The order in Stagewright's CSV, with everything a schedule can hold"), false},
+        {I::ExportRun, M::File, false, "exportRun", QT_TR_NOOP("Export for ot&her tools…"), "", "", QT_TR_NOOP("Traces, PyTorch schedules, tables: in every format that Stagewright writes"), false},
         {I::Quit, M::File, true, "quit", QT_TR_NOOP("&Quit"), "", "Ctrl+Q", "", false},
 
         {I::Undo, M::Edit, false, "undo", QT_TR_NOOP("&Undo"), "", "Ctrl+Z", QT_TR_NOOP("Undoes the last change to the order"), false},

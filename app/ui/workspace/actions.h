@@ -20,8 +20,7 @@ enum class ActionId {
     MoveToWindow,
     ExportPicture,
     ExportReport,
-    ExportChrome,
-    ExportCsv,
+    ExportRun,
     Quit,
     CopyTable,
     CopyMarkdown,
@@ -185,9 +184,6 @@ enum class ActionId {
     Keys,
     About,
     ImportTraces,
-    ExportKineto,
-    ExportPyTorch,
-    ExportTorchTitan,
     ComparePlan,
     Own, // of a feature, found by its name
 };
@@ -207,7 +203,6 @@ enum class MenuId {
     Analyse,
     Learn,
     Help,
-    Exchange,
     Recent,
 };
 

@@ -7,7 +7,7 @@
 
 #include "app/ui/runs/run_library.h"
 #include "app/ui/workspace/feature.h"
-#include "app/ui/workspace/jobs.h"
+#include "widgets/job.h"
 
 class QAction;
 

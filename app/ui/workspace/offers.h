@@ -150,6 +150,14 @@ protected:
     ~TraceImporting() = default;
 };
 
+class OrderExporting {
+public:
+    virtual void exportOrder() = 0; // asks for a place and writes the order shown as a schedule that can be read again
+
+protected:
+    ~OrderExporting() = default;
+};
+
 class LessonOpening {
 public:
     virtual void openFile(const QString& path) = 0; // a teacher's lesson; listed from then on

@@ -12,10 +12,10 @@
 #include "app/ui/workspace/actions.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/feature.h"
-#include "app/ui/workspace/jobs.h"
 #include "app/ui/workspace/room.h"
 #include "app/ui/workspace/shown.h"
 #include "app/ui/workspace/views.h"
+#include "widgets/job.h"
 #include "widgets/timeline/view_state.h"
 
 namespace stagewright {

@@ -1,5 +1,6 @@
-// Job: background work of one kind: a pure function on a pool, its stop token, and a number, by which the value of a request that another
-// one has replaced is dropped. Jobs: those of a window, which is settled when none runs. GUI thread only, but for the functions.
+// Job: background work of one kind, newest wins: a pure function on a pool with a stop token, and a number, by which the value of a request
+// that another one has replaced is dropped. Jobs: those of a window, which is settled when none runs. GUI thread only, but for the functions.
+// A job that is destroyed while its function runs asks it to stop and drops its value; where the pool is a member, it stands before the job.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include <QObject>
+#include <QPointer>
 
 #include "widgets/background.h"
 
@@ -25,7 +27,8 @@ private:
 
 class Job {
 public:
-    explicit Job(Jobs& jobs) : m_jobs(jobs) {}
+    Job() = default; // of a widget, which says itself when it is settled
+    explicit Job(Jobs& jobs) : m_jobs(&jobs) {}
     ~Job() { drop(); } // a value that comes later reaches no one
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
@@ -39,6 +42,9 @@ public:
         m_waiting = nullptr;
         setRunning(false);
     }
+    // Asks a running request to stop; its value, or what there is of it, still arrives.
+    void stop() { m_stop.request_stop(); }
+    bool stopped() const { return m_stop.stop_requested(); } // the last request, by stop() or drop()
     // Instead of any request before it: work() or work(std::stop_token) on the pool, then then(value) here.
     template <typename Work, typename Then>
     void start(Work work, Then then, QThreadPool* pool = QThreadPool::globalInstance())
@@ -54,6 +60,21 @@ public:
         m_waiting = std::move(request);
         setRunning(true);
         return true;
+    }
+
+    // A request that something else answers, such as the run library: what this returns takes the answer, and passes it to then(value)
+    // unless another request or drop() came between.
+    template <typename Then>
+    auto expect(Then then)
+    {
+        drop();
+        m_stop = {};
+        setRunning(true);
+        return [this, alive = QPointer<QObject>(&m_context), number = m_number, then = std::move(then)](auto&& value) mutable {
+            if (!alive || number != m_number) return;
+            setRunning(false);
+            then(std::forward<decltype(value)>(value));
+        };
     }
 
 private:
@@ -78,10 +99,12 @@ private:
     void arrived(quint64 number, Then then)
     {
         --m_active;
-        const auto waiting = std::exchange(m_waiting, nullptr);
+        auto waiting = std::exchange(m_waiting, nullptr);
         if (number == m_number) {
             if (!waiting) setRunning(false);
+            const QPointer<QObject> alive(&m_context);
             then();
+            if (!alive || number != m_number) return; // it ended the job, or replaced what waits
         }
         if (!waiting) return;
         setRunning(false); // unless it starts its work
@@ -91,10 +114,10 @@ private:
     {
         if (m_running == running) return;
         m_running = running;
-        m_jobs.m_running += running ? 1 : -1;
+        if (m_jobs != nullptr) m_jobs->m_running += running ? 1 : -1;
     }
 
-    Jobs& m_jobs;
+    Jobs* m_jobs = nullptr;
     QObject m_context; // answers reach this object while it lives
     std::stop_source m_stop;
     quint64 m_number = 0;

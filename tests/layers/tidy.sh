@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# tidy.sh ROOT BUILD [all | FILE…]: clang-tidy finds nothing in these sources, with the checks of .clang-tidy. Without files: those that differ from
+# the branch main, committed or not. BUILD has compile_commands.json; sources that it does not build are left out.
+set -u
+cd "$1" || exit 2
+build=$2
+shift 2
+tool=$(command -v clang-tidy-14 || command -v clang-tidy)
+if [ -z "$tool" ] || ! "$tool" --version | grep -q 'version 14\.'; then
+    echo "skipped: tidy (clang-tidy 14 is not installed)"
+    exit 0
+fi
+[ -r "$build/compile_commands.json" ] || { echo "skipped: tidy (no $build/compile_commands.json)"; exit 0; }
+if [ "${1:-}" = all ]; then
+    files=$(git ls-files '*.cpp')
+elif [ $# -gt 0 ]; then
+    files=$(printf '%s\n' "$@")
+else
+    files=$(git diff --name-only --diff-filter=d main -- '*.cpp'; git ls-files --others --exclude-standard -- '*.cpp')
+fi
+built=$(grep -o '"file": "[^"]*"' "$build/compile_commands.json" | cut -d'"' -f4 | sed "s#^$PWD/##" | sort -u)
+files=$(comm -12 <(sort -u <<<"$files") <(printf '%s\n' "$built"))
+[ -n "$files" ] || { echo "tidy: no sources to read"; exit 0; }
+# clang can't read g++'s precompiled headers: it takes copies that are not compiled.
+plain=$(mktemp -d)
+trap 'rm -rf "$plain"' EXIT
+edits=()
+while read -r header; do
+    copy=$plain/$(tr / _ <<<"${header#/}")
+    cp "$header" "$copy" || exit 2
+    edits+=(-e "s#-include $header#-include $copy#g")
+done < <(grep -o -- '-include [^ ]*cmake_pch.hxx' "$build/compile_commands.json" | cut -d' ' -f2 | sort -u)
+sed "${edits[@]}" -e '' "$build/compile_commands.json" > "$plain/compile_commands.json"
+found=$(xargs -d '\n' -P "$(nproc)" -n 1 "$tool" -p "$plain" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error <<<"$files" 2>/dev/null |
+    grep -E '(warning|error): ' | sed "s#$PWD/##" | sort -u)
+if [ -n "$found" ]; then
+    printf '%s\n' "$found"
+    echo "tidy: $(wc -l <<<"$found") findings in $(wc -l <<<"$files") sources"
+    exit 1
+fi
+echo "tidy: $(wc -l <<<"$files") sources"
