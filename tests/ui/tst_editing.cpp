@@ -267,6 +267,59 @@ private slots:
         QCOMPARE(window.workspace().feature<EditController>()->chosen(), (std::vector<OpPosition>{{1, 0}}));
     }
 
+    void opsAreDraggedOutOfTheTray()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(edit(fixture, window, "1f1b"));
+        ScheduleEditor& editor = window.workspace().feature<OrderEditing>()->editor();
+        const Schedule before = editor.schedule();
+        const OpPosition at = find(before, "0F3");
+        window.workspace().views().timeline->setFocus();
+        window.workspace().feature<EditController>()->choose({at});
+        trigger(window, ActionId::CutOps);
+        QVERIFY(WindowFixture::settle(window));
+        OpTray* tray = window.workspace().feature<EditController>()->tray();
+        QCOMPARE(tray->count(), 1);
+        // Figures of an order with ops missing are not held against a whole one's.
+        for (const QLabel* label : window.findChildren<QLabel*>())
+            QVERIFY2(!label->isVisible() || !label->text().startsWith(QStringLiteral("against ")), qPrintable(label->text()));
+
+        TimelineView* view = window.workspace().views().timeline;
+        QWidget* list = tray->list()->viewport();
+        const QPoint chip = tray->list()->visualRect(tray->list()->model()->index(0, 0)).center();
+        // In front of the op that followed it on rank 0.
+        const auto follower = view->rectOf({0, editor.spanAt(at)});
+        QVERIFY(follower.has_value());
+        const auto there = [&](QPointF inView) { return list->mapFromGlobal(view->mapToGlobal(inView).toPoint()); };
+        const auto drag = [&](QPointF inView) {
+            QTest::mousePress(list, Qt::LeftButton, {}, chip);
+            QTest::mouseMove(list, chip + QPoint(30, -30));
+            QTest::mouseMove(list, there(inView));
+        };
+        const QPointF wrong(follower->center().x(), view->rowRect(0, 1)->center().y());
+        const QPointF right(follower->left() + 1, follower->center().y());
+        drag(wrong);
+        auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
+        QVERIFY(label != nullptr && label->isVisible());
+        QCOMPARE(label->text(), QStringLiteral("0F3 is of stage 0, which is on rank 0"));
+        QTest::mouseRelease(list, Qt::LeftButton, {}, there(wrong));
+        QCOMPARE(tray->count(), 1);
+        QVERIFY(!label->isVisible());
+        drag(right);
+        QVERIFY(editor.previewing());
+        QCOMPARE(label->text(), QStringLiteral("Place 0F3 here"));
+        QTest::keyClick(tray->list(), Qt::Key_Escape);
+        QVERIFY(!editor.previewing());
+        QTest::mouseRelease(list, Qt::LeftButton, {}, there(right));
+        QCOMPARE(tray->count(), 1);
+        drag(right);
+        QTest::mouseRelease(list, Qt::LeftButton, {}, there(right));
+        QVERIFY(editor.complete());
+        QVERIFY(editor.schedule() == before);
+        QCOMPARE(editor.undoStack()->undoText(), QStringLiteral("Place 0F3"));
+    }
+
     void anEmptyCanvasIsFilledFromTheTray()
     {
         WindowFixture fixture;

@@ -239,11 +239,11 @@ void EditPanel::refreshFigures()
         QString name;
         const EditFigures* figures;
     };
-    std::vector<Against> others;
-    if (m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // started from an empty canvas: none
-    if (!m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
-    auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
     const bool counts = m_editor->complete(); // figures of a partial order can't be compared
+    std::vector<Against> others;
+    if (counts && m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // started from an empty canvas: none
+    if (counts && !m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
+    auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
     m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const auto change = static_cast<double>(now.makespan - was->makespan);

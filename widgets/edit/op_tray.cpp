@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include <QApplication>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QItemSelectionModel>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QListView>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
 #include <QStyledItemDelegate>
@@ -122,6 +124,9 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
     m_list->setItemDelegate(new ChipDelegate(&m_theme, m_list));
     m_list->setMinimumHeight(chipHeight + 8);
+    m_list->setToolTip(tr("Drag an op to its rank, or place it with Return."));
+    m_list->installEventFilter(this);
+    m_list->viewport()->installEventFilter(this);
     layout->addWidget(m_list, 1);
     auto place = [this] {
         if (const auto ops = chosen(); !ops.empty()) emit placeAsked(ops);
@@ -146,6 +151,49 @@ void OpTray::setOps(std::vector<TrayOp> ops)
     }
     m_place->setEnabled(count > 0);
     m_all->setEnabled(count > 0);
+}
+
+bool OpTray::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_list->viewport() && dragEvent(event)) return true;
+    if (watched == m_list && event->type() == QEvent::KeyPress && m_drag && m_drag->moving && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        m_drag.reset();
+        m_list->viewport()->unsetCursor();
+        emit opDragCancelled();
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+// Whether the event belongs to a drag, of which the list is not to know.
+bool OpTray::dragEvent(QEvent* event)
+{
+    if (event->type() == QEvent::MouseButtonPress) {
+        const auto* mouse = static_cast<QMouseEvent*>(event);
+        const QModelIndex index = m_list->indexAt(mouse->position().toPoint());
+        m_drag.reset();
+        if (mouse->button() == Qt::LeftButton && mouse->modifiers() == Qt::NoModifier && index.isValid())
+            m_drag = DragOut{mouse->globalPosition().toPoint(), m_model->ops()[static_cast<std::size_t>(index.row())].op};
+        return false; // the list selects it
+    }
+    if (!m_drag) return false;
+    if (event->type() == QEvent::MouseMove) {
+        const QPoint at = static_cast<QMouseEvent*>(event)->globalPosition().toPoint();
+        if (!m_drag->moving && (at - m_drag->from).manhattanLength() < QApplication::startDragDistance()) return true;
+        m_drag->moving = true;
+        m_list->viewport()->setCursor(Qt::ClosedHandCursor);
+        emit opDragged(m_drag->op, at);
+        return true;
+    }
+    if (event->type() == QEvent::MouseButtonRelease) {
+        const DragOut drag = *m_drag;
+        m_drag.reset();
+        if (!drag.moving) return false;
+        m_list->viewport()->unsetCursor();
+        emit opDropped(drag.op, static_cast<QMouseEvent*>(event)->globalPosition().toPoint());
+        return true;
+    }
+    return false;
 }
 
 int OpTray::heightFor(int width) const

@@ -1,7 +1,8 @@
 // OpTray: the ops that the schedule's shape needs and that are not placed yet. Ops that could start now come first; Return or a
-// double click places the selected ones.
+// double click places the selected ones, and each can be dragged to a row.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <QAbstractListModel>
@@ -51,8 +52,22 @@ public:
 signals:
     void placeAsked(const std::vector<stagewright::Op>& ops); // each at its earliest place
     void placeAllAsked();
+    // While an op is dragged out of the tray, the pointer's place on the screen; Esc cancels.
+    void opDragged(const stagewright::Op& op, const QPoint& globalPosition);
+    void opDropped(const stagewright::Op& op, const QPoint& globalPosition);
+    void opDragCancelled();
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override; // of the list and its viewport
 
 private:
+    bool dragEvent(QEvent* event);
+    struct DragOut {
+        QPoint from;
+        Op op;
+        bool moving = false;
+    };
+    std::optional<DragOut> m_drag;
     OpTrayModel* m_model;
     QListView* m_list;
     QLabel* m_title;

@@ -246,26 +246,44 @@ void TimelineView::moveDrag(QPointF at)
     }
 }
 
-// The rank and place under the pointer: before the first compute span with its middle to the right of the dragged op's.
+// Before the first compute span with its middle to the right of the pointer; `dragged` is not counted, nor are spans of other steps than its.
+int TimelineView::positionAt(const TimelinePanel& panel, int rank, QPointF at, SpanId dragged) const
+{
+    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+    if (m_scene.axis.degenerate()) return static_cast<int>(lane.size()); // nothing is drawn yet
+    const auto spans = panel.timeline->spans();
+    const Nanos pointer = m_scene.axis.toTime(at.x());
+    int to = 0;
+    for (std::size_t i = 0; i < lane.size(); ++i) {
+        const Slice& slice = lane.slices()[i];
+        const SpanId id = lane.spanOf(i);
+        if (id == dragged || slice.discarded != 0 || !ruleOf(slice.opKind()).computeOnly) continue;
+        if (dragged != noSpan && spans[id].step != spans[dragged].step) continue;
+        if ((slice.begin() + slice.end()) / 2 < pointer) ++to;
+    }
+    return to;
+}
+
+std::optional<TimelineView::DropPlace> TimelineView::dropPlace(QPointF at) const
+{
+    if (!QRectF(rect()).contains(at) || at.x() < m_scene.axis.left || m_scene.panels.empty()) return std::nullopt;
+    const int row = m_scene.rowUnder(at.y());
+    if (row < 0 || m_scene.place(row).kind == RowKind::Group) return std::nullopt;
+    const RowPlace& place = m_scene.place(row);
+    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(place.panel)];
+    return DropPlace{place.panel, panel.ranks[static_cast<std::size_t>(place.rankIndex)].rank, positionAt(panel, place.rankIndex, at, noSpan)};
+}
+
+// The rank and place under the pointer.
 void TimelineView::dragOp(QPointF at)
 {
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(m_drag.span.panel)];
-    const Span& dragged = panel.timeline->spans()[m_drag.span.span];
     const int row = m_scene.nearestRow(at.y());
     int rank = m_drag.rank;
     if (row >= 0 && m_scene.place(row).panel == m_drag.span.panel && m_scene.place(row).kind != RowKind::Group) {
         rank = panel.ranks[static_cast<std::size_t>(m_scene.rows.rows[static_cast<std::size_t>(row)].rankIndex)].rank;
     }
-    const Nanos pointer = m_scene.axis.toTime(at.x());
-    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
-    int to = 0;
-    for (std::size_t i = 0; i < lane.size(); ++i) {
-        const Slice& slice = lane.slices()[i];
-        const SpanId id = lane.spanOf(i);
-        if (id == m_drag.span.span || slice.discarded != 0 || !ruleOf(slice.opKind()).computeOnly) continue;
-        if (panel.timeline->spans()[id].step != dragged.step) continue;
-        if ((slice.begin() + slice.end()) / 2 < pointer) ++to;
-    }
+    const int to = positionAt(panel, rank, at, m_drag.span.span);
     if (rank == m_drag.toRank && to == m_drag.to) {
         update();
         return;

@@ -61,6 +61,14 @@ public:
     std::shared_ptr<const TimelineFlags> flags() const { return m_scene.flags; }
     int flagAt(QPointF point) const; // the number of the note with its flag there; −1: none
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
+    // Where a new op dropped at this point would be placed: on the rank of the row there, before the first op with its middle to the right.
+    // nullopt: no rank's row is there.
+    struct DropPlace {
+        int panel = 0;
+        int rank = 0;
+        int position = 0; // in the rank's list
+    };
+    std::optional<DropPlace> dropPlace(QPointF at) const;
     // Drawn in place of panel 0 while an op is dragged, with the same ranks; null: panel 0 again. The pointer's place is given
     // in panel 0 anyway, so that the preview does not run away from it. New panels drop it.
     void setPreview(std::shared_ptr<const TimelinePanel> panel);
@@ -173,6 +181,7 @@ private:
     void endDrag(QPointF at);
     void cancelDrag();
     void dragOp(QPointF at);
+    int positionAt(const TimelinePanel& panel, int rank, QPointF at, SpanId dragged) const; // noSpan: none of them
     AreaSelection areaBetween(QPointF a, QPointF b) const;
     Nanos snapped(double x, int first, int last) const;                          // to an op edge within 6 px, of the ranks at these positions
     std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, whether its end

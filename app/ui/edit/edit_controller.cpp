@@ -133,6 +133,9 @@ void EditController::connectAll()
     connect(m_text, &ScheduleText::leaveAsked, this, [this] { m_workspace.views().timeline->setFocus(); });
     connect(m_tray, &OpTray::placeAsked, this, &EditController::place);
     connect(m_tray, &OpTray::placeAllAsked, this, &EditController::placeAll);
+    connect(m_tray, &OpTray::opDragged, this, &EditController::trayDragged);
+    connect(m_tray, &OpTray::opDropped, this, &EditController::trayDropped);
+    connect(m_tray, &OpTray::opDragCancelled, this, &EditController::endDrag);
     connect(m_workspace.views().timeline, &TimelineView::opToggled, this, [this](SpanRef ref) {
         if (!m_editor->active() || ref.panel != 0) return;
         const OpPosition at = m_editor->positionOf(ref.span);

@@ -108,6 +108,9 @@ private:
     QString dragName(int rank, int from, int toRank) const;
     void explain(OpPosition from, int to, bool made);
     void tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition moved);
+    // Out of the tray; the pointer in the screen's coordinates.
+    void trayDragged(const Op& op, const QPoint& at);
+    void trayDropped(const Op& op, const QPoint& at);
     void goThere();
     void carryAlong();
     // edit_commands.cpp

@@ -256,6 +256,57 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     }
 }
 
+void EditController::trayDragged(const Op& op, const QPoint& at)
+{
+    TimelineView* view = m_workspace.views().timeline;
+    if (!m_editor->active() || !m_picture || view->panels().empty()) return;
+    if (!m_dragging) {
+        m_dragging = true;
+        m_hint->hide();
+    }
+    m_editor->cancelPreview();
+    view->setPreview(nullptr);
+    view->setDragFeedback(std::nullopt);
+    hideLabel(view);
+    const QPointF pointer = view->mapFromGlobal(QPointF(at));
+    const auto place = view->dropPlace(pointer);
+    if (!place) return;
+    const int own = m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
+    const QString name = QString::fromStdString(toText(op));
+    if (place->rank != own) {
+        const auto row = view->rowRect(place->panel, place->rank);
+        if (row) showLabel(view, m_workspace.theme(), tr("%1 is of stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false, QRectF(pointer.x(), row->top(), 10, row->height()));
+        return;
+    }
+    auto change = insertOps(m_editor->schedule(), own, place->position, {op});
+    if (!change) return;
+    const OpPosition there = change->positions.empty() ? OpPosition{own, place->position} : change->positions.front();
+    m_editor->preview(std::move(change->schedule), std::move(change->positions));
+    PanelOptions options;
+    options.step = 0;
+    options.causes = options.pyramids = false;
+    if (m_editor->timeline()) view->setPreview(makePanel(m_editor->timeline(), options));
+    // An order that is not complete has faults for what is missing; only one of this op's place speaks against it.
+    const auto& faults = m_editor->validation().faults;
+    const auto wrong = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; });
+    tellDrag(wrong == faults.end() ? tr("Place %1 here").arg(name) : QString::fromStdString(wrong->message), wrong == faults.end(), own, own, place->position, there);
+}
+
+void EditController::trayDropped(const Op& op, const QPoint& at)
+{
+    if (!m_editor->active()) return;
+    const auto place = m_workspace.views().timeline->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
+    endDrag();
+    const int own = m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
+    const QString name = QString::fromStdString(toText(op));
+    if (!place) return;
+    if (place->rank != own) {
+        m_workspace.room().tell(tr("%1 is of stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
+        return;
+    }
+    apply(tr("Place %1").arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));
+}
+
 // The card at the op. `made`: the move was made and can be undone; otherwise it was refused.
 void EditController::explain(OpPosition from, int to, bool made)
 {
