@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
@@ -15,8 +16,10 @@ struct KernelRow {
     std::optional<OpKind> kind; // of the op it belongs to; empty: of no op
     std::string name;
     Lane lane = Lane::Kernel;
+    KernelClass of = KernelClass::Other;
     std::int64_t calls = 0;
-    Nanos total = 0; // sum of durations; simultaneous work counts twice
+    Nanos total = 0;   // sum of durations; simultaneous work counts twice
+    double spread = 0; // standard deviation of the calls' durations, in ns
     Nanos shortest = 0;
     Nanos longest = 0;
     SpanId longestSpan = noSpan; // the first of that length
@@ -32,6 +35,18 @@ struct KernelReport {
 
 // One row for each kind of op, name and lane. O(kernels of the step × log).
 KernelReport analyseKernels(const Timeline& timeline, int step);
+
+struct ClassTime {
+    KernelClass of = KernelClass::Other;
+    std::int64_t calls = 0;
+    Nanos total = 0;             // sum of durations
+    Nanos running = 0;           // sum over ranks of the time in which some of them runs
+    std::vector<Nanos> byRank;   // of `running`
+    SpanId longestSpan = noSpan; // the first of the longest
+};
+
+// Classes that occur in the step, largest total first. O(kernels of the step × log).
+std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step);
 
 struct RankLaunchGaps {
     Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
