@@ -131,6 +131,29 @@ private slots:
         for (const char* fill : {"Memset (Device)", "memset"}) QVERIFY(classOfCopy(fill) == K::Fill);
     }
 
+    void briefNames()
+    {
+        const std::vector<std::pair<const char*, const char*>> names{
+            {"void cutlass::gemm_bf16<128, 64>(int)", "gemm_bf16"},
+            {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)", "ncclDevKernel_SendRecv"},
+            {"void at::native::vectorized_elementwise_kernel<(int)8, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase &, at::native::GeluType)::[lambda() (instance 1)]>", "GeluCUDAKernelImpl"},
+            {"void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >, at::detail::Array<char*, 2> >", "MulFunctor"},
+            {"void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}>", "direct_copy_kernel_cuda"},
+            {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float> > > >", "sum_functor"},
+            {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<float, 4> >", "FusedAdamMathFunctor"},
+            {"void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int, T2)", "vectorized_layer_norm_kernel"},
+            {"void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, true, false>(float*, float const*, int, int, int)", "softmax_warp_forward"},
+            {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD"},
+            {"copy within the device", "copy within the device"},
+            {"memset", "memset"},
+            {"kernel 3", "kernel 3"},
+            {"void gemm", "gemm"},
+            {"", ""},
+            {"(", "("},
+        };
+        for (const auto& [name, brief] : names) QCOMPARE(QString::fromStdString(briefKernelName(name)), QLatin1String(brief));
+    }
+
     void timeByClass()
     {
         const auto times = analyseKernelClasses(*step(), 0);

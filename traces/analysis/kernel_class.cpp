@@ -89,6 +89,61 @@ KernelClass classOfCopy(std::string_view name)
     return of == KernelClass::Fill ? KernelClass::Fill : KernelClass::Copy;
 }
 
+namespace {
+
+bool isWordCharacter(char c)
+{
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+// The words of an expression in order, without the namespaces before them: "at::native::MulFunctor<float>" → MulFunctor, float.
+std::vector<std::string_view> wordsOf(std::string_view text)
+{
+    std::vector<std::string_view> words;
+    for (std::size_t at = 0; at < text.size();) {
+        if (!isWordCharacter(text[at])) {
+            ++at;
+            continue;
+        }
+        std::size_t end = at;
+        while (end < text.size() && isWordCharacter(text[end])) ++end;
+        if (text.substr(end, 2) != "::") words.push_back(text.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+// Of the template arguments of PyTorch's general kernels: what says neither sizes nor types, but the operation.
+bool saysOperation(std::string_view word)
+{
+    constexpr std::array<std::string_view, 4> wrappers{"ReduceOp", "AUnaryFunctor", "BUnaryFunctor", "BinaryFunctor"};
+    if (std::find(wrappers.begin(), wrappers.end(), word) != wrappers.end() || word.starts_with("gpu_kernel_impl") || word.starts_with("func_wrapper")) return false;
+    constexpr std::array<std::string_view, 6> parts{"unctor", "_kernel", "KernelImpl", "Ops", "launch_", "_cuda"};
+    return std::any_of(parts.begin(), parts.end(), [word](std::string_view part) { return word.find(part) != std::string_view::npos; });
+}
+
+} // namespace
+
+std::string briefKernelName(std::string_view name)
+{
+    std::string_view brief = name;
+    for (const std::string_view unnamed : {"(anonymous namespace)::", "<unnamed>::"}) // its bracket is not that of parameters
+        if (const std::size_t at = brief.find(unnamed); at != std::string_view::npos && brief.substr(0, at).find_first_of("(<") == std::string_view::npos) brief.remove_prefix(at + unnamed.size());
+    const std::size_t bracket = brief.find_first_of("(<");
+    const std::string_view inside = bracket == std::string_view::npos ? std::string_view() : brief.substr(bracket);
+    if (bracket != std::string_view::npos && bracket > 0) brief = brief.substr(0, bracket);
+    while (brief.ends_with(' ')) brief.remove_suffix(1);
+    const bool signature = !inside.empty() || brief.starts_with("void "); // else words: "copy within the device"
+    if (signature && !brief.starts_with("mem") && !brief.starts_with("Mem")) {
+        brief = brief.substr(brief.find_last_of(' ') + 1);
+        brief = brief.substr(brief.find_last_of(':') + 1);
+    }
+    if (brief.ends_with("elementwise_kernel") || brief == "reduce_kernel" || brief == "multi_tensor_apply_kernel" || brief == "device_kernel" || brief == "Kernel2")
+        for (const std::string_view word : wordsOf(inside))
+            if (saysOperation(word) || ((brief == "device_kernel" || brief == "Kernel2") && word.size() > 8)) return std::string(word);
+    return std::string(brief.empty() ? name : brief);
+}
+
 KernelClass KernelClasses::of(const Track& track, std::uint32_t label, std::string_view name)
 {
     std::vector<std::uint8_t>& known = m_byLabel[track.lane == Lane::Copy ? 1 : 0];

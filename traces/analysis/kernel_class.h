@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,10 @@ inline bool isCommunication(KernelClass of) { return of == KernelClass::Collecti
 KernelClass classOfKernel(std::string_view name);
 // Of a copy or fill, as traces and recordings name them: "Memset (Device)" → Fill, everything else → Copy.
 KernelClass classOfCopy(std::string_view name);
+
+// A name as people say it, without namespaces, template arguments and parameters: "gemm_bf16" of "void cutlass::gemm_bf16<128, 64>(int)"; of the
+// element-wise kernels and reductions of PyTorch, whose names all begin alike, what they do: "GeluCUDAKernelImpl", "sum_functor". O(length).
+std::string briefKernelName(std::string_view name);
 
 // Classes of spans on the lanes Kernel and Copy, each label matched once. Not thread safe.
 class KernelClasses {

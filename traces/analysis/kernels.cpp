@@ -23,14 +23,32 @@ bool hasKernels(const Timeline& timeline)
     });
 }
 
+std::string collectiveOfKernel(std::string_view kernel)
+{
+    if (!kernel.starts_with("nccl") && !kernel.starts_with("rccl")) return {};
+    const std::size_t begin = kernel.find('_');
+    if (begin == std::string_view::npos) return "collective";
+    const std::string_view rest = kernel.substr(begin + 1);
+    return std::string(rest.substr(0, rest.find_first_of("_(<")));
+}
+
+LaunchSeen launchOf(const Timeline& timeline, SpanId work)
+{
+    LaunchSeen seen;
+    for (const Edge& edge : timeline.edgesInto(work)) {
+        if (edge.kind != EdgeKind::Launch) continue;
+        if (edge.from != work) seen.by = edge.from;
+        if (edge.arrival < timeline.spans()[work].start) seen.time = edge.arrival;
+    }
+    return seen;
+}
+
 SpanId ownerOf(const Timeline& timeline, SpanId work)
 {
-    for (const Edge& edge : timeline.edgesInto(work))
-        if (edge.kind == EdgeKind::Launch) {
-            const Lane lane = timeline.trackOf(edge.from).lane;
-            return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? edge.from : noSpan;
-        }
-    return noSpan;
+    const SpanId by = launchOf(timeline, work).by;
+    if (by == noSpan) return noSpan;
+    const Lane lane = timeline.trackOf(by).lane;
+    return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? by : noSpan;
 }
 
 std::string unknownWithoutKernels(const Run& run)

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
@@ -48,6 +49,23 @@ struct ClassTime {
 // Classes that occur in the step, largest total first. O(kernels of the step × log).
 std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step);
 
+// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
+std::string collectiveOfKernel(std::string_view kernel);
+
+struct ExposedCommunication { // of the kernels of one operation, each for itself: simultaneous ones both count
+    std::string name;
+    std::int64_t calls = 0;
+    Nanos total = 0;
+    Nanos hidden = 0;  // while their rank's devices compute
+    Nanos longest = 0; // exposed part of one call
+    SpanId longestExposed = noSpan;
+
+    Nanos exposed() const { return total - hidden; }
+};
+
+// Largest exposed time first. O(kernels of the step × log).
+std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step);
+
 struct RankLaunchGaps {
     Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
     Nanos before = 0; // ops: idle although the input was there (cause Launch)
@@ -69,6 +87,12 @@ bool hasKernels(const Timeline& timeline);         // spans on the lanes Kernel 
 std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);
+// How a span on lane Kernel or Copy came to the device, as far as the run says.
+struct LaunchSeen {
+    SpanId by = noSpan;        // op, message or named range that launched it
+    std::optional<Nanos> time; // of the call on the host
+};
+LaunchSeen launchOf(const Timeline& timeline, SpanId work);
 // The op a span on lane Kernel or Copy belongs to; noSpan: of no op, or launched from a range that is not an op.
 SpanId ownerOf(const Timeline& timeline, SpanId work);
 
