@@ -12,6 +12,7 @@
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernels.h"
+#include "traces/compare/device_changes.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
 
@@ -136,6 +137,23 @@ private slots:
         without.kernel("gemm", 0, 10, -1);
         run.timeline = without.build();
         QVERIFY(!reportTable(*findAnalysis("exposed_communication"), run, 0).unknown.empty());
+    }
+
+    void comparedByCauseAndClass()
+    {
+        Step faster;
+        faster.kernel("gemm", 0, 100, -1);
+        faster.kernel("gemm", 120, 200, 110);
+        const DeviceChanges changes = compareDevices(*sample(), 0, *faster.build(), 0);
+        const auto figure = [&](const std::string& key) {
+            const auto at = std::find_if(changes.figures.begin(), changes.figures.end(), [&](const DeviceFigure& one) { return one.key == key; });
+            return at == changes.figures.end() ? std::pair<Nanos, Nanos>(-1, -1) : std::pair(at->a, at->b);
+        };
+        QVERIFY(figure("idle.launch_ns") == std::pair(70 * us, 20 * us));
+        QVERIFY(figure("idle.sync_ns") == std::pair(20 * us, Nanos(0)));
+        QVERIFY(figure("class.matrix_product_ns") == std::pair(150 * us, 180 * us));
+        QVERIFY(figure("class.collective_ns") == std::pair(120 * us, Nanos(0)));
+        QVERIFY(figure("class.attention_ns").first == -1); // in neither
     }
 
     void synchronisingCalls()

@@ -4,6 +4,7 @@
 
 #include "traces/analysis/kernel_class.h"
 #include "traces/store/run_file.h"
+#include "widgets/timeline/aggregate_table.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/run_panel.h"
@@ -191,6 +192,28 @@ private slots:
         const QString devices = deviceCard(shown.panel(), 0, 350 * us).plain();
         QVERIFY2(devices.contains(QStringLiteral("stream 7: gemm_bf16")) && devices.contains(QStringLiteral("stream 20: ncclDevKernel_AllReduce")), qPrintable(devices));
         QVERIFY(deviceCard(shown.panel(), 0, 50 * us).plain().contains(QStringLiteral("Nothing runs")));
+    }
+
+    void selectedAreaByClassAndName()
+    {
+        const Sample run = sample();
+        const std::vector<std::shared_ptr<const TimelinePanel>> panels{makePanel(run.timeline)};
+        const AreaSelection area{{200 * us, 700 * us}, 0, 0}; // of rank 0
+        QCOMPARE(slicesIn(panels, {area}), std::int64_t(4));  // an estimate: of every rank
+        const AggregateTable classes = aggregateTable(panels, {area}, nullptr, AggregateBy::Kind);
+        QStringList lines;
+        for (const AggregateLine& line : classes.lines) lines << QStringLiteral("%1 × %2: %3").arg(line.count).arg(line.name).arg(line.total / us);
+        QCOMPARE(lines, (QStringList{"1 × Matrix product: 200", "1 × Normalisation: 100", "1 × Collective: 400"})); // trimmed; something always runs
+        QCOMPARE(classes.kernels, std::int64_t(3));
+        QVERIFY(classes.lines[0].of == KernelClass::MatrixProduct && !classes.lines[0].kind);
+        const AggregateTable names = aggregateTable(panels, {{{0, 1000 * us}, 0, 1}}, nullptr, AggregateBy::Name);
+        lines.clear();
+        for (const AggregateLine& line : names.lines) lines << QStringLiteral("%1 × %2: %3").arg(line.count).arg(line.name).arg(line.total / us);
+        QCOMPARE(lines, (QStringList{"2 × gemm_bf16: 1300", "1 × rms_norm: 100", "1 × ncclDevKernel_AllReduce_Sum_f32_RING_LL: 500", "1 × Memset: 300", "1 × Idle: 100"}));
+        QVERIFY(names.lines[0].of == KernelClass::MatrixProduct);
+        for (const AggregateBy by : {AggregateBy::Stage, AggregateBy::Microbatch, AggregateBy::StageAndKind}) // unknown here
+            QCOMPARE(aggregateTable(panels, {area}, nullptr, by).lines[0].name, QStringLiteral("Matrix product"));
+        QCOMPARE(aggregateTable(panels, {area}, nullptr, AggregateBy::RankAndKind).lines[0].name, QStringLiteral("Rank 0 · Matrix product"));
     }
 
     // Runs too large for one timeline: the same lanes from blocks of the file, and the spans of a step in each of them.

@@ -107,7 +107,8 @@ namespace {
 std::vector<AnalysisColumn> kernelColumns()
 {
     return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: nobody's."},
-            {"name", "Kernel or copy", ColumnKind::Text, "As the device's trace names it."},
+            {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
+            {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
             {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name."},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
@@ -124,7 +125,7 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
     const KernelReport report = analyseKernels(*run.timeline, step);
     AnalysisRows out;
     for (const KernelRow& row : report.rows) {
-        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), row.name, std::string(toText(row.of)), row.calls, row.total,
+        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), briefKernelName(row.name), row.name, std::string(toText(row.of)), row.calls, row.total,
                             report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0, row.mean(), std::llround(row.spread), row.shortest,
                             row.longest, std::string(toText(row.lane))});
         out.ops.push_back(row.longestSpan);

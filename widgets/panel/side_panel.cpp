@@ -569,6 +569,10 @@ void SidePanel::fillSelection()
         const Aggregation& a = m_aggregation;
         m_selection->setTitle(tr("Selected range"));
         m_selection->addRow(tr("Range"), (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows))).arg(durationText(a.range.duration(), m_units)));
+        if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
+            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank."), "faint");
+            return;
+        }
         for (std::size_t k = 0; k < opKindCount; ++k)
             if (a.countByKind[k] > 0)
                 m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(kindTitle(static_cast<OpKind>(k))), durationText(a.timeByKind[k], m_units),

@@ -20,7 +20,7 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace)
     m_table->setMaximumHeight(200);
     auto* layout = qobject_cast<QVBoxLayout*>(work->layout());
     layout->insertWidget(layout->indexOf(workspace.views().legend), m_table);
-    m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, 5)));
+    m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
     connect(m_table, &AggregationPanel::byChanged, this, [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
     connect(m_table, &AggregationPanel::cleared, this, [this] {
         m_workspace.viewState()->clearSelection();
