@@ -570,7 +570,7 @@ void SidePanel::fillSelection()
         m_selection->setTitle(tr("Selected range"));
         m_selection->addRow(tr("Range"), (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows))).arg(durationText(a.range.duration(), m_units)));
         if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
-            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank."), "faint");
+            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank; the figures above are of the whole step."), "faint");
             return;
         }
         for (std::size_t k = 0; k < opKindCount; ++k)

@@ -44,7 +44,8 @@ void RangeController::filterPanel()
 {
     const auto shown = m_workspace.shown().view();
     const auto range = m_workspace.viewState()->selectedRange();
-    if (!shown || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
+    const bool hasOps = shown && !shown->panel->noOps; // else the panel has those of the devices' whole step only
+    if (!hasOps || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_again = false;
         m_workspace.views().side->setFilter(nullptr);
         return;
