@@ -33,6 +33,11 @@ draw() { # draw NAME ARGUMENTS: both themes
 }
 # In the order in which a user meets them.
 draw empty
+# A real job's trace, which is not in the repository: skipped where it is absent.
+if [ -d "${STAGEWRIGHT_SHARED:-}/fixtures/kineto/dlrm_8rank" ]; then
+    "$program" import "$STAGEWRIGHT_SHARED/fixtures/kineto/dlrm_8rank" -o "$work/dlrm.stagewright" 2> "$work/recording" > /dev/null || { cat "$work/recording" >&2; exit 5; }
+    draw gpu_trace "$work/dlrm.stagewright"
+fi
 draw library --show new --schedule v-half
 draw block --show block --schedule v-half
 draw record --show record

@@ -67,6 +67,20 @@ static void makeTints(Theme& t)
     }
 }
 
+// Labels in the more readable ink; edges towards the text.
+template <std::size_t count>
+static void setFills(const Theme& t, std::array<Fill, count>& fills, const std::array<const char*, count>& colours)
+{
+    const QColor ink(t.highContrast ? "#000000" : "#14171C"), white("#FFFFFF");
+    for (std::size_t i = 0; i < count; ++i) {
+        Fill& fill = fills[i];
+        fill.fill = QColor(QLatin1String(colours[i]));
+        const double l = luminance(fill.fill);
+        fill.label = 1.05 / (l + 0.05) > (l + 0.05) / (luminance(ink) + 0.05) ? white : ink;
+        fill.edge = mixed(fill.fill, t.text, 0.3F);
+    }
+}
+
 static Theme makeLight()
 {
     Theme t;
@@ -96,6 +110,8 @@ static Theme makeLight()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#D5DEEB");
     t.ghost = QColor("#5A6270");
+    setFills(t, t.classes, {"#2F5D9C", "#EE8F2A", "#45C794", "#FFE17B", "#8C5A2B", "#9B8AAB", "#920769", "#428FFD", "#ACC2FF", "#352831", "#1E9367", "#C4C9D2"});
+    setFills(t, t.ranges, {"#C9D8EE", "#F0D9BF", "#C6E3D4", "#DDCBE6", "#EBDFA8", "#CDD3DB"});
     makeTints(t);
     return t;
 }
@@ -131,6 +147,8 @@ static Theme makeDark()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#253C59");
     t.ghost = QColor("#C9D0E0");
+    setFills(t, t.classes, {"#4895EE", "#F7A233", "#58C48F", "#FFF0A0", "#C86B00", "#B367A5", "#CAA0B7", "#9ADCFF", "#536D70", "#D8E1D4", "#15956C", "#3A414D"});
+    setFills(t, t.ranges, {"#2B3A50", "#4A3D2E", "#2A4439", "#43364A", "#47432C", "#363D48"});
     makeTints(t);
     return t;
 }
@@ -163,6 +181,8 @@ static Theme makeHighContrast()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#2F78AE");
     t.ghost = QColor("#E6E6E6");
+    setFills(t, t.classes, {"#5CABFF", "#FFB000", "#1ED089", "#FFFFA6", "#B6743D", "#F45DBE", "#CFB1BA", "#97EEFF", "#674FC7", "#D6FFE6", "#188A8B", "#768E77"});
+    setFills(t, t.ranges, {"#595959", "#4A5C66", "#66583F", "#4C604F", "#5E5068", "#595959"});
     makeTints(t);
     return t;
 }

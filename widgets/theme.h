@@ -11,6 +11,7 @@
 #include <QString>
 
 #include "schedules/model/op.h"
+#include "traces/analysis/kernel_class.h"
 
 namespace stagewright {
 
@@ -27,6 +28,7 @@ inline constexpr std::size_t paintCount = 6;
 // Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start over.
 inline constexpr int tintCount = 4;
 Paint paintOf(OpKind kind);
+inline constexpr std::size_t rangeFillCount = 6; // of named ranges, by name
 
 struct Fill {
     QColor fill;
@@ -52,6 +54,8 @@ struct Theme {
     bool highContrast = false; // dark as well
     std::array<Fill, paintCount> fills;
     std::array<std::array<Fill, tintCount>, paintCount> tints; // [paint][0] is fills[paint]
+    std::array<Fill, kernelClassCount> classes;                // of kernels and copies in runs without ops
+    std::array<Fill, rangeFillCount> ranges;                   // of named ranges there: pale, so that the devices stand out
     QColor bubbleFill, bubbleHatch;
     QColor critical; // critical path and budget
     QColor canvas, panel, window;
@@ -68,6 +72,7 @@ struct Theme {
     bool hatched() const { return of(Paint::Backward).hatch != Fill::Hatch::None; }
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
     const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
+    const Fill& of(KernelClass kind) const { return classes[static_cast<std::size_t>(kind)]; }
     const Fill& of(Paint paint, int tint) const { return tints[static_cast<std::size_t>(paint)][static_cast<std::size_t>(tint % tintCount)]; }
     QPalette palette() const; // for the stock widgets
 

@@ -2,43 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
-#include "traces/foreign/foreign_trace.h"
 #include "traces/run/quantity.h"
 
 namespace stagewright {
 
 namespace {
 
-enum Class : std::size_t {
+enum Part : std::size_t {
     Computing,
     Communicating,
     Copying,
-};
-
-// Kernels of a communication library are on a track of their own where the trace says so, else known by their names; asked once a name.
-class Classes {
-public:
-    explicit Classes(const Timeline& timeline) : m_timeline(timeline) {}
-    Class of(const Track& track, const Span& span)
-    {
-        if (track.lane == Lane::Copy) return Copying;
-        if (isCollectiveTrack(track)) return Communicating;
-        if (span.label >= m_byLabel.size()) m_byLabel.resize(span.label + 1U);
-        auto& known = m_byLabel[span.label];
-        if (!known) known = collectiveOfKernel(m_timeline.labelOf(span)).empty() ? Computing : Communicating;
-        return *known;
-    }
-
-private:
-    const Timeline& m_timeline;
-    std::vector<std::optional<Class>> m_byLabel;
 };
 
 } // namespace
@@ -48,12 +27,12 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
     const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
     std::vector<RankDeviceTime> out(ranks);
     struct Covered {
-        std::array<Coverage, 3> of; // by Class
+        std::array<Coverage, 3> of; // by Part
         Coverage kernels;
         Coverage all;
     };
     std::vector<Covered> covered(ranks);
-    Classes classes(timeline);
+    KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
         const auto r = static_cast<std::size_t>(track.rank);
@@ -61,7 +40,8 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (span.step != step) continue;
-            const Class of = classes.of(track, span);
+            const Part of = track.lane == Lane::Copy ? Copying : isCommunication(classes.of(timeline, track, span)) ? Communicating
+                                                                                                                    : Computing;
             covered[r].of[of].add(span.start, span.end);
             if (of != Copying) covered[r].kernels.add(span.start, span.end);
             covered[r].all.add(span.start, span.end);
@@ -111,8 +91,8 @@ std::vector<AnalysisColumn> deviceTimeColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last."},
-            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs that is not of a communication library."},
-            {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel of a communication library runs."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
+            {"communicating_ns", "Communicating", ColumnKind::Time, "A kernel runs whose class is collective or send, receive."},
             {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "Communicating while computing."},
             {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},

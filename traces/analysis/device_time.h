@@ -12,8 +12,8 @@ namespace stagewright {
 struct RankDeviceTime {
     Nanos first = 0;         // start of the step's first kernel or copy
     Nanos last = 0;          // end of the last
-    Nanos computing = 0;     // time in which a kernel runs that is not of a communication library
-    Nanos communicating = 0; // time in which a kernel of a communication library runs
+    Nanos computing = 0;     // time in which a kernel runs whose class is not communication
+    Nanos communicating = 0; // time in which a kernel runs whose class is collective or send, receive
     Nanos copying = 0;       // time in which a copy or a fill runs
     Nanos busy = 0;          // time in which any of them runs
     Nanos hidden = 0;        // communicating while computing

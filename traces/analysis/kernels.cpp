@@ -1,6 +1,7 @@
 #include "traces/analysis/kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -22,14 +23,32 @@ bool hasKernels(const Timeline& timeline)
     });
 }
 
+std::string collectiveOfKernel(std::string_view kernel)
+{
+    if (!kernel.starts_with("nccl") && !kernel.starts_with("rccl")) return {};
+    const std::size_t begin = kernel.find('_');
+    if (begin == std::string_view::npos) return "collective";
+    const std::string_view rest = kernel.substr(begin + 1);
+    return std::string(rest.substr(0, rest.find_first_of("_(<")));
+}
+
+LaunchSeen launchOf(const Timeline& timeline, SpanId work)
+{
+    LaunchSeen seen;
+    for (const Edge& edge : timeline.edgesInto(work)) {
+        if (edge.kind != EdgeKind::Launch) continue;
+        if (edge.from != work) seen.by = edge.from;
+        if (edge.arrival < timeline.spans()[work].start) seen.time = edge.arrival;
+    }
+    return seen;
+}
+
 SpanId ownerOf(const Timeline& timeline, SpanId work)
 {
-    for (const Edge& edge : timeline.edgesInto(work))
-        if (edge.kind == EdgeKind::Launch) {
-            const Lane lane = timeline.trackOf(edge.from).lane;
-            return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? edge.from : noSpan;
-        }
-    return noSpan;
+    const SpanId by = launchOf(timeline, work).by;
+    if (by == noSpan) return noSpan;
+    const Lane lane = timeline.trackOf(by).lane;
+    return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? by : noSpan;
 }
 
 std::string unknownWithoutKernels(const Run& run)
@@ -40,7 +59,13 @@ std::string unknownWithoutKernels(const Run& run)
 KernelReport analyseKernels(const Timeline& timeline, int step)
 {
     KernelReport report;
-    std::map<std::tuple<int, std::string, Lane>, KernelRow> rows; // kind −1: of no op
+    struct Sums {
+        KernelRow row;
+        double squares = 0; // of differences from the mean so far
+        double mean = 0;
+    };
+    std::map<std::tuple<int, std::string, Lane>, Sums> rows; // kind −1: of no op
+    KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
         const auto [first, last] = timeline.stepRange(track, step);
@@ -49,7 +74,11 @@ KernelReport analyseKernels(const Timeline& timeline, int step)
             if (span.step != step) continue;
             const SpanId owner = ownerOf(timeline, id);
             const int kind = owner == noSpan ? -1 : static_cast<int>(timeline.spans()[owner].op.kind);
-            KernelRow& row = rows[{kind, timeline.nameOf(span), track.lane}];
+            auto& [row, squares, mean] = rows[{kind, timeline.nameOf(span), track.lane}];
+            if (row.calls == 0) row.of = classes.of(timeline, track, span);
+            const double apart = static_cast<double>(span.duration()) - mean;
+            mean += apart / static_cast<double>(row.calls + 1);
+            squares += apart * (static_cast<double>(span.duration()) - mean);
             row.shortest = row.calls == 0 ? span.duration() : std::min(row.shortest, span.duration());
             if (row.longestSpan == noSpan || span.duration() > row.longest) row.longestSpan = id;
             row.longest = std::max(row.longest, span.duration());
@@ -59,7 +88,9 @@ KernelReport analyseKernels(const Timeline& timeline, int step)
             ++report.calls;
         }
     }
-    for (auto& [key, row] : rows) {
+    for (auto& [key, sums] : rows) {
+        KernelRow& row = sums.row;
+        row.spread = row.calls > 1 ? std::sqrt(sums.squares / static_cast<double>(row.calls)) : 0;
         if (std::get<0>(key) >= 0) row.kind = static_cast<OpKind>(std::get<0>(key));
         row.name = std::get<1>(key);
         row.lane = std::get<2>(key);
@@ -76,11 +107,14 @@ namespace {
 std::vector<AnalysisColumn> kernelColumns()
 {
     return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: nobody's."},
-            {"name", "Kernel or copy", ColumnKind::Text, "As the device's trace names it."},
+            {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
+            {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
+            {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name."},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
             {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
+            {"spread_ns", "Spread", ColumnKind::Time, "Standard deviation of the calls' durations."},
             {"shortest_ns", "Shortest", ColumnKind::Time},
             {"longest_ns", "Longest", ColumnKind::Time, "The longest call; choosing a row goes there."},
             {"lane", "Lane"}};
@@ -91,8 +125,8 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
     const KernelReport report = analyseKernels(*run.timeline, step);
     AnalysisRows out;
     for (const KernelRow& row : report.rows) {
-        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), row.name, row.calls, row.total,
-                            report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0, row.mean(), row.shortest,
+        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), briefKernelName(row.name), row.name, std::string(toText(row.of)), row.calls, row.total,
+                            report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0, row.mean(), std::llround(row.spread), row.shortest,
                             row.longest, std::string(toText(row.lane))});
         out.ops.push_back(row.longestSpan);
     }

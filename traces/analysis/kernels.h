@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
@@ -15,8 +17,10 @@ struct KernelRow {
     std::optional<OpKind> kind; // of the op it belongs to; empty: of no op
     std::string name;
     Lane lane = Lane::Kernel;
+    KernelClass of = KernelClass::Other;
     std::int64_t calls = 0;
-    Nanos total = 0; // sum of durations; simultaneous work counts twice
+    Nanos total = 0;   // sum of durations; simultaneous work counts twice
+    double spread = 0; // standard deviation of the calls' durations, in ns
     Nanos shortest = 0;
     Nanos longest = 0;
     SpanId longestSpan = noSpan; // the first of that length
@@ -32,6 +36,35 @@ struct KernelReport {
 
 // One row for each kind of op, name and lane. O(kernels of the step × log).
 KernelReport analyseKernels(const Timeline& timeline, int step);
+
+struct ClassTime {
+    KernelClass of = KernelClass::Other;
+    std::int64_t calls = 0;
+    Nanos total = 0;             // sum of durations
+    Nanos running = 0;           // sum over ranks of the time in which some of them runs
+    std::vector<Nanos> byRank;   // of `running`
+    SpanId longestSpan = noSpan; // the first of the longest
+};
+
+// Classes that occur in the step, largest total first. O(kernels of the step × log).
+std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step);
+
+// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
+std::string collectiveOfKernel(std::string_view kernel);
+
+struct ExposedCommunication { // of the kernels of one operation, each for itself: simultaneous ones both count
+    std::string name;
+    std::int64_t calls = 0;
+    Nanos total = 0;
+    Nanos hidden = 0;  // while their rank's devices compute
+    Nanos longest = 0; // exposed part of one call
+    SpanId longestExposed = noSpan;
+
+    Nanos exposed() const { return total - hidden; }
+};
+
+// Largest exposed time first. O(kernels of the step × log).
+std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step);
 
 struct RankLaunchGaps {
     Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
@@ -54,6 +87,12 @@ bool hasKernels(const Timeline& timeline);         // spans on the lanes Kernel 
 std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);
+// How a span on lane Kernel or Copy came to the device, as far as the run says.
+struct LaunchSeen {
+    SpanId by = noSpan;        // op, message or named range that launched it
+    std::optional<Nanos> time; // of the call on the host
+};
+LaunchSeen launchOf(const Timeline& timeline, SpanId work);
 // The op a span on lane Kernel or Copy belongs to; noSpan: of no op, or launched from a range that is not an op.
 SpanId ownerOf(const Timeline& timeline, SpanId work);
 

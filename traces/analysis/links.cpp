@@ -16,6 +16,7 @@ namespace {
 std::vector<Coverage> computing(const Timeline& timeline, int step)
 {
     std::vector<Coverage> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    KernelClasses classes;
     const auto addTracks = [&](Lane lane, const std::vector<bool>* without) {
         for (const Track& track : timeline.tracks()) {
             const auto rank = static_cast<std::size_t>(track.rank);
@@ -24,7 +25,7 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
             for (SpanId id = first; id < last; ++id) {
                 const Span& span = timeline.spans()[id];
                 if (span.step != step || (lane == Lane::Compute && !isBusyOp(span.op))) continue;
-                if (timeline.labelOf(span).find("nccl") == std::string_view::npos) ranks[rank].add(span.start, span.end);
+                if (lane == Lane::Compute || !isCommunication(classes.of(timeline, track, span))) ranks[rank].add(span.start, span.end);
             }
         }
     };

@@ -21,7 +21,7 @@ struct KernelChange {
 };
 
 struct DeviceFigure {
-    std::string key;   // "window_ns", as the column of the table device_time
+    std::string key;   // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle; "class.attention_ns" of kernel_classes
     std::string title; // "First to last"
     Nanos a = 0;       // summed over ranks
     Nanos b = 0;

@@ -242,7 +242,7 @@ private:
         event(R"({{"ph":"X","cat":"{}","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"device":0,"context":1,"stream":{},"correlation":{}{}}}}})",
               lane == Lane::Copy ? "gpu_memcpy" : "kernel", jsonText(m_timeline.nameOf(span)), stream, at(span.start), microseconds(span.duration()), stream, correlationOf(id), rest(id, span));
         const auto into = m_timeline.edgesInto(id);
-        if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
+        if (std::any_of(into.begin(), into.end(), [id](const Edge& edge) { return edge.kind == EdgeKind::Launch && edge.from != id; }))
             event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":0,"tid":{},"ts":{}}})", correlationOf(id), stream, at(span.start));
     }
 

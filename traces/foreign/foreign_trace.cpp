@@ -60,13 +60,4 @@ RankInName rankInName(std::string_view fileName)
     return {};
 }
 
-std::string collectiveOfKernel(std::string_view kernel)
-{
-    if (!kernel.starts_with("nccl") && !kernel.starts_with("rccl")) return {};
-    const std::size_t begin = kernel.find('_');
-    if (begin == std::string_view::npos) return "collective";
-    const std::string_view rest = kernel.substr(begin + 1);
-    return std::string(rest.substr(0, rest.find_first_of("_(<")));
-}
-
 } // namespace stagewright

@@ -138,7 +138,4 @@ struct RankInName {
 };
 RankInName rankInName(std::string_view fileName);
 
-// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
-std::string collectiveOfKernel(std::string_view kernel);
-
 } // namespace stagewright

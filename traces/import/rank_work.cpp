@@ -58,6 +58,14 @@ bool stopsAt(std::size_t item, const std::stop_token& stop)
     return (item & 0x3fff) == 0 && stop.stop_requested();
 }
 
+// Launches are sorted by correlation. nullptr: none.
+const Launch* launchOf(const ForeignRank& rank, std::int64_t correlation)
+{
+    if (correlation < 0) return nullptr;
+    const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+    return launch != rank.launches.end() && launch->correlation == correlation ? &*launch : nullptr;
+}
+
 } // namespace
 
 RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop)
@@ -73,12 +81,9 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
         std::uint32_t op = noOpRange;
         if (deviceRanges) {
             op = holders.on(span.thread, span.start);
-        } else if (span.correlation >= 0) {
-            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
-            if (launch != rank.launches.end() && launch->correlation == span.correlation) {
-                op = holders.on(launch->thread, launch->time);
-                if (op == noOpRange) op = holders.backward(launch->time);
-            }
+        } else if (const Launch* launch = launchOf(rank, span.correlation); launch != nullptr) {
+            op = holders.on(launch->thread, launch->time);
+            if (op == noOpRange) op = holders.backward(launch->time);
         }
         work.opOfDevice[i] = op;
         if (op == noOpRange) continue;
@@ -158,8 +163,8 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
     for (std::size_t i = 0; i < rank.device.size(); ++i) {
         if (stopsAt(i, stop)) return out;
         const DeviceSpan& span = rank.device[i];
-        const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
-        if (span.correlation < 0 || launch == rank.launches.end() || launch->correlation != span.correlation) continue;
+        const Launch* launch = launchOf(rank, span.correlation);
+        if (launch == nullptr) continue;
         const auto after = std::upper_bound(order.begin(), order.end(), std::pair(launch->thread, launch->time),
                                             [&](const auto& at, std::uint32_t range) { return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start); });
         if (after == order.begin()) continue;
@@ -202,7 +207,9 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     for (std::size_t i = 0; i < device.size(); ++i) {
         if (stopsAt(i, stop)) return {};
         const DeviceSpan& span = device[i];
-        tracks[trackOf[slotOf(span)]].work.push_back({span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i)});
+        const Launch* launch = launchOf(rank, span.correlation);
+        tracks[trackOf[slotOf(span)]].work.push_back(
+            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), launch != nullptr ? std::min(launch->time, span.start) : span.start});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
         releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace

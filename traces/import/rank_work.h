@@ -43,6 +43,7 @@ struct ForeignWork {
     std::uint32_t op = noOpRange;    // of RankOps::ops
     std::uint32_t range = noOpRange; // of ForeignRank::annotations
     std::uint32_t item = 0;          // its index in ForeignRank::device
+    Nanos launched = 0;              // of the call on the host; its start if unknown
 };
 // A stream's kernels, or its copies, in order of time.
 struct DeviceTrack {

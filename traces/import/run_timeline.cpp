@@ -261,9 +261,9 @@ private:
     {
         ForeignRank& from = rank(r);
         m_ranges = placeRanges(from, m_progress.stop);
-        giveBack(from.launches);
         std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
         auto tracks = takeDevice(from, m_work[static_cast<std::size_t>(r)], m_ranges, m_progress.stop);
+        giveBack(from.launches);
         if (m_progress.cancelled()) return false;
         std::size_t ranged = 0;
         for (const DeviceTrack& of : tracks)
@@ -284,9 +284,11 @@ private:
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
-                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.start);
+                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.launched);
                 else if (seen.range != noOpRange)
-                    m_launchedIn.push_back({seen.range, id, seen.start});
+                    m_launchedIn.push_back({seen.range, id, seen.launched});
+                else if (seen.launched < seen.start)
+                    m_builder.addEdge(id, id, EdgeKind::Launch, seen.launched); // by nobody with a name: only its time is known
                 if ((i + 1) % itemsAtOnce != 0) continue;
                 if (m_progress.cancelled()) return false;
                 releaseItems(of.work, i + 1 - itemsAtOnce, i + 1);
@@ -331,8 +333,8 @@ private:
                     m_collectiveSpan[{static_cast<std::uint32_t>(r), found->second}] = {id, row.span.start, row.span.end};
             });
         for (std::size_t i = 0; i < m_launchedIn.size(); ++i) {
-            const auto& [range, kernel, start] = m_launchedIn[i];
-            if (const auto found = onDevice.find(range); found != onDevice.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, start);
+            const auto& [range, kernel, launched] = m_launchedIn[i];
+            if (const auto found = onDevice.find(range); found != onDevice.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, launched);
             if ((i + 1) % itemsAtOnce == 0) releaseItems(m_launchedIn, i + 1 - itemsAtOnce, i + 1);
         }
         giveBack(m_launchedIn);
@@ -465,7 +467,7 @@ private:
     struct LaunchedIn {
         std::uint32_t range;
         SpanId kernel;
-        Nanos start;
+        Nanos launched;
     };
     DeviceRanges m_ranges;                // of the rank that is being added
     std::vector<LaunchedIn> m_launchedIn; // its device spans under no op

@@ -118,7 +118,11 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     report.bubbles = std::move(*bubbles);
     report.noOps = whyNoOps(run, report);
-    if (hasKernels(timeline)) report.devices = analyseDeviceTime(timeline, report.step);
+    if (hasKernels(timeline)) {
+        report.devices = analyseDeviceTime(timeline, report.step);
+        report.idle = analyseDeviceIdle(timeline, report.step);
+        report.classes = analyseKernelClasses(timeline, report.step);
+    }
     report.overlap = analyseOverlap(timeline, report.step);
     report.criticalPath = criticalPath(timeline, report.step);
     if (timeline.hasMemory()) {

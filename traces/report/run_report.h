@@ -12,7 +12,9 @@
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
+#include "traces/analysis/kernels.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
@@ -56,6 +58,8 @@ struct RunReport {
     std::size_t spans = 0;               // of the step
     bool cpuTime = false;                // the run says how long its ops were on the processor
     std::vector<RankDeviceTime> devices; // of the step's kernels and copies, by rank; empty: it has none
+    std::vector<RankDeviceIdle> idle;    // why these devices do not compute, by rank; empty as above
+    std::vector<ClassTime> classes;      // what they compute, largest first; empty as above
     std::optional<LeverTable> levers;    // what would help; nothing: not asked for, or of a range
     StepSamples overSteps;               // figures over the measured steps; empty: fewer than two, not asked for, or of a range
     std::optional<Baseline> baseline;    // nothing: not asked for, there is none, or of a range

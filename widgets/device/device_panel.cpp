@@ -20,6 +20,12 @@ QString kindText(OpKind kind)
     return QString::fromUtf8(text.data(), static_cast<int>(text.size()));
 }
 
+QString classTitle(KernelClass of)
+{
+    const std::string_view title = titleOf(of);
+    return QString::fromUtf8(title.data(), static_cast<int>(title.size()));
+}
+
 double shareOf(Nanos part, Nanos whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
 } // namespace
@@ -36,14 +42,15 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
 
     m_kernels = new FigureTable(tr("Kernels and copies"),
                                 {{tr("Op"), tr("Kind of the op that launched it; none: no op."), false, 56},
-                                 {tr("Kernel or copy"), tr("Name in the device's trace."), false, 380},
+                                 {tr("Kernel or copy"), tr("Its name without namespaces, template arguments and parameters; the tooltip has all of it."), false, 380},
+                                 {tr("Class"), tr("What kind of work it is, by its name."), false, 110},
                                  {tr("Calls"), tr("In the step shown, over all ranks."), true, 70},
                                  {tr("Total"), tr("Sum of the calls' durations; overlapping calls all count in full."), true, 90},
                                  {tr("Share"), tr("Of the total of all kernels and copies."), true, 70},
                                  {tr("Mean"), tr("Total over calls."), true, 90},
                                  {tr("Shortest"), tr("The shortest call."), true, 90},
                                  {tr("Longest"), tr("The longest call; selecting a row goes there."), true, 90}},
-                                3, this);
+                                4, this);
     m_kernels->setObjectName(QStringLiteral("kernelTable"));
     m_kernels->setToolTip(tr("A row goes to its longest call; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     connect(m_kernels, &FigureTable::chosen, this, [this](int row) {
@@ -128,7 +135,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     std::vector<std::vector<FigureCell>> rows;
     for (const KernelRow& row : f.kernels.rows) {
         const QString name = QString::fromStdString(row.name);
-        rows.push_back({{row.kind ? kindText(*row.kind) : tr("none"), 0, {}}, {name, 0, name}, count(row.calls), time(row.total), share(row.total, f.kernels.total), time(row.mean()), time(row.shortest), time(row.longest)});
+        rows.push_back({{row.kind ? kindText(*row.kind) : tr("none"), 0, {}}, {QString::fromStdString(briefKernelName(row.name)), 0, name}, {classTitle(row.of), 0, {}}, count(row.calls), time(row.total), share(row.total, f.kernels.total), time(row.mean()), time(row.shortest), time(row.longest)});
     }
     m_kernels->setRows(std::move(rows));
     QString line = f.kernels.calls > 0 ? tr("%1, %2 in all").arg(countText(static_cast<qint64>(f.kernels.calls), tr("1 kernel or copy"), tr("%L1 kernels and copies"))).arg(durationText(f.kernels.total, units))

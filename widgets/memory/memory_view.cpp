@@ -141,6 +141,7 @@ void MemoryView::refill()
         return;
     }
     m_places.clear(); // they point into rows of other panels
+    setMaximumHeight(QWIDGETSIZE_MAX);
     update();
     m_filling.start(
         [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows { return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings)); },
@@ -152,6 +153,7 @@ void MemoryView::accept(Rows rows)
     m_places.clear();
     m_rows = std::move(rows);
     arrange();
+    setMaximumHeight(known() ? QWIDGETSIZE_MAX : static_cast<int>(header)); // one line, whatever the legend below it takes
     updateGeometry();
 }
 

@@ -12,8 +12,11 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/kernels.h"
+#include "traces/step/step_ops.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/style.h"
+#include "widgets/timeline/span_card.h"
 
 namespace stagewright {
 
@@ -477,12 +480,31 @@ void SidePanel::fillDevices()
         m_devices->addRow(title, tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)), durationText(time, m_units)), meaning);
     };
     m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
-    row(tr("Computing"), sum.computing, tr("A kernel runs that is not of a communication library. Summed over devices, as a share of their time from first to last."));
-    row(tr("Communicating"), sum.communicating, tr("A kernel of a communication library runs."));
+    row(tr("Computing"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
+    row(tr("Communicating"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
     row(tr("Of it exposed"), sum.exposed(), tr("Communicating while nothing computes."));
     row(tr("Copying"), sum.copying, tr("A copy or a fill runs."));
     row(tr("Idle"), window - sum.busy, tr("Nothing runs."));
-    m_devices->addText(tr("The table Device time has them by rank."), "faint");
+    RankDeviceIdle why;
+    for (const RankDeviceIdle& rank : m_figures->idle)
+        for (std::size_t s = 0; s < deviceStateCount; ++s) why.time[s] += rank.time[s];
+    const auto part = [&](DeviceState state, const QString& title, const QString& meaning) {
+        if (why.of(state) * 200 >= window) row(title, why.of(state), meaning); // from 0.5 %
+    };
+    part(DeviceState::Launch, tr("Of it: late launches"), tr("What runs next was launched after everything before it had ended: the host is the limit."));
+    part(DeviceState::Sync, tr("Of it: the host waits"), tr("The host was in a synchronising call and could launch nothing."));
+    part(DeviceState::Queued, tr("Of it: queued"), tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
+    part(DeviceState::Unknown, tr("Of it: unknown"), tr("The trace does not say when what runs next was launched."));
+    QStringList classes;
+    Nanos total = 0;
+    for (const ClassTime& time : m_figures->classes) total += time.total;
+    for (const ClassTime& time : m_figures->classes) {
+        const auto title = titleOf(time.of);
+        if (classes.size() < 6 && time.total * 100 >= total)
+            classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(), percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
+    }
+    if (!classes.isEmpty()) m_devices->addText(tr("Kernel time: %1.").arg(classes.join(QStringLiteral(", "))));
+    m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class have them by rank."), "faint");
 }
 
 void SidePanel::fillCommunication()
@@ -547,6 +569,10 @@ void SidePanel::fillSelection()
         const Aggregation& a = m_aggregation;
         m_selection->setTitle(tr("Selected range"));
         m_selection->addRow(tr("Range"), (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows))).arg(durationText(a.range.duration(), m_units)));
+        if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
+            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or rank; the figures above are of the whole step."), "faint");
+            return;
+        }
         for (std::size_t k = 0; k < opKindCount; ++k)
             if (a.countByKind[k] > 0)
                 m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(kindTitle(static_cast<OpKind>(k))), durationText(a.timeByKind[k], m_units),
@@ -572,35 +598,49 @@ void SidePanel::describeSpan(SpanId id)
     auto* layout = new QHBoxLayout(head);
     layout->setContentsMargins(0, 0, 0, 3);
     layout->setSpacing(8);
-    const bool op = track.lane != Lane::Other; // other named ranges of a foreign trace are not ops of the schedule
-    const Fill& fill = theme().of(op ? span.op.kind : OpKind::Filler);
+    const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
+    const Fill& fill = look.fill(theme());
+    const bool op = look.isOp;
     auto* swatch = new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
     swatch->setAlignment(Qt::AlignCenter);
     swatch->setMinimumSize(18, 18);
     swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;").arg(fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
     const QString name = QString::fromStdString(timeline.nameOf(span));
-    layout->addWidget(makeLabel(tr("%1, rank %2").arg(op ? kindTitle(span.op.kind) : name).arg(track.rank), "value", head, true));
-    layout->addStretch(1);
+    auto* title = makeLabel(tr("%1, rank %2").arg(op ? kindTitle(span.op.kind) : look.name).arg(track.rank), "value", head, true);
+    title->setWordWrap(true);
+    layout->addWidget(title, 1);
     m_selection->addWidget(head);
 
     if (op)
         m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(name).arg(span.op.stage),
                             tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the input gradient (I)."));
-    const Nanos begin = m_figures->bubbles.windowBegin;
-    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), tr("From the start of the step's window."));
+    const auto text = [](std::string_view of) { return QString::fromUtf8(of.data(), static_cast<qsizetype>(of.size())); };
+    if (look.of) m_selection->addRow(tr("Class"), text(titleOf(*look.of)), tr("What kind of work it is, by its name."));
+    if (const QString lane = laneTitle(track); !op && !lane.isEmpty()) m_selection->addRow(track.lane == Lane::Other ? tr("On") : tr("Stream"), lane, tr("The lane it is on."));
+    const bool window = m_figures->bubbles.windowEnd > m_figures->bubbles.windowBegin; // else from the start of the run
+    const Nanos begin = window ? m_figures->bubbles.windowBegin : timeline.begin();
+    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), window ? tr("From the start of the step's window.") : tr("From the start of the run."));
     m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From start to end on the run's clock."));
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
         m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units), tr("Time its thread ran on a processor."));
 
-    QStringList waits;
-    for (const Edge& edge : timeline.edgesInto(id))
-        if (edge.kind == EdgeKind::Data) waits << opOnRank(timeline, edge.from);
-    m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")), tr("Ops whose results it needs."));
-    QStringList releases;
-    for (const Edge& edge : timeline.edgesFrom(id))
-        if (edge.kind == EdgeKind::Data) releases << opOnRank(timeline, edge.to);
-    m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")), tr("Ops that need its result."));
+    if (op) {
+        QStringList waits;
+        for (const Edge& edge : timeline.edgesInto(id))
+            if (edge.kind == EdgeKind::Data) waits << opOnRank(timeline, edge.from);
+        m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")), tr("Ops whose results it needs."));
+        QStringList releases;
+        for (const Edge& edge : timeline.edgesFrom(id))
+            if (edge.kind == EdgeKind::Data) releases << opOnRank(timeline, edge.to);
+        m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")), tr("Ops that need its result."));
+    } else {
+        const LaunchSeen launch = launchOf(timeline, id);
+        if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), QString::fromStdString(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));
+        if (launch.time)
+            m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units), tr("From the call on the host until it started."));
+        if (look.name != name) m_selection->addText(name);
+    }
 
     if (track.lane == Lane::Compute && timeline.hasMemory()) {
         Bytes delta = 0;

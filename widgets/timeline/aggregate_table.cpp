@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <QCoreApplication>
+
+#include "widgets/timeline/lane_painter.h"
 
 namespace stagewright {
 
@@ -33,6 +36,7 @@ public:
     {
         ++m_table.ranks;
         m_table.rankTime += range.duration();
+        if (panel.noOps) return addDevices(panel, panelIndex, rank, range);
         Nanos at = range.begin;
         const auto& slices = rank.compute.slices();
         for (std::size_t i = rank.compute.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
@@ -45,7 +49,8 @@ public:
             const int stage = m_by == AggregateBy::Stage || m_by == AggregateBy::StageAndKind ? panel.timeline->spans()[rank.compute.spanOf(i)].op.stage : 0;
             int first = kind, second = 0;
             switch (m_by) {
-            case AggregateBy::Kind: break;
+            case AggregateBy::Kind:
+            case AggregateBy::Name: break;
             case AggregateBy::Stage: first = stage; break;
             case AggregateBy::Microbatch: first = slice.microbatchOr(-1); break;
             case AggregateBy::Rank: first = rank.rank; break;
@@ -68,6 +73,39 @@ public:
                 add(AggregateLine::What::Transfers, panelIndex, static_cast<int>(transfers[i].kind), 0, part);
             }
         }
+    }
+
+    // Kernels and copies; idle while none of them runs. Stages and microbatches are unknown: then by class.
+    void addDevices(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
+    {
+        for (const PanelLane& lane : rank.lanes) {
+            if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+            const auto& slices = lane.data.slices();
+            for (std::size_t i = lane.data.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
+                ++m_table.kernels;
+                const int of = static_cast<int>(slices[i].kind);
+                int first = of, second = 0;
+                if (m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind) {
+                    first = rank.rank;
+                    second = m_by == AggregateBy::RankAndKind ? of : 0;
+                } else if (m_by == AggregateBy::Name) {
+                    const SpanId id = lane.data.spanOf(i);
+                    const QString name = id == noSpan ? words("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
+                    first = static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
+                    second = of;
+                }
+                add(AggregateLine::What::Ops, panelIndex, first, second, std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
+                m_devices.insert(panelIndex);
+            }
+        }
+        Nanos at = range.begin;
+        const auto& busy = rank.device.slices();
+        if (busy.empty()) return; // of a run too large for it
+        for (std::size_t i = rank.device.firstEndingAfter(range.begin); i < busy.size() && busy[i].begin() < range.end; ++i) {
+            if (busy[i].begin() > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, busy[i].begin() - at);
+            at = std::max(at, busy[i].end());
+        }
+        if (range.end > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, range.end - at);
     }
 
     void finish()
@@ -96,7 +134,15 @@ private:
         line.panel = panel;
         if (line.what == AggregateLine::What::Idle) {
             line.name = words("Idle");
-        } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind) {
+        } else if (line.what == AggregateLine::What::Ops && m_devices.contains(panel)) {
+            const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
+            if (m_by != AggregateBy::Rank) line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
+            const QString title = line.of ? QString::fromStdString(std::string(stagewright::titleOf(*line.of))) : QString();
+            line.name = byRank ? words("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString()) : title;
+            if (m_by == AggregateBy::Name)
+                for (const auto& [text, number] : m_names)
+                    if (number == static_cast<std::size_t>(first)) line.name = text;
+        } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind || m_by == AggregateBy::Name) {
             line.kind = static_cast<OpKind>(first);
             line.name = titleOf(*line.kind);
         } else if (m_by == AggregateBy::Microbatch) {
@@ -116,6 +162,8 @@ private:
     AggregateBy m_by;
     bool m_badges;
     std::map<Key, AggregateLine> m_lines;
+    std::map<QString, std::size_t> m_names; // of kernels, in the order they were met
+    std::set<int> m_devices;                // panels whose lines are of kernels
 };
 
 } // namespace
@@ -149,8 +197,14 @@ std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& p
     for (const AreaSelection& area : areas) {
         for (const auto& panel : panels) {
             for (const PanelRank& rank : panel->ranks) {
-                const std::size_t from = rank.compute.firstEndingAfter(area.range.begin), to = rank.compute.firstBeginningAt(area.range.end);
-                count += to > from ? static_cast<std::int64_t>(to - from) : 0;
+                const auto add = [&](const LaneData& lane) {
+                    const std::size_t from = lane.firstEndingAfter(area.range.begin), to = lane.firstBeginningAt(area.range.end);
+                    count += to > from ? static_cast<std::int64_t>(to - from) : 0;
+                };
+                add(rank.compute);
+                if (!panel->noOps) continue;
+                for (const PanelLane& lane : rank.lanes)
+                    if (lane.lane == Lane::Kernel || lane.lane == Lane::Copy) add(lane.data);
             }
         }
     }

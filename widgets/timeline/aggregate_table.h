@@ -1,5 +1,5 @@
 // What happened in the selected areas, one row per kind of op, stage, microbatch or rank: count, total, mean, shortest,
-// longest and share, every op trimmed to the range.
+// longest and share, every op trimmed to the range. Of runs without ops their kernels and copies, by class, name or rank.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,7 @@ enum class AggregateBy {
     Rank,
     StageAndKind,
     RankAndKind,
+    Name, // of kernels and copies; ops: as Kind
 };
 
 struct AggregateLine {
@@ -30,9 +31,10 @@ struct AggregateLine {
     }; // transfers run beside the ops: their share is extra
     QString name;
     What what = What::Ops;
-    std::optional<OpKind> kind; // if it is all of one kind
-    int panel = 0;              // A, B …
-    std::int64_t count = 0;     // for idle time: gaps
+    std::optional<OpKind> kind;    // if it is all of one kind
+    std::optional<KernelClass> of; // … or of one class
+    int panel = 0;                 // A, B …
+    std::int64_t count = 0;        // for idle time: gaps
     Nanos total = 0;
     Nanos least = 0;
     Nanos most = 0;
@@ -46,6 +48,7 @@ struct AggregateTable {
     int ranks = 0;                    // (panel, rank) pairs
     Nanos rankTime = 0;               // ranks × range, each cut to its panel: the basis of shares
     std::int64_t ops = 0;
+    std::int64_t kernels = 0; // and copies, of runs without ops
 };
 
 // plan: the places of ranks; null: in numerical order. A rank in two areas counts in both. O(slices in the range × log lines).

@@ -79,6 +79,7 @@ public:
         if (role == Qt::TextAlignmentRole) return static_cast<int>((at.column() == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         if (role == Qt::DecorationRole && at.column() == Name) {
             if (line.what == AggregateLine::What::Idle) return m_theme->bubbleHatch;
+            if (line.of) return m_theme->of(*line.of).fill;
             return line.kind ? QVariant(m_theme->of(*line.kind).fill) : QVariant();
         }
         if (role == Qt::ForegroundRole && line.what != AggregateLine::What::Ops) return m_theme->secondary;
@@ -133,7 +134,7 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     m_choice = new QComboBox(this);
     m_choice->setAccessibleName(tr("Rows of the table"));
     m_choice->setToolTip(tr("What each row of the table is"));
-    for (const char* text : {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind"}) m_choice->addItem(tr(text));
+    for (const char* text : {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind", "by name"}) m_choice->addItem(tr(text));
     head->addWidget(m_choice);
     auto* clear = new QPushButton(tr("Clear"), this);
     clear->setToolTip(tr("Clears the selected area (Esc in the timeline): every view shows everything again"));
@@ -230,7 +231,7 @@ void AggregationPanel::fill(AggregateTable table)
     m_model->set(m_table, units);
     setVisible(m_table.ranks > 0);
     const QString time = durationText(m_table.range.duration(), units);
-    m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
+    m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), m_table.kernels > 0 && m_table.ops == 0 ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"), tr("%L1 kernels and copies")) : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
     if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
     m_title->setToolTip(tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
     emit filled();

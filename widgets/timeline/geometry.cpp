@@ -111,6 +111,8 @@ constexpr double collapsedHeight = 7;
 constexpr double laneHeight = 14;     // with the gap over the next one; names fit
 constexpr double lanesRoom = 112;     // more than this and they become thinner …
 constexpr double leastLaneHeight = 4; // … down to this
+// Rows whose lanes are all that is known: the lanes of a rank take about this room, each at least so much that names fit.
+constexpr double deviceBar = 30, deviceRoom = 280, leastDeviceLane = 14, mostDeviceLane = 20;
 
 RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
 {
@@ -133,7 +135,10 @@ RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
         place.firstLane = item.firstLane;
         place.lanes = item.lanes;
         place.lanePitch = std::clamp(lanesRoom / item.lanes, leastLaneHeight, laneHeight);
+        if (item.device) place.lanePitch = std::round(std::clamp(deviceRoom / item.lanes, leastDeviceLane, mostDeviceLane) * std::clamp(metrics.height / 48, 0.5, 1.5));
     }
+    place.device = item.device;
+    if (item.device && item.kind == RowKind::Rank) place.height = std::min(place.height, deviceBar);
     return place;
 }
 

@@ -79,6 +79,7 @@ struct RowPlace {
     int firstLane = 0; // of PanelRank::lanes …
     int lanes = 0;     // … so many sub-lanes under that
     double lanePitch = 0;
+    bool device = false; // as in RowItem
     double lanesTop() const { return top + height + (track > 0 ? trackGap + track : 0) + (lanes > 0 ? 2 : 0); }
     double bottom() const { return lanesTop() + lanes * lanePitch; }
     int firstPosition = 0; // as in RowItem

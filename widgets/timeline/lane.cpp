@@ -28,7 +28,7 @@ void LaneData::reserve(std::size_t slices)
     own().slices.reserve(slices);
 }
 
-void LaneData::push(const Span& span, Nanos begin, Nanos end, bool lower, int tint)
+void LaneData::push(const Span& span, Nanos begin, Nanos end, bool lower, int tint, int ink)
 {
     constexpr Nanos longest = static_cast<Nanos>(lengthMask);
     Slice slice;
@@ -36,7 +36,7 @@ void LaneData::push(const Span& span, Nanos begin, Nanos end, bool lower, int ti
     slice.lower = lower ? 1 : 0;
     slice.tint = static_cast<std::uint64_t>(tint % 4) & 3u;
     slice.length = static_cast<std::uint64_t>(std::clamp<Nanos>(end - begin, 0, longest)) & lengthMask;
-    slice.kind = static_cast<std::uint64_t>(span.op.kind) & 31u;
+    slice.kind = (ink >= 0 ? static_cast<std::uint64_t>(ink) : static_cast<std::uint64_t>(span.op.kind)) & 31u;
     slice.discarded = (span.flags & SpanDiscarded) != 0 ? 1 : 0;
     if (span.op.microbatch >= 0 && span.op.microbatch < static_cast<int>(Slice::noMicrobatch)) {
         slice.microbatch = static_cast<std::uint64_t>(span.op.microbatch) & Slice::noMicrobatch;
@@ -44,7 +44,7 @@ void LaneData::push(const Span& span, Nanos begin, Nanos end, bool lower, int ti
     m_body->slices.push_back(slice);
 }
 
-void LaneData::append(const Span& span, SpanId id, Nanos origin, int tint)
+void LaneData::append(const Span& span, SpanId id, Nanos origin, int tint, int ink)
 {
     std::vector<Slice>& slices = own().slices;
     Nanos begin = std::max<Nanos>(0, span.start - origin);
@@ -63,7 +63,7 @@ void LaneData::append(const Span& span, SpanId id, Nanos origin, int tint)
         if (before.end() > begin) before.length = static_cast<std::uint64_t>(begin - before.begin()) & lengthMask;
     }
     const std::size_t at = slices.size();
-    push(span, begin, end, lower, tint);
+    push(span, begin, end, lower, tint, ink);
 
     if (at == 0) m_firstSpan = id;
     if (m_ids.empty()) {
@@ -77,7 +77,7 @@ void LaneData::append(const Span& span, SpanId id, Nanos origin, int tint)
     m_ids.push_back(id);
 }
 
-void LaneData::appendLoose(const Span& span, Nanos origin, int tint)
+void LaneData::appendLoose(const Span& span, Nanos origin, int tint, int ink)
 {
     Body& body = own();
     Nanos begin = std::max<Nanos>(0, span.start - origin);
@@ -93,7 +93,7 @@ void LaneData::appendLoose(const Span& span, Nanos origin, int tint)
         }
         body.late = begin < mate.end();
     }
-    push(span, begin, end, lower, tint);
+    push(span, begin, end, lower, tint, ink);
 }
 
 // Sorts slices without ids, without overlap; finds pairs again.
@@ -159,7 +159,7 @@ void LaneData::buildPyramid()
 {
     if (m_body->late) arrange();
     Body& body = own();
-    body.pyramid.extend(body.slices);
+    body.pyramid.extend(body.slices, body.look);
 }
 
 SpanId LaneData::spanOf(std::size_t slice) const

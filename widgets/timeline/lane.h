@@ -7,6 +7,7 @@
 
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline.h"
+#include "widgets/timeline/inks.h"
 #include "widgets/timeline/pyramid.h"
 
 namespace stagewright {
@@ -16,7 +17,7 @@ namespace stagewright {
 // the whole interval, the first op above the second.
 struct Slice {
     std::uint64_t start : 54 = 0;
-    std::uint64_t kind : 5 = 0; // OpKind
+    std::uint64_t kind : 5 = 0; // OpKind, or what its lane's look says
     std::uint64_t discarded : 1 = 0;
     std::uint64_t upper : 1 = 0; // first op of a pair; the next slice is its second
     std::uint64_t lower : 1 = 0; // second op of a pair
@@ -43,11 +44,15 @@ struct TimeSpan {
 class LaneData {
 public:
     LaneData();
+    void setLook(LaneLook look) { own().look = look; } // of an empty lane
+    LaneLook look() const { return m_body->look; }
+    std::size_t inkOf(const Slice& slice) const { return stagewright::inkOf(look(), static_cast<unsigned>(slice.kind)); }
 
     // Slices must come in order of start; one that starts before its predecessor's end is cut there. O(1) amortised.
-    void append(const Span& span, SpanId id, Nanos origin, int tint = 0);
+    // ink: instead of the op's kind, in lanes of another look.
+    void append(const Span& span, SpanId id, Nanos origin, int tint = 0, int ink = -1);
     // Without an id and in any order: buildPyramid sorts late ones. Not to be mixed with the other append.
-    void appendLoose(const Span& span, Nanos origin, int tint = 0);
+    void appendLoose(const Span& span, Nanos origin, int tint = 0, int ink = -1);
     void reserve(std::size_t slices);
     void buildPyramid(); // or extends it over slices appended since
     // For a lane without slices: only a pyramid, as stored with a run. Bucket i of `buckets` is [i, i + 1) << shift.
@@ -78,10 +83,11 @@ private:
     struct Body {
         std::vector<Slice> slices;
         Pyramid pyramid;
+        LaneLook look = LaneLook::Ops;
         bool late = false; // a slice without id is earlier than its predecessor
     };
     Body& own();
-    void push(const Span& span, Nanos begin, Nanos end, bool lower, int tint);
+    void push(const Span& span, Nanos begin, Nanos end, bool lower, int tint, int ink);
     void arrange();
 
     std::shared_ptr<Body> m_body;

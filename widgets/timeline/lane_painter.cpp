@@ -18,7 +18,7 @@ void addExact(const LaneData& lane, const Axis& device, std::vector<std::array<f
     for (std::size_t i = lane.firstEndingAfter(device.range.begin); i < slices.size() && slices[i].begin() < device.range.end; ++i) {
         const double x0 = std::max(0.0, static_cast<double>(slices[i].begin() - device.range.begin) * scale);
         const double x1 = std::min(count, static_cast<double>(slices[i].end() - device.range.begin) * scale);
-        const auto paint = static_cast<std::size_t>(paintOf(slices[i].opKind()));
+        const auto paint = static_cast<std::size_t>(familyOf(lane.look(), static_cast<unsigned>(slices[i].kind)));
         const std::size_t part = std::min<std::size_t>(paint, 3);
         for (auto c = static_cast<std::size_t>(x0); static_cast<double>(c) < x1; ++c) {
             const double inside = std::min(x1, static_cast<double>(c) + 1) - std::max(x0, static_cast<double>(c));
@@ -49,7 +49,8 @@ void groupColumns(const TimelinePanel& panel, const RankGroup& group, const Axis
     options.sumsOnly = true;
     LaneColumns one;
     for (const int rank : group.ranks) {
-        const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+        const PanelRank& of = panel.ranks[static_cast<std::size_t>(rank)];
+        const LaneData& lane = panel.noOps ? of.device : of.compute;
         one.clear();
         const auto visible = static_cast<double>(lane.firstBeginningAt(device.range.end) - std::min(lane.firstEndingAfter(device.range.begin), lane.firstBeginningAt(device.range.end)));
         if (detail == Detail::Draft && visible > 4 * device.width) rasterLane(lane, device, options, one); // reads the pyramid
@@ -107,18 +108,46 @@ void paintRange(QImage& image, const QRect& area, int y0, int height, const Grou
     }
 }
 
-QString briefName(const QString& name)
+namespace {
+
+// Columns and spans of a lane into [y, y + height); wide slices are left to the caller.
+void paintLaneColumns(QPainter& painter, const TimelineScene& scene, const Axis& device, const LaneColumns& columns, double y, double height, const Inks& inks, QRgb idle, double ratio)
 {
-    QString brief = name;
-    const auto cut = [&brief](QChar at) {
-        const qsizetype found = brief.indexOf(at);
-        if (found > 0) brief.truncate(found);
-    };
-    cut(QLatin1Char('('));
-    cut(QLatin1Char('<'));
-    brief = brief.mid(brief.lastIndexOf(QLatin1Char(' ')) + 1);
-    brief = brief.mid(brief.lastIndexOf(QLatin1Char(':')) + 1);
-    return brief;
+    if (columns.empty()) return;
+    const int width = static_cast<int>(std::ceil(device.width - 1e-6));
+    QImage image(width, std::max(1, static_cast<int>(std::lround(height * ratio))), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, inks, idle);
+    painter.drawImage(QRectF(scene.axis.left + scene.firstColumn() / ratio, y, width / ratio, height), image);
+}
+
+} // namespace
+
+void paintDeviceBar(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio)
+{
+    const RowPlace& place = scene.place(row);
+    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
+    const PanelRank& rank = scene.rankOf(place);
+    const double left = std::max(scene.axis.left, scene.axis.toX(0));
+    const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));
+    if (right <= left || rank.device.size() == 0) return;
+    const double y = std::round(scene.rowTop(row) * ratio) / ratio;
+    painter.fillRect(QRectF(left, y, right - left, place.height), theme.track);
+    RasterOptions options;
+    options.wideMin = options.gapMin = 1e18;
+    options.detail = detail;
+    LaneColumns columns;
+    const Axis device = scene.deviceAxis(ratio);
+    rasterLane(rank.device, device, options, columns);
+    for (PixelSpan& span : columns.spans) span.low = false; // a bar of shares: the height means nothing else here
+    paintLaneColumns(painter, scene, device, columns, y, place.height, inksOf(theme, rank.device.look()), theme.track.rgb(), ratio);
+}
+
+QString nameOfWork(const Timeline& timeline, SpanId id)
+{
+    const std::string name = timeline.nameOf(timeline.spans()[id]);
+    const Lane lane = timeline.trackOf(id).lane;
+    return QString::fromStdString(lane == Lane::Kernel || lane == Lane::Copy ? briefKernelName(name) : name);
 }
 
 void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio)
@@ -131,8 +160,6 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
     const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));
     if (right <= left) return;
     const double top = scene.rowTop(row) + place.lanesTop() - place.top;
-    std::array<QRgb, paintCount> colours{};
-    for (std::size_t i = 0; i < paintCount; ++i) colours[i] = theme.fills[i].fill.rgb();
     RasterOptions options;
     options.wideMin = 2.5 * ratio;
     options.gapMin = 1e18;
@@ -148,36 +175,37 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
         if (y > scene.size.height() || y + height < rulerHeight) continue;
         painter.fillRect(QRectF(left, y, right - left, height), theme.track);
         rasterLane(lane.data, device, options, columns);
-        if (!columns.empty()) {
-            const int width = static_cast<int>(std::ceil(device.width - 1e-6));
-            QImage image(width, std::max(1, static_cast<int>(std::lround(height * ratio))), QImage::Format_ARGB32_Premultiplied);
-            image.fill(Qt::transparent);
-            std::array<QRgb, paintCount> own = colours;
-            if (lane.lane == Lane::Wait) own.fill(theme.bubbleHatch.rgb()); // waiting is not work
-            paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, own, theme.track.rgb());
-            painter.drawImage(QRectF(scene.axis.left + scene.firstColumn() / ratio, y, width / ratio, height), image);
+        const LaneLook look = lane.data.look();
+        Inks inks = inksOf(theme, look);
+        if (lane.lane == Lane::Wait) { // waiting is not work
+            inks.exact.fill(theme.bubbleHatch.rgb());
+            inks.families.fill(theme.bubbleHatch.rgb());
         }
+        paintLaneColumns(painter, scene, device, columns, y, height, inks, theme.track.rgb(), ratio);
         for (const std::size_t at : columns.wide) {
             const Slice& slice = lane.data.slices()[at];
             const double x0 = std::max(scene.axis.toX(slice.begin()), left - 10);
             const double x1 = std::min(scene.axis.toX(slice.end()), right + 10) - (at + 1 < lane.data.size() && lane.data.slices()[at + 1].begin() == slice.end() ? 1 / ratio : 0);
             const QRectF rect(x0, y, std::max(1 / ratio, x1 - x0), height);
             const bool waits = lane.lane == Lane::Wait;
-            const Fill& fill = theme.of(slice.opKind());
+            const Fill& fill = fillOf(theme, look, static_cast<unsigned>(slice.kind));
             painter.fillRect(rect, waits ? theme.bubbleHatch : fill.fill);
+            if (look == LaneLook::Ranges && rect.width() >= 4) painter.fillRect(QRectF(rect.left(), rect.top(), 1, rect.height()), fill.edge); // where neighbours meet
             const double low = std::max(rect.left(), left), high = std::min(rect.right(), right);
             if (height < 11 || high - low < 14) continue;
             const SpanId id = lane.data.spanOf(at);
             if (id == noSpan) continue; // of a step without loaded spans
-            const QString whole = QString::fromStdString(panel.timeline->nameOf(panel.timeline->spans()[id]));
-            for (const QString& name : {whole, briefName(whole)}) {
-                const double width = metrics.horizontalAdvance(name);
-                if (name.isEmpty() || width + 6 > high - low) continue;
-                painter.setFont(font);
-                painter.setPen(waits ? theme.text : fill.label);
-                painter.drawText(QPointF((low + high - width) / 2, rect.center().y() + 4), name);
-                break;
+            QString name = nameOfWork(*panel.timeline, id);
+            double width = metrics.horizontalAdvance(name);
+            if (width + 6 > high - low) { // the start of a name still says something
+                if (high - low < 34) continue;
+                name = metrics.elidedText(name, Qt::ElideRight, high - low - 6);
+                width = metrics.horizontalAdvance(name);
+                if (name.size() < 4) continue;
             }
+            painter.setFont(font);
+            painter.setPen(waits ? theme.text : fill.label);
+            painter.drawText(QPointF((low + high - width) / 2, rect.center().y() + 4), name);
         }
     }
 }

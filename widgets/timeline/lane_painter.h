@@ -19,7 +19,9 @@ void paintRange(QImage& image, const QRect& area, int y0, int height, const Grou
 
 // The sub-lanes of a row, names where they fit.
 void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio);
-// A kernel's name without namespaces, template arguments and parameters: "gemm_bf16" of "void cutlass::gemm_bf16<128, 64>(int)".
-QString briefName(const QString& name);
+// The bar of a row without ops: what its devices do, idle time empty.
+void paintDeviceBar(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio);
+// As on its slice: kernels by their brief name.
+QString nameOfWork(const Timeline& timeline, SpanId id);
 
 } // namespace stagewright

@@ -21,7 +21,7 @@ namespace {
 
 class Sums {
 public:
-    Sums(const Axis& device, std::vector<PaintSums>& columns)
+    Sums(const Axis& device, std::vector<InkSums>& columns)
         : m_begin(device.range.begin), m_end(device.range.end), m_scale(device.width / static_cast<double>(device.range.duration())),
           m_perColumn(static_cast<double>(device.range.duration()) / device.width), m_columns(columns)
     {
@@ -29,7 +29,7 @@ public:
 
     void start()
     {
-        if (m_columns.empty()) m_columns.assign(count(), PaintSums{});
+        if (m_columns.empty()) m_columns.assign(count(), InkSums{});
     }
     std::size_t count() const { return static_cast<std::size_t>(std::ceil(static_cast<double>(m_end - m_begin) * m_scale - 1e-6)); }
     // Start of a column in ns: the one boundary that both neighbours share.
@@ -38,19 +38,19 @@ public:
         return m_begin + static_cast<Nanos>(std::llround(static_cast<double>(column) * m_perColumn));
     }
     // Times must not decrease between calls.
-    void add(Nanos begin, Nanos end, std::size_t paint)
+    void add(Nanos begin, Nanos end, std::size_t ink)
     {
         begin = std::max(begin, m_begin);
         end = std::min(end, m_end);
         if (end <= begin) return;
         if (begin >= m_nextEdge || begin < m_lastEdge) seek(begin);
         while (end > m_nextEdge && m_at + 1 < m_columns.size()) {
-            m_columns[m_at][paint] += m_nextEdge - begin;
+            m_columns[m_at][ink] += m_nextEdge - begin;
             begin = m_nextEdge;
             m_lastEdge = m_nextEdge;
             m_nextEdge = edge(++m_at + 1);
         }
-        m_columns[m_at][paint] += end - begin;
+        m_columns[m_at][ink] += end - begin;
     }
     double perColumn() const { return m_perColumn; }
 
@@ -69,7 +69,7 @@ private:
     Nanos m_begin, m_end;
     double m_scale;
     double m_perColumn;
-    std::vector<PaintSums>& m_columns;
+    std::vector<InkSums>& m_columns;
     std::size_t m_at = 0;
     Nanos m_lastEdge = 1;
     Nanos m_nextEdge = 0;
@@ -218,13 +218,13 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
         const auto length = static_cast<double>(end - begin);
         if (options.sumsOnly) {
             sums.start();
-            sums.add(begin, end, static_cast<std::size_t>(paintOf(slice.opKind())));
+            sums.add(begin, end, lane.inkOf(slice));
         } else if (length >= options.wideMin * perColumn) {
             out.wide.push_back(i);
         } else {
-            const auto paint = paintOf(slice.opKind());
+            const std::size_t ink = lane.inkOf(slice);
             if (length >= narrow * perColumn) {
-                out.spans.push_back({static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), paint, false});
+                out.spans.push_back({static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), ink, false});
             } else {
                 const double spaceBefore = i > 0 ? static_cast<double>(begin - slices[i - 1].end()) : 1e18;
                 const double spaceAfter = i + 1 < slices.size() ? static_cast<double>(slices[i + 1].begin() - end) : 1e18;
@@ -233,10 +233,10 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
                     const double middle = static_cast<double>((begin - device.range.begin) + (end - device.range.begin)) / (2 * perColumn);
                     const int a = static_cast<int>(widened ? std::floor(middle) : static_cast<double>(std::lround(x(begin))));
                     const int b = widened ? a + 1 : std::max(static_cast<int>(std::lround(x(end))), a + 1);
-                    out.spans.push_back({a, b, paint, widened});
+                    out.spans.push_back({a, b, ink, widened});
                 } else {
                     sums.start();
-                    sums.add(begin, end, static_cast<std::size_t>(paint));
+                    sums.add(begin, end, ink);
                     out.aggregated = true;
                 }
             }
@@ -275,15 +275,15 @@ std::size_t otherPaint(std::uint8_t mask) // the paint of a draft's last share
 
 } // namespace
 
-std::array<double, paintCount> columnShares(const LaneColumns& columns, std::size_t c)
+std::array<double, inkCount> columnShares(const LaneColumns& columns, std::size_t c)
 {
-    std::array<double, paintCount> shares{};
+    std::array<double, inkCount> shares{};
     if (!columns.shares.empty()) {
         for (std::size_t k = 0; k < 3; ++k) shares[k] = static_cast<double>(columns.shares[c][k]);
         shares[otherPaint(columns.masks[c])] += static_cast<double>(columns.shares[c][3]);
     } else {
         const double scale = 1 / columns.nanosPerColumn;
-        for (std::size_t k = 0; k < paintCount; ++k) shares[k] = static_cast<double>(columns.sums[c][k]) * scale;
+        for (std::size_t k = 0; k < inkCount; ++k) shares[k] = static_cast<double>(columns.sums[c][k]) * scale;
     }
     return shares;
 }
@@ -315,31 +315,31 @@ const std::array<std::array<QRgb, 257>, paintCount>& ramps(const std::array<QRgb
     return table;
 }
 
-void paintRamp(const Target& target, std::size_t count, const LaneColumns& columns, const std::array<QRgb, paintCount>& colours, QRgb idle)
+void paintRamp(const Target& target, std::size_t count, const LaneColumns& columns, const Inks& inks, QRgb idle)
 {
     thread_local std::vector<QRgb> row;
     row.assign(count, 0);
-    const auto& table = ramps(colours, idle);
+    const auto& table = ramps(inks.families, idle);
+    const auto level = [](float total) { return std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256); }; // never as if idle
     for (std::size_t c = 0; c < count; ++c) {
-        float total = 0;
         std::size_t most = 0;
         if (!columns.shares.empty()) {
             const auto& shares = columns.shares[c];
-            total = shares[0] + shares[1] + shares[2] + shares[3];
+            const float total = shares[0] + shares[1] + shares[2] + shares[3];
             most = shares[1] > shares[0] ? 1 : 0;
             most = shares[2] > shares[most] ? 2 : most;
             if (shares[3] > shares[most]) most = otherPaint(columns.masks[c]);
-        } else {
-            const PaintSums& sums = columns.sums[c];
-            Nanos all = 0;
-            for (std::size_t k = 0; k < paintCount; ++k) {
-                all += sums[k];
-                most = sums[k] > sums[most] ? k : most;
-            }
-            total = static_cast<float>(static_cast<double>(all) / columns.nanosPerColumn);
+            if (total > 0) row[c] = table[most][static_cast<std::size_t>(level(total))];
+            continue;
         }
-        if (total <= 0) continue;
-        row[c] = table[most][static_cast<std::size_t>(std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256))]; // never as if idle
+        const InkSums& sums = columns.sums[c];
+        Nanos all = 0;
+        for (std::size_t k = 0; k < inks.count; ++k) {
+            all += sums[k];
+            most = sums[k] > sums[most] ? k : most;
+        }
+        const auto total = static_cast<float>(static_cast<double>(all) / columns.nanosPerColumn);
+        if (total > 0) row[c] = mixed(idle, inks.exact[most], level(total));
     }
     for (int y = target.top; y < target.bottom; ++y) {
         QRgb* pixels = target.line(y) + target.area.left();
@@ -347,14 +347,16 @@ void paintRamp(const Target& target, std::size_t count, const LaneColumns& colum
     }
 }
 
-// Heights first (bottom up: F, B, W, communication, optimizer, others), then scanlines from the bottom: a column changes
-// its colour where a kind ends.
-void paintStacks(const Target& target, std::size_t count, int y0, int height, const LaneColumns& columns, const std::array<QRgb, paintCount>& colours)
+// Heights first (bottom up, in the order of the inks), then scanlines from the bottom: a column changes its colour where an ink ends.
+void paintStacks(const Target& target, std::size_t count, int y0, int height, const LaneColumns& columns, const Inks& inks)
 {
     struct Stack {
-        std::array<std::int16_t, paintCount> ends{};
+        std::array<std::int16_t, inkCount> ends{};
         std::uint8_t at = 0;
     };
+    const bool draft = !columns.shares.empty();
+    const std::size_t kinds = draft ? paintCount : inks.count;
+    const QRgb* colours = draft ? inks.families.data() : inks.exact.data();
     std::vector<Stack> stacks(count);
     std::vector<QRgb> row(count, 0);
     std::vector<std::int16_t> until(count, 0);
@@ -362,11 +364,11 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
         const auto shares = columnShares(columns, c);
         double below = 0;
         int used = 0;
-        for (std::size_t k = 0; k < paintCount; ++k) {
+        for (std::size_t k = 0; k < kinds; ++k) {
             if (shares[k] > 0) {
                 below += shares[k];
                 const int end = std::clamp(std::max(1, static_cast<int>(below * height + 0.5)), used, height); // never nothing
-                if (end == used && isRare(k)) {
+                if (end == used && inks.rareTicks && isRare(k)) {
                     for (int y = std::max(target.area.top(), y0 - 3); y < y0 - 1 && y <= target.area.bottom(); ++y) {
                         target.line(y)[target.area.left() + static_cast<int>(c)] = colours[k];
                     }
@@ -381,8 +383,8 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
         for (std::size_t c = 0; c < count; ++c) {
             if (level < until[c]) continue;
             Stack& stack = stacks[c];
-            while (stack.at < paintCount && stack.ends[stack.at] <= level) ++stack.at;
-            const bool isIdle = stack.at == paintCount;
+            while (stack.at < kinds && stack.ends[stack.at] <= level) ++stack.at;
+            const bool isIdle = stack.at == kinds;
             row[c] = isIdle ? 0 : colours[stack.at];
             until[c] = isIdle ? std::int16_t(32767) : stack.ends[stack.at];
         }
@@ -395,22 +397,22 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
 } // namespace
 
 void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
-                  const std::array<QRgb, paintCount>& colours, QRgb idle)
+                  const Inks& inks, QRgb idle)
 {
     const QRect cut = area.intersected(image.rect());
     if (height <= 0 || cut.isEmpty()) return;
     const Target target{image.bits(), image.bytesPerLine(), cut, std::max(cut.top(), y0), std::min(cut.bottom() + 1, y0 + height)};
     const std::size_t count = std::min(std::max(columns.sums.size(), columns.shares.size()), static_cast<std::size_t>(cut.width()));
     if (count > 0 && height < stackMin) {
-        paintRamp(target, count, columns, colours, idle);
+        paintRamp(target, count, columns, inks, idle);
     } else if (count > 0) {
-        paintStacks(target, count, y0, height, columns, colours);
+        paintStacks(target, count, y0, height, columns, inks);
     }
     for (const PixelSpan& span : columns.spans) {
         const int from = std::min(span.x0, cut.width()), to = std::min(span.x1, cut.width());
         const int top = span.low ? std::max(target.top, y0 + height / 3) : target.top;
         for (int y = top; y < target.bottom; ++y) {
-            std::fill(target.line(y) + cut.left() + from, target.line(y) + cut.left() + to, colours[static_cast<std::size_t>(span.paint)]);
+            std::fill(target.line(y) + cut.left() + from, target.line(y) + cut.left() + to, inks.exact[span.ink]);
         }
     }
 }

@@ -22,7 +22,7 @@ enum class Detail {
 struct PixelSpan { // columns [x0, x1)
     int x0 = 0;
     int x1 = 0;
-    Paint paint = Paint::Forward;
+    std::size_t ink = 0;
     bool low = false; // two thirds of the height
 };
 
@@ -32,11 +32,14 @@ struct PixelGap { // idle time wide enough for a duration label; device pixels, 
     Nanos duration = 0;
 };
 
+// Time by ink, in ns; exact.
+using InkSums = std::array<Nanos, inkCount>;
+
 struct LaneColumns {
     std::vector<std::size_t> wide; // slices at least wideMin wide
     std::vector<PixelSpan> spans;
     std::vector<PixelGap> gaps;
-    std::vector<PaintSums> sums;              // per column, ns; empty if nothing is crowded
+    std::vector<InkSums> sums;                // per column, ns; empty if nothing is crowded
     std::vector<std::array<float, 4>> shares; // of a draft, instead of sums: Forward, Backward, Weight, others; 0 … 1
     std::vector<std::uint8_t> masks;          // of a draft: which paints occur in the column
     double nanosPerColumn = 1;
@@ -58,13 +61,13 @@ struct RasterOptions {
 // `device` maps the range to [0, columns). O(visible slices), a draft O(columns).
 void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& options, LaneColumns& out);
 
-// Shares of a column by paint, from exact sums or from a draft; c < the larger of sums and shares.
-std::array<double, paintCount> columnShares(const LaneColumns& columns, std::size_t c);
+// Shares of a column by ink, from exact sums, or by family from a draft; c < the larger of sums and shares.
+std::array<double, inkCount> columnShares(const LaneColumns& columns, std::size_t c);
 
 // Paints columns and spans into rows [y0, y0 + height) of an image, columns from area.left(), clipped to the area; idle
 // pixels are not painted. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of
 // utilisation from `idle` to the prevailing kind. Kinds too rare for a pixel get a tick over the row (y0 − 3, y0 − 2).
 void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
-                  const std::array<QRgb, paintCount>& colours, QRgb idle);
+                  const Inks& inks, QRgb idle);
 
 } // namespace stagewright

@@ -33,7 +33,7 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     }
     const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
     m_entries.clear();
-    const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0}); };
+    const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0, {}}); };
     if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward (F), recompute (R)") : tr("Forward (F)"));
     if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
         fill(Paint::Backward, tr("Full backward (B), input gradient (I)"));
@@ -47,15 +47,23 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
     if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));
     if (copies) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1, {}});
     } else if (chunks) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: further stages of the rank"), 1});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: further stages of the rank"), 1, {}});
     }
-    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, tr("Issued together"), 0});
+    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, tr("Issued together"), 0, {}});
+    std::uint32_t classes = 0;
+    for (const auto& panel : panels) classes |= panel->classes;
+    for (std::size_t of = 0; of < kernelClassCount; ++of)
+        if ((classes >> of & 1u) != 0) {
+            const std::string_view title = titleOf(static_cast<KernelClass>(of));
+            m_entries.push_back({Entry::Look::Kernels, Paint::Other, QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), 0, static_cast<KernelClass>(of)});
+        }
     const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
-    if (any || transfers) m_entries.push_back({Entry::Look::Hatch, Paint::Other, tr("Bubble"), 0});
-    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, tr("Critical path"), 0});
-    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
+    const bool ops = std::any_of(panels.begin(), panels.end(), [](const auto& panel) { return !panel->noOps; });
+    if (ops && (any || transfers)) m_entries.push_back({Entry::Look::Hatch, Paint::Other, tr("Bubble"), 0, {}});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, tr("Critical path"), 0, {}});
+    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
     setAccessibleDescription(words.join(QStringLiteral(", ")));
@@ -75,7 +83,7 @@ void Legend::setSlack(bool shown)
     m_slack = shown;
     const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
     if (!shown && at != m_entries.end()) m_entries.erase(at);
-    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
+    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
     keepWhole();
     update();
 }
@@ -153,6 +161,10 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             p.setBrush(theme.of(entry.paint, entry.tint).fill);
             p.drawRoundedRect(box, 2.5, 2.5);
             paintFillHatch(p, box, theme.of(entry.paint, entry.tint));
+            break;
+        case Entry::Look::Kernels:
+            p.setBrush(theme.of(entry.of).fill);
+            p.drawRoundedRect(box, 2.5, 2.5);
             break;
         case Entry::Look::Faded: {
             QLinearGradient fade(box.topLeft(), box.topRight());

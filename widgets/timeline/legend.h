@@ -33,11 +33,13 @@ public:
             Pair,
             Hatch,
             Outline,
+            Kernels, // of a class
         };
         Look look = Look::Fill;
         Paint paint = Paint::Forward;
         QString text;
         int tint = 0;
+        KernelClass of = KernelClass::Other;
     };
     const std::vector<Entry>& entries() const { return m_entries; }
 

@@ -85,10 +85,10 @@ void Pyramid::complete(std::size_t level)
     open.index = -1;
 }
 
-void Pyramid::add(const Slice& slice)
+void Pyramid::add(const Slice& slice, LaneLook look)
 {
     const Nanos begin = slice.begin(), end = slice.end();
-    const auto paint = static_cast<std::size_t>(paintOf(slice.opKind()));
+    const auto paint = static_cast<std::size_t>(familyOf(look, static_cast<unsigned>(slice.kind)));
     const int shift = m_levels.front().shift;
     const std::int64_t first = begin >> shift, last = end > begin ? (end - 1) >> shift : first;
     for (std::int64_t index = first; index <= last; ++index) {
@@ -116,13 +116,13 @@ void Pyramid::writeOpen()
     m_open = kept;
 }
 
-void Pyramid::build(std::span<const Slice> slices)
+void Pyramid::build(std::span<const Slice> slices, LaneLook look)
 {
     *this = {};
-    extend(slices);
+    extend(slices, look);
 }
 
-void Pyramid::extend(std::span<const Slice> slices)
+void Pyramid::extend(std::span<const Slice> slices, LaneLook look)
 {
     if (slices.size() <= m_slices) return;
     const Nanos end = std::max<Nanos>(1, slices.back().end());
@@ -143,7 +143,7 @@ void Pyramid::extend(std::span<const Slice> slices)
     if (m_slices == 0) {
         for (Level& level : m_levels) level.buckets.reserve(static_cast<std::size_t>(((end - 1) >> level.shift) + 1));
     }
-    for (std::size_t i = m_slices; i < slices.size(); ++i) add(slices[i]);
+    for (std::size_t i = m_slices; i < slices.size(); ++i) add(slices[i], look);
     m_slices = slices.size();
     writeOpen();
 }

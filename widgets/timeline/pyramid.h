@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedules/base/units.h"
-#include "widgets/theme.h"
+#include "widgets/timeline/inks.h"
 
 namespace stagewright {
 
@@ -39,8 +39,8 @@ public:
     };
 
     // Slices sorted, without overlap. extend() is build() for slices appended at the end since.
-    void build(std::span<const Slice> slices);
-    void extend(std::span<const Slice> slices);
+    void build(std::span<const Slice> slices, LaneLook look = LaneLook::Ops);
+    void extend(std::span<const Slice> slices, LaneLook look = LaneLook::Ops);
     // From given buckets of width 2^shift from time 0; the levels above are means of rounded shares.
     void assign(int shift, std::vector<PaintBucket> buckets);
 
@@ -63,7 +63,7 @@ private:
     static void merge(Open& above, const Open& below, std::int64_t index);
     void write(std::size_t level, const Open& open);
     void complete(std::size_t level);
-    void add(const Slice& slice);
+    void add(const Slice& slice, LaneLook look);
     void writeOpen();
 
     std::vector<Level> m_levels;

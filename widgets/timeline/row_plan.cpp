@@ -109,7 +109,7 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     return group;
 }
 
-RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, const RowSettings& settings)
+RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool hasOps, const RowSettings& settings)
 {
     RowItem item;
     item.kind = settings.collapsed.count(rank.rank) != 0 ? RowKind::Collapsed : RowKind::Rank;
@@ -122,6 +122,8 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, const
         item.firstLane = settings.lanes ? 0 : work;
         item.lanes = (settings.waits ? all : work) - item.firstLane;
     }
+    item.device = !hasOps && !rank.lanes.empty();
+    if (item.device && rank.communication.empty()) item.track = false;
     return item;
 }
 
@@ -168,7 +170,7 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
                 rows.push_back(item);
             }
             for (const int rank : part) {
-                RowItem item = itemOf(index, rank, group, panel.ranks[static_cast<std::size_t>(rank)], settings);
+                RowItem item = itemOf(index, rank, group, panel.ranks[static_cast<std::size_t>(rank)], panel.hasOps(), settings);
                 item.firstPosition = item.lastPosition = plan.positionOf[p][static_cast<std::size_t>(rank)];
                 item.pinned = settings.pinned.count(panel.ranks[static_cast<std::size_t>(rank)].rank) != 0;
                 if (item.pinned) {

@@ -65,9 +65,10 @@ struct RowItem {
     int rankIndex = 0; // index into TimelinePanel::ranks; of a group the first of its ranks
     int group = -1;    // index into RowPlan::groups[panel]: the group itself, or the rank's group; −1: none
     bool pinned = false;
-    bool track = true; // with its communication track
-    int firstLane = 0; // of PanelRank::lanes …
-    int lanes = 0;     // … number of lanes below it
+    bool track = true;   // with its communication track
+    bool device = false; // no ops are known: its lanes are what it shows, the bar above sums them up
+    int firstLane = 0;   // of PanelRank::lanes …
+    int lanes = 0;       // … number of lanes below it
     int firstPosition = 0;
     int lastPosition = 0; // inclusive; of a group: all of its ranks
 };

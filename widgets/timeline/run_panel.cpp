@@ -26,6 +26,9 @@ std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::
     panel->duration = content.end - content.begin;
     panel->units = {content.timeUnit, content.memoryUnit};
     panel->part = true;
+    panel->noOps = true;
+    for (std::size_t track = 0; track < content.tracks.size(); ++track)
+        if (content.tracks[track].lane == Lane::Compute && content.spanCount[track] > 0) panel->noOps = false;
     for (const RunFile::StepBounds& step : steps) panel->steps.push_back({step.step, step.begin - content.begin, step.end - content.begin});
     std::stable_sort(panel->steps.begin(), panel->steps.end(), [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
     panel->ranks.resize(static_cast<std::size_t>(std::max(0, content.info.ranks)));
@@ -71,7 +74,7 @@ RunPanelBuilder::RunPanelBuilder(const RunFile::Content& content, const std::vec
             PanelRank& rank = m_panel->ranks[static_cast<std::size_t>(t.rank)];
             rank.compute.reserve(rank.compute.size() + spans);
         } else if (isShownBeside(t.lane)) {
-            m_work[track] = {t.rank, t.lane, {}, {}};
+            m_work[track] = {t.rank, t.lane, t.name};
         }
     }
     constexpr std::int64_t mostIntervals = 1'500'000; // of all ranks
@@ -107,17 +110,21 @@ void RunPanelBuilder::addOps(Row& row, PanelRank& rank, std::span<const Span> sp
 // First fit, by start, as sublanes().
 void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::SpanBlock& block)
 {
+    const Track& track = m_content.tracks[block.track];
     for (Span span : block.spans) {
+        const std::string_view name = span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
+        const int ink = inkOfWork(*m_panel, track, span.label, name, m_classes);
         if (span.label != 0 && span.op == Op{}) span.op = makeOp(OpKind::Filler, 0); // foreign work
         std::size_t lane = 0;
         while (lane < work.freeAt.size() && work.freeAt[lane] > span.start) ++lane;
         if (lane == work.freeAt.size()) {
             work.freeAt.push_back(span.end);
             work.lanes.emplace_back();
+            work.lanes.back().setLook(lookOf(m_panel->noOps, work.lane));
             if (lane == 0) work.lanes.back().reserve(spans);
         }
         work.freeAt[lane] = std::max(span.end, span.start);
-        work.lanes[lane].appendLoose(span, m_panel->origin);
+        work.lanes[lane].appendLoose(span, m_panel->origin, 0, ink);
     }
 }
 
@@ -177,7 +184,7 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
             if (transfer)
                 rank.communication.push_back(std::move(lane));
             else
-                rank.lanes.push_back({work.lane, std::move(lane)});
+                rank.lanes.push_back({work.lane, std::move(lane), work.track});
         }
     }
     double busy = 0;
@@ -279,7 +286,7 @@ void giveIds(LaneData& lane, std::span<const Span> spans, SpanId firstId, Nanos 
         while (hint < spans.size() && spans[hint].start < start) ++hint;
         for (std::size_t j = hint; j < spans.size() && spans[j].start == start; ++j) {
             const bool foreign = spans[j].label != 0 && spans[j].op == Op{};
-            const bool kind = spans[j].op.kind == slice.opKind() || (foreign && slice.opKind() == OpKind::Filler);
+            const bool kind = lane.look() != LaneLook::Ops || spans[j].op.kind == slice.opKind() || (foreign && slice.opKind() == OpKind::Filler);
             if (!kind || (slice.microbatchOr(-1) != spans[j].op.microbatch && slice.microbatch != Slice::noMicrobatch)) continue;
             ids[i - first] = firstId + static_cast<SpanId>(j);
             break;
@@ -309,7 +316,7 @@ std::shared_ptr<const TimelinePanel> withDetails(const TimelinePanel& lanes, con
                 if (lane.idsBegin() == lane.idsEnd()) giveIds(lane, spans, track.begin, panel->origin);
         } else {
             for (PanelLane& lane : rank.lanes)
-                if (lane.lane == track.lane && lane.data.idsBegin() == lane.data.idsEnd()) giveIds(lane.data, spans, track.begin, panel->origin);
+                if (lane.lane == track.lane && lane.track == track.name && lane.data.idsBegin() == lane.data.idsEnd()) giveIds(lane.data, spans, track.begin, panel->origin);
         }
     }
     return panel;

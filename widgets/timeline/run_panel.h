@@ -41,8 +41,9 @@ private:
     struct Sublanes { // of one track without ops
         int rank = 0;
         Lane lane = Lane::Send;
-        std::vector<Nanos> freeAt;
-        std::vector<LaneData> lanes;
+        std::string track = {};
+        std::vector<Nanos> freeAt = {};
+        std::vector<LaneData> lanes = {};
     };
     void addOps(Row& row, PanelRank& rank, std::span<const Span> spans);
     void addWork(Sublanes& work, std::size_t spans, const RunFile::SpanBlock& block);
@@ -53,6 +54,7 @@ private:
     std::shared_ptr<TimelinePanel> m_panel;
     std::vector<Row> m_rows;
     std::map<std::size_t, Sublanes> m_work; // by track
+    KernelClasses m_classes;
     Nanos m_interval = 1;
 };
 

@@ -14,13 +14,6 @@ namespace stagewright {
 
 namespace {
 
-std::array<QRgb, paintCount> coloursOf(const Theme& theme)
-{
-    std::array<QRgb, paintCount> colours{};
-    for (std::size_t i = 0; i < paintCount; ++i) colours[i] = theme.fills[i].fill.rgb();
-    return colours;
-}
-
 const char* letterOf(OpKind kind)
 {
     switch (kind) {
@@ -91,7 +84,7 @@ struct Row {
 class Painter {
 public:
     Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio, RasterCanvas* canvas)
-        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_colours(coloursOf(theme)),
+        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_inks(inksOf(theme, LaneLook::Ops)), m_classes(inksOf(theme, LaneLook::Classes)),
           m_labels(fontOf(FontRole::Label)), m_smallLabels(smallLabelFont()), m_pills(fontOf(FontRole::Small))
     {
         m_device = m_scene.deviceAxis(m_ratio);
@@ -120,6 +113,7 @@ public:
             } else {
                 paintWide(row);
             }
+            if (row.place->device && row.place->kind != RowKind::Group) paintDeviceBar(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
             paintPills(row);
             paintTrack(row);
             if (row.place->lanes > 0) paintSublanes(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
@@ -225,7 +219,7 @@ private:
     {
         const int top = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
         const int height = std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - y0 - top);
-        paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.bubbleFill.rgb());
+        paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns, row.panel->noOps ? m_classes : m_inks, m_theme.bubbleFill.rgb());
     }
 
     // Everything narrow, all rows in one image of device pixels: for painters that are not written to directly.
@@ -450,7 +444,7 @@ private:
                 const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
                 QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))), QImage::Format_ARGB32_Premultiplied);
                 image.fill(Qt::transparent);
-                paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.track.rgb());
+                paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_inks, m_theme.track.rgb());
                 m_painter.drawImage(QRectF(m_scene.axis.left + m_scene.firstColumn() / m_ratio, y, width / m_ratio, height), image);
             }
             m_painter.setPen(Qt::NoPen);
@@ -482,7 +476,7 @@ private:
     Detail m_detail;
     double m_ratio;
     RasterCanvas* m_canvas;
-    std::array<QRgb, paintCount> m_colours;
+    Inks m_inks, m_classes;                                         // of ops; of groups of ranks without ops
     std::array<QRgb, paintCount * tintCount> m_tinted{}, m_faded{}; // of slices; of discarded ones over idle time
     Labels m_labels;
     Labels m_smallLabels;

@@ -4,6 +4,9 @@
 
 #include <QCoreApplication>
 
+#include "traces/analysis/kernels.h"
+#include "widgets/timeline/lane_painter.h"
+
 namespace stagewright {
 
 namespace {
@@ -59,6 +62,34 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
 
 } // namespace
 
+const Fill& WorkLook::fill(const Theme& theme) const
+{
+    return fillOf(theme, look, kind);
+}
+
+WorkLook lookOfWork(const Timeline& timeline, bool noOps, SpanId id)
+{
+    const Span& span = timeline.spans()[id];
+    const Track& track = timeline.trackOf(id);
+    WorkLook out;
+    const bool named = span.label != 0 && span.op == Op{};
+    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait);
+    out.name = nameOfWork(timeline, id);
+    out.look = lookOf(noOps, track.lane);
+    if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span));
+    if (track.lane == Lane::Copy) out.of = classOfCopy(timeline.labelOf(span));
+    if (isCollectiveTrack(track) && !isCommunication(*out.of)) out.of = KernelClass::Collective;
+    const bool work = track.lane == Lane::Kernel || track.lane == Lane::Copy || track.lane == Lane::Other;
+    out.kind = static_cast<unsigned>(named || work ? OpKind::Filler : span.op.kind);
+    if (out.look == LaneLook::Ranges)
+        out.kind = rangeInkOf(timeline.labelOf(span));
+    else if (out.look == LaneLook::Classes && out.of)
+        out.kind = static_cast<unsigned>(*out.of);
+    else if (const SpanId owner = out.of ? ownerOf(timeline, id) : noSpan; owner != noSpan)
+        out.kind = static_cast<unsigned>(timeline.spans()[owner].op.kind);
+    return out;
+}
+
 const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
 {
     if (panel.bubbles && panel.bubbles->step == step) return &*panel.bubbles;
@@ -80,16 +111,18 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if (span >= timeline.spans().size()) return card;
     const Span& s = timeline.spans()[span];
     const Track& track = timeline.trackOf(span);
-    const bool op = track.lane != Lane::Other; // other named ranges of a foreign trace are not ops of the schedule
-    card.swatch = theme.of(op ? s.op.kind : OpKind::Filler).fill;
-    card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : capitalised(ruleOf(s.op.kind).title);
+    const WorkLook look = lookOfWork(timeline, panel.noOps, span);
+    card.swatch = look.fill(theme).fill;
+    card.title = s.label != 0 ? look.name : capitalised(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
         card.title += s.op.count > 1 ? tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
                                      : tr(" · microbatch %1").arg(s.op.microbatch);
     }
     card.title += tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    if (op) add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
+    if (look.isOp) add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
+    if (look.of) add(tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
+    if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? tr("On") : tr("Stream"), title);
     if (timeline.steps() > 1) add(tr("Step"), QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     add(tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
@@ -97,13 +130,13 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
     if ((s.flags & SpanDiscarded) != 0) add(tr("Discarded"), tr("yes"));
     if (track.lane != Lane::Compute) {
-        for (const Edge& edge : timeline.edgesInto(span)) {
-            if (edge.kind != EdgeKind::Launch) continue;
-            const Span& owner = timeline.spans()[edge.from];
-            add(tr("Launched by"), sentence(timeline.nameOf(owner)));
-            add(tr("After its start"), durationText(s.start - owner.start, panel.units));
-            break;
-        }
+        const LaunchSeen launch = launchOf(timeline, span);
+        if (launch.by != noSpan) add(tr("Launched by"), sentence(timeline.nameOf(timeline.spans()[launch.by])));
+        if (launch.time)
+            add(tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
+        else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
+            add(tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+        if (look.of && look.name != sentence(timeline.nameOf(s))) card.note = sentence(timeline.nameOf(s).substr(0, 300));
         return card;
     }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
@@ -111,6 +144,27 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
         add(tr("Idle before"), durationText(before.idle, panel.units));
         if (before.longest != nullptr) card.note = sentence(explainGap(timeline, *before.longest));
     }
+    return card;
+}
+
+CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, TimeOrigin from)
+{
+    CardText card;
+    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
+    const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
+    card.title = tr("Devices of rank %1").arg(rank.rank);
+    const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
+    card.rows.emplace_back(tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
+    if (rank.deviceBusy) card.rows.emplace_back(tr("Busy"), percentText(*rank.deviceBusy));
+    bool runs = false;
+    for (const PanelLane& lane : rank.lanes) {
+        if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+        const std::size_t at = lane.data.firstEndingAfter(axisTime);
+        if (at >= lane.data.size() || lane.data.slices()[at].begin() > axisTime || lane.data.spanOf(at) == noSpan) continue;
+        card.rows.emplace_back(laneTitle({rank.rank, lane.lane, lane.track}), nameOfWork(*panel.timeline, lane.data.spanOf(at)));
+        runs = true;
+    }
+    card.note = runs ? tr("The bar shows one class at a time: what computes before communication, and both before copies.") : tr("Nothing runs.");
     return card;
 }
 

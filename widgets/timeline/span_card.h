@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "widgets/hover_card.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -19,7 +20,20 @@ private:
     std::map<std::pair<const Timeline*, int>, std::optional<BubbleReport>> m_reports;
 };
 
+// What a span is called and how its slice is coloured.
+struct WorkLook {
+    QString name;                  // kernels by their brief name
+    bool isOp = false;             // an op or a message of the schedule: it has a kind and a stage
+    std::optional<KernelClass> of; // of kernels and copies
+    LaneLook look = LaneLook::Ops;
+    unsigned kind = 0; // as Slice::kind
+    const Fill& fill(const Theme& theme) const;
+};
+WorkLook lookOfWork(const Timeline& timeline, bool noOps, SpanId id); // noOps: of the whole run
+
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
+// What runs on a rank's devices at an axis time, stream by stream.
+CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, TimeOrigin from = TimeOrigin::Step);
 // The idle time of a rank at an axis time; empty if the rank is busy or outside the panel.
 CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
 

@@ -196,6 +196,8 @@ std::vector<SpanRef> slicesInView(const TimelineView& view, std::size_t most)
             };
             add(rank.compute);
             for (const LaneData& lane : rank.communication) add(lane);
+            if (view.panels()[static_cast<std::size_t>(p)]->noOps) // its kernels and ranges are all that there is
+                for (const PanelLane& lane : rank.lanes) add(lane.data);
         }
     }
     return found;

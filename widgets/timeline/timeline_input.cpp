@@ -7,6 +7,7 @@
 #include <QTimer>
 #include <QWheelEvent>
 
+#include "traces/analysis/kernels.h"
 #include "widgets/hover_card.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/timeline_view.h"
@@ -43,8 +44,7 @@ void TimelineView::hoverAt(QPointF point)
         const Span& span = panel.timeline->spans()[ref.span];
         microbatch = {span.op.microbatch, span.step - std::max(0, panel.step)};
         if (span.label != 0 && span.op.microbatch < 0) { // of the op that launched it
-            for (const Edge& edge : panel.timeline->edgesInto(ref.span))
-                if (edge.kind == EdgeKind::Launch) microbatch.microbatch = panel.timeline->spans()[edge.from].op.microbatch;
+            if (const SpanId by = launchOf(*panel.timeline, ref.span).by; by != noSpan) microbatch.microbatch = panel.timeline->spans()[by].op.microbatch;
         }
         card = cardOf(ref);
     } else if (const int row = m_scene.rowUnder(point.y()); row >= 0) {
@@ -52,7 +52,8 @@ void TimelineView::hoverAt(QPointF point)
         if (place.kind == RowKind::Group) {
             card = groupCard(place, time);
         } else if (point.y() < m_scene.rowTop(row) + place.height) {
-            card = idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes, m_state->timeOrigin());
+            card = place.device ? deviceCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_state->timeOrigin())
+                                : idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes, m_state->timeOrigin());
         }
     }
     m_state->setHovered(ref, microbatch.valid() ? microbatch : MicrobatchRef{});

@@ -70,11 +70,13 @@ void paintDependencies(QPainter& p, const TimelineScene& scene, const Theme& the
     const auto place = [&](SpanId id) { return scene.rectOf({scene.selected.panel, id}); };
     std::size_t drawn = 0;
     for (const Edge& edge : timeline.edgesFrom(scene.selected.span)) {
+        if (edge.to == edge.from) continue; // says only when it was launched
         const auto to = place(edge.to);
         if (to && drawn++ < most) paintDependency(p, *selected, *to, theme.better, theme.canvas);
     }
     drawn = 0;
     for (const Edge& edge : timeline.edgesInto(scene.selected.span)) {
+        if (edge.to == edge.from) continue;
         const auto from = place(edge.from);
         if (from && drawn++ < most) paintDependency(p, *from, *selected, theme.critical, theme.canvas);
     }

@@ -224,24 +224,29 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     p.drawText(QPointF(gutter.left, middle + (large ? 4.5 : 4)), title);
 }
 
-// Names of the sub-lanes' kinds, each beside its first lane, where they fit.
+// Names of the sub-lanes' kinds, or of their tracks where they are all that is known; each beside its first lane, where they fit.
 void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
 {
     if (row.lanes == 0) return;
     const auto& lanes = f.scene.rankOf(row).lanes;
     f.p.setFont(fontOf(FontRole::Small));
-    f.p.setPen(f.theme.faint);
+    f.p.setPen(row.device ? f.theme.secondary : f.theme.faint);
+    const Gutter gutter(f.scene.size.width());
+    const QFontMetricsF metrics(f.p.font());
     double free = -1;
     for (int i = 0; i < row.lanes; ++i) {
         const auto at = static_cast<std::size_t>(row.firstLane + i);
-        if (i > 0 && lanes[at].lane == lanes[at - 1].lane) continue;
+        if (i > 0 && lanes[at].lane == lanes[at - 1].lane && (!row.device || lanes[at].track == lanes[at - 1].track)) continue;
         const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
         const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies"
                                                                     : lanes[at].lane == Lane::Wait   ? "waits"
                                                                                                      : "other";
-        f.p.drawText(QRectF(Gutter(f.scene.size.width()).right - 120, y - 2, 120, 14), Qt::AlignRight | Qt::AlignVCenter, QCoreApplication::translate("TimelineView", name));
+        QString text = QCoreApplication::translate("TimelineView", name);
+        const double room = gutter.right - gutter.left;
+        if (row.device && !lanes[at].track.empty()) text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room);
+        f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14), Qt::AlignRight | Qt::AlignVCenter, text);
     }
 }
 
@@ -278,7 +283,8 @@ void paintGutterRow(const Frame& f, int index, double top)
     const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
     p.drawText(QPointF(gutter.left, middle + (twoLines ? -2.5 : 4.5)), title);
     const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
-    const QString busy = f.scene.panels[static_cast<std::size_t>(row.panel)]->hasOps() ? percentText(rank.busyFraction, 0) : QStringLiteral("–");
+    const QString busy = f.scene.panels[static_cast<std::size_t>(row.panel)]->hasOps() ? percentText(rank.busyFraction, 0) : rank.deviceBusy ? percentText(*rank.deviceBusy, 0)
+                                                                                                                                             : QStringLiteral("–");
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     if (titleEnd + 5 <= gutter.right - QFontMetricsF(p.font()).horizontalAdvance(busy)) // the name comes first
         p.drawText(QRectF(gutter.right - 48, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);

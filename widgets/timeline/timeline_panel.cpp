@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include <QCoreApplication>
+
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/kernels.h"
+#include "traces/step/step_ops.h"
 #include "widgets/timeline/rank_tints.h"
 
 namespace stagewright {
@@ -60,24 +63,100 @@ Span ownedBy(const Timeline& timeline, SpanId id)
     return span;
 }
 
-void fillLanes(PanelRank& row, const Timeline& timeline, const TimelinePanel& panel)
+// The number at the end of a name: streams are in the order of their numbers.
+int numberIn(const std::string& name)
+{
+    std::size_t end = name.find_last_of("0123456789");
+    if (end == std::string::npos) return -1;
+    std::size_t begin = end;
+    while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+    return QString::fromStdString(name.substr(begin, end + 1 - begin)).toInt();
+}
+
+void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, KernelClasses& classes)
 {
     for (const Lane lane : {Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
-        for (const Track& track : timeline.tracks()) {
-            if (track.rank != row.rank || track.lane != lane) continue;
-            const SpanSlice shown = shownOf(timeline, track, panel);
+        std::vector<const Track*> tracks;
+        for (const Track& track : timeline.tracks())
+            if (track.rank == row.rank && track.lane == lane) tracks.push_back(&track);
+        if (panel.noOps && lane != Lane::Other) std::stable_sort(tracks.begin(), tracks.end(), [](const Track* a, const Track* b) { return numberIn(a->name) < numberIn(b->name); });
+        for (const Track* track : tracks) {
+            const SpanSlice shown = shownOf(timeline, *track, panel);
             const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
             const std::vector<std::uint16_t> lanes = sublanes(spans);
             const std::size_t first = row.lanes.size();
             for (std::size_t i = 0; i < spans.size(); ++i) {
                 if (!panel.shows(spans[i].step)) continue;
                 const std::size_t at = first + lanes[i];
-                while (row.lanes.size() <= at) row.lanes.push_back({lane, {}});
+                while (row.lanes.size() <= at) {
+                    row.lanes.push_back({lane, {}, track->name});
+                    row.lanes.back().data.setLook(lookOf(panel.noOps, lane));
+                }
                 const SpanId id = shown.first + static_cast<SpanId>(i);
-                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin);
+                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0, inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]), classes));
             }
         }
     }
+}
+
+// Pieces of disjoint intervals, by start.
+struct Piece {
+    Nanos begin;
+    Nanos end;
+    std::uint8_t ink;
+};
+
+// The rest of `below` that nothing of `above` covers, and `above`, in order. Both are disjoint and sorted.
+std::vector<Piece> laidOver(const std::vector<Piece>& above, const std::vector<Piece>& below)
+{
+    std::vector<Piece> out;
+    out.reserve(above.size() + below.size());
+    std::size_t next = 0;
+    for (const Piece& piece : below) {
+        Nanos from = piece.begin;
+        while (next < above.size() && above[next].begin < piece.end) {
+            if (above[next].begin > from) out.push_back({from, above[next].begin, piece.ink});
+            from = std::max(from, above[next].end);
+            if (above[next].end > piece.end) break; // reaches into the next one
+            out.push_back(above[next++]);
+        }
+        if (from < piece.end) out.push_back({from, piece.end, piece.ink});
+    }
+    out.insert(out.end(), above.begin() + static_cast<std::ptrdiff_t>(next), above.end());
+    std::stable_sort(out.begin(), out.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    return out;
+}
+
+void fillDevice(PanelRank& row, const TimelinePanel& panel)
+{
+    std::array<std::vector<Piece>, 3> parts; // computing, communication, copy engines
+    for (const PanelLane& lane : row.lanes) {
+        if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+        for (const Slice& slice : lane.data.slices()) {
+            const std::size_t part = lane.lane == Lane::Copy ? 2 : isCommunication(static_cast<KernelClass>(slice.kind)) ? 1
+                                                                                                                         : 0;
+            parts[part].push_back({slice.begin(), slice.end(), static_cast<std::uint8_t>(slice.kind)});
+        }
+    }
+    for (std::vector<Piece>& part : parts) { // what started first is shown
+        std::stable_sort(part.begin(), part.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+        Nanos free = 0;
+        for (Piece& piece : part) {
+            piece.begin = std::max(piece.begin, free);
+            free = std::max(free, piece.end);
+        }
+        std::erase_if(part, [](const Piece& piece) { return piece.end <= piece.begin; });
+    }
+    Nanos busy = 0;
+    row.device.setLook(LaneLook::Classes);
+    for (const Piece& piece : laidOver(laidOver(parts[0], parts[1]), parts[2])) {
+        Span span;
+        span.start = piece.begin;
+        span.end = piece.end;
+        row.device.appendLoose(span, 0, 0, piece.ink);
+        busy += piece.end - piece.begin;
+    }
+    if (row.device.size() > 0 && panel.duration > 0) row.deviceBusy = static_cast<double>(busy) / static_cast<double>(panel.duration);
 }
 
 Nanos busyTime(const LaneData& lane)
@@ -130,6 +209,37 @@ void setExtent(TimelinePanel& panel, int first, int last)
 }
 
 } // namespace
+
+QString laneTitle(const Track& track)
+{
+    QString name = QString::fromStdString(track.name);
+    const QString rank = QStringLiteral("rank %1 ").arg(track.rank);
+    if (name.startsWith(rank)) name.remove(0, rank.size());
+    if (name.endsWith(QLatin1String(" on the device"))) return QCoreApplication::translate("TimelineView", "ranges on the device");
+    if (track.lane == Lane::Copy && name.startsWith(QLatin1String("GPU "))) name = name.mid(name.indexOf(QLatin1Char(' '), 4) + 1); // the stream above says which
+    if (track.lane == Lane::Copy) return name.isEmpty() ? QCoreApplication::translate("TimelineView", "copies") : QCoreApplication::translate("TimelineView", "%1, copies").arg(name);
+    return name;
+}
+
+LaneLook lookOf(bool noOps, Lane lane)
+{
+    if (!noOps || lane == Lane::Wait) return LaneLook::Ops;
+    return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
+}
+
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes)
+{
+    switch (lookOf(panel.noOps, track.lane)) {
+    case LaneLook::Ranges: return static_cast<int>(rangeInkOf(name));
+    case LaneLook::Classes: {
+        const auto of = static_cast<int>(classes.of(track, label, name));
+        panel.classes |= 1u << of;
+        return of;
+    }
+    case LaneLook::Ops: break;
+    }
+    return -1;
+}
 
 int PanelRank::workLanes() const
 {
@@ -205,6 +315,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         std::sort(panel->critical.begin(), panel->critical.end());
     }
 
+    panel->noOps = !t.empty() && !stagewright::hasOps(t);
+    KernelClasses classes;
     Nanos busy = 0;
     panel->ranks.resize(static_cast<std::size_t>(t.ranks()));
     for (int rank = 0; rank < t.ranks(); ++rank) {
@@ -228,12 +340,14 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             }
         }
         fillCommunication(row, t, *panel);
-        fillLanes(row, t, *panel);
+        fillLanes(row, t, *panel, classes);
+        if (panel->noOps) fillDevice(row, *panel);
         row.subtitle = stagesText(stages);
         if (options.pyramids) {
             row.compute.buildPyramid();
             for (LaneData& lane : row.communication) lane.buildPyramid();
             for (PanelLane& lane : row.lanes) lane.data.buildPyramid();
+            row.device.buildPyramid();
         }
         noteLooks(*panel, row.compute);
         const Nanos rankBusy = busyTime(row.compute);

@@ -21,7 +21,10 @@ namespace stagewright {
 struct PanelLane {
     Lane lane = Lane::Kernel; // Kernel, Copy, Other, Wait
     LaneData data;
+    std::string track; // the timeline's, of which it is a part
 };
+// What to call the lanes of a track beside them: "stream 7", "stream 7, copies", "thread 4711", "ranges on the device".
+QString laneTitle(const Track& track);
 
 struct PanelRank {
     int rank = 0;
@@ -31,6 +34,8 @@ struct PanelRank {
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
     std::vector<PanelLane> lanes;        // kernels, copies, other work, then waits
+    LaneData device;                     // without ops: what its devices do, one class at a time: what computes before communication before copies
+    std::optional<double> deviceBusy;    // without ops: share of the panel's extent in which a kernel or copy runs
     int workLanes() const;               // number of `lanes` before the waits
     MemorySeries activations;
 };
@@ -68,8 +73,10 @@ struct TimelinePanel {
     std::vector<SpanId> critical;        // sorted by id
     std::int64_t sliceCount = 0;
     Units units;
-    std::uint32_t kinds = 0; // bit 1 << OpKind: the kind occurs on a compute lane
-    bool hasTints = false;   // some op has another than its kind's first tint
+    std::uint32_t kinds = 0;   // bit 1 << OpKind: the kind occurs on a compute lane
+    std::uint32_t classes = 0; // bit 1 << KernelClass: occurs on the lanes of a panel without ops
+    bool noOps = false;        // the whole run has none: kernels are drawn by class, ranges by name
+    bool hasTints = false;     // some op has another than its kind's first tint
     bool hasPairs = false;
 
     // Of every step of a run too large for one timeline (run_panel.h): the lanes hold all of them, `timeline` the spans
@@ -79,7 +86,7 @@ struct TimelinePanel {
     bool overview = false; // no slices yet: the lanes are stored pyramids
     bool isPart() const { return part; }
     // Whether any op is known; otherwise there is no idle time either, as in traces with ranges that no rule names.
-    bool hasOps() const { return kinds != 0 || part || overview; }
+    bool hasOps() const { return !noOps && (kinds != 0 || part || overview); }
 
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
@@ -91,6 +98,10 @@ struct TimelinePanel {
     // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
     int positionOf(SpanId span) const;
 };
+
+// How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
+LaneLook lookOf(bool noOps, Lane lane);
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes);
 
 // Empty timelines give a panel without ranks' slices and duration 0. O(spans of the step + memory events).
 std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {});

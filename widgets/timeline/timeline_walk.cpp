@@ -16,10 +16,11 @@ void TimelineView::walkOnRank(int by)
     if (!m_scene.rectOf(from)) { // nothing selected: start at the first op in view
         for (std::size_t p = 0; p < m_scene.panels.size(); ++p) {
             for (const PanelRank& rank : m_scene.panels[p]->ranks) {
-                const std::size_t at = rank.compute.firstBeginningAt(m_scene.axis.range.begin);
-                if (at >= rank.compute.size()) continue;
-                if (rank.compute.spanOf(at) == noSpan) return emit sliceAsked(static_cast<int>(p), rank.rank, rank.compute.slices()[at].begin());
-                return choose({static_cast<int>(p), rank.compute.spanOf(at)});
+                const LaneData& lane = rank.compute.size() == 0 && !rank.lanes.empty() ? rank.lanes.front().data : rank.compute;
+                const std::size_t at = lane.firstBeginningAt(m_scene.axis.range.begin);
+                if (at >= lane.size()) continue;
+                if (lane.spanOf(at) == noSpan) return emit sliceAsked(static_cast<int>(p), rank.rank, lane.slices()[at].begin());
+                return choose({static_cast<int>(p), lane.spanOf(at)});
             }
         }
         return;
@@ -68,7 +69,7 @@ void TimelineView::walkDependency(bool forward)
     SpanId best = noSpan;
     Nanos at = 0;
     const auto consider = [&](SpanId id, Nanos time, bool better) {
-        if (!m_scene.rectOf({from.panel, id})) return;
+        if (id == from.span || !m_scene.rectOf({from.panel, id})) return;
         if (best == noSpan || better) {
             best = id;
             at = time;

@@ -118,7 +118,7 @@ Json kernelsJson(const Run& run, int step)
                                 {"share", row.share(*ceilings)}});
         }
     }
-    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step), {"op", "name", "lane", "calls", "total_ns", "mean_ns", "shortest_ns", "longest_ns"})},
+    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step), {"op", "name", "class", "lane", "calls", "total_ns", "mean_ns", "spread_ns", "shortest_ns", "longest_ns"})},
             {"launch_gaps", std::move(gaps)},
             {"links", rowsJson(reportTable(*findAnalysis("links"), run, step))},
             {"roofline", std::move(roofline)}};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/core.h>
@@ -20,6 +21,9 @@
 namespace stagewright {
 
 namespace {
+
+// What a trace without ops still says.
+constexpr std::array<const char*, 4> deviceTables{"device_time", "device_idle", "exposed_communication", "kernel_classes"};
 
 struct Options {
     std::string file;
@@ -126,7 +130,7 @@ Result<int> run(const Options& options, Session& session)
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
-        object["device_time"] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis("device_time"), run, figures->step));
+        for (const char* name : deviceTables) object[name] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), run, figures->step));
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
@@ -181,7 +185,12 @@ Result<int> run(const Options& options, Session& session)
             session.out(tableText(table, figures->units, colour, mostRows));
         }
     };
-    if (!ops && !figures->devices.empty()) printTables({"device_time"}, std::numeric_limits<std::size_t>::max());
+    if (!ops && !figures->devices.empty()) {
+        std::vector<std::string> known;
+        for (const char* name : deviceTables)
+            if (findAnalysis(name)->unknown(run).empty()) known.emplace_back(name);
+        printTables(known, std::numeric_limits<std::size_t>::max());
+    }
     if (options.kernels || (!ops && !figures->devices.empty())) printTables(kernelTables(run), mostKernels);
     if (options.slack) printTables({"slack_by_kind"}, std::numeric_limits<std::size_t>::max());
     if (residuals) printTables({"residuals"}, std::numeric_limits<std::size_t>::max());

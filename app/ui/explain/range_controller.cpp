@@ -19,7 +19,7 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_s
     m_table->setMaximumHeight(200);
     auto* layout = qobject_cast<QVBoxLayout*>(work->layout());
     layout->insertWidget(layout->indexOf(workspace.views().legend), m_table);
-    m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, 5)));
+    m_table->setBy(static_cast<AggregateBy>(std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
     connect(m_table, &AggregationPanel::byChanged, this, [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
     connect(m_table, &AggregationPanel::cleared, this, [this] {
         m_workspace.viewState()->clearSelection();
@@ -43,7 +43,8 @@ void RangeController::filterPanel()
 {
     const auto shown = m_workspace.shown().view();
     const auto range = m_workspace.viewState()->selectedRange();
-    if (!shown || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
+    const bool hasOps = shown && !shown->panel->noOps; // else the panel has those of the devices' whole step only
+    if (!hasOps || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_summing.drop();
         m_workspace.views().side->setFilter(nullptr);
         return;

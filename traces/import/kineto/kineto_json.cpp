@@ -11,6 +11,8 @@
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/kernels.h"
 #include "traces/export/kineto_writer.h"
 #include "traces/foreign/json_events.h"
 #include "traces/format/format_registry.h"
@@ -215,6 +217,7 @@ private:
             break;
         }
         case Category::Launch:
+            if (isSynchronisingCall(m_event.name)) m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
             if (args.correlation >= 0)
                 m_rank.launches.push_back({args.correlation, start, threadOf(false)});
             else

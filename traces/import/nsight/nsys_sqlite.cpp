@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/kernels.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
@@ -34,7 +36,7 @@ public:
         if (!m_tables.contains("StringIds")) return fail(ErrorCode::Unreadable, "not an export of Nsight Systems: table StringIds is missing", "create one with nsys export --type sqlite");
         readStrings();
         readSession();
-        readDeviceWork("CUPTI_ACTIVITY_KIND_KERNEL", {"shortName", "demangledName", "mangledName"}, "kernel", false);
+        readDeviceWork("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName", "shortName", "mangledName"}, "kernel", false);
         readDeviceWork("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {}, "CUDA graph", false);
         readDeviceWork("CUPTI_ACTIVITY_KIND_MEMCPY", {}, "", true);
         readDeviceWork("CUPTI_ACTIVITY_KIND_MEMSET", {}, "memset", true);
@@ -231,7 +233,8 @@ private:
     {
         const Columns has = columnsOf("CUPTI_ACTIVITY_KIND_RUNTIME");
         if (!has.contains("correlationId") || !has.contains("start")) return;
-        each("CUPTI_ACTIVITY_KIND_RUNTIME", has, {"start", "correlationId", "globalTid"}, [&](Statement& row) {
+        each("CUPTI_ACTIVITY_KIND_RUNTIME", has, {"start", "correlationId", "globalTid", "end", "nameId"}, [&](Statement& row) {
+            takeSynchronisingCall(row);
             if (row.isNull(1) || row.integer(1) == 0) return; // called nothing on the device
             const std::int64_t thread = row.integer(2);
             ForeignRank* rank = rankOf(thread >> 24);
@@ -239,6 +242,20 @@ private:
             ++rank->events;
             rank->launches.push_back({row.integer(1), row.integer(0), hostThread(*rank, thread)});
         });
+    }
+
+    // The version at the end of a name, as in "cudaStreamSynchronize_v3020", says nothing here.
+    void takeSynchronisingCall(Statement& row)
+    {
+        if (row.isNull(0) || row.isNull(3) || row.isNull(4) || badTimes(row.integer(0), row.integer(3))) return;
+        const auto [known, added] = m_synchronises.try_emplace(row.integer(4));
+        if (added) {
+            const std::string name = stringOf(row, 4);
+            if (isSynchronisingCall(name)) known->second = name.substr(0, name.find("_v"));
+        }
+        ForeignRank* rank = known->second.empty() ? nullptr : rankOf(row.integer(2) >> 24);
+        if (rank == nullptr) return;
+        rank->hostOps.push_back({row.integer(0), row.integer(3), rank->names.idOf(known->second), hostThread(*rank, row.integer(2))});
     }
 
     std::uint32_t hostThread(ForeignRank& rank, std::int64_t thread)
@@ -384,6 +401,7 @@ private:
     ForeignFile m_file;
     NvtxPayloadSchemas m_schemas;
     std::map<std::size_t, std::vector<NcclCall>> m_calls; // by rank
+    std::map<std::int64_t, std::string> m_synchronises;   // by id of the call's name; empty: it does not
     std::int64_t m_payloadsRead = 0;
     std::int64_t m_payloadsUnread = 0;
     Nanos m_epoch = 0;

@@ -1,0 +1,226 @@
+// Why devices do not compute: on a small step by hand, and on real traces against an independent count (count_devices.py).
+#include <numeric>
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTest>
+
+#include "import_rig.h"
+#include "sample_runs.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/device_time.h"
+#include "traces/analysis/kernels.h"
+#include "traces/compare/device_changes.h"
+#include "traces/report/tables.h"
+#include "traces/store/run_file.h"
+
+using namespace stagewright;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr Nanos us = 1'000;
+
+// One rank: kernels with the time of their launch (−1: unknown), a collective beside them, a copy, and calls in which the host waits.
+class Step {
+public:
+    SpanId kernel(const char* name, Nanos begin, Nanos end, Nanos launched, const char* track = "rank 0 stream 7", Lane lane = Lane::Kernel)
+    {
+        const SpanId id = span(name, begin, end, m_builder.addTrack(0, lane, track));
+        if (launched >= 0) m_builder.addEdge(id, id, EdgeKind::Launch, launched * us);
+        return id;
+    }
+    void call(const char* name, Nanos begin, Nanos end) { span(name, begin, end, m_builder.addTrack(0, Lane::Other, "rank 0 thread 1")); }
+    std::shared_ptr<const Timeline> build() { return m_builder.build().value(); }
+
+private:
+    SpanId span(const char* name, Nanos begin, Nanos end, int track)
+    {
+        Span span;
+        span.start = begin * us;
+        span.end = end * us;
+        span.label = m_builder.intern(name) & 0xffffffu;
+        return m_builder.addSpan(track, span);
+    }
+    TimelineBuilder m_builder{Provenance::Imported, "wall", 1};
+};
+
+std::shared_ptr<const Timeline> sample()
+{
+    Step step;
+    step.kernel("gemm", 0, 100, -1);
+    step.kernel("gemm", 150, 200, 120); // 50 µs without work, 20 of them after a synchronising call
+    step.call("cudaStreamSynchronize", 90, 120);
+    step.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 180, 300, 100, "rank 0 stream 20"); // 20 hidden, 100 exposed
+    step.kernel("ncclDevKernel_SendRecv", 290, 340, 100, "rank 0 stream 21");                  // 40 outside of the collective
+    step.kernel("Memcpy HtoD (Pageable -> Device)", 340, 350, 100, "rank 0 stream 7", Lane::Copy);
+    step.kernel("gelu", 370, 400, 200); // 20 µs in the queue
+    step.kernel("gelu", 430, 460, -1);  // 30 µs, nobody knows why
+    step.kernel("gelu", 500, 510, 490); // 40 µs late
+    return step.build();
+}
+
+} // namespace
+
+class TestDeviceIdle : public QObject {
+    Q_OBJECT
+
+private slots:
+    void everyNanosecondHasAReason()
+    {
+        const auto ranks = analyseDeviceIdle(*sample(), 0);
+        QCOMPARE(ranks.size(), std::size_t(1));
+        const RankDeviceIdle& rank = ranks[0];
+        QCOMPARE(rank.window, 510 * us);
+        QCOMPARE(rank.of(DeviceState::Computing), 220 * us);
+        QCOMPARE(rank.of(DeviceState::Collective), 100 * us);
+        QCOMPARE(rank.of(DeviceState::SendReceive), 40 * us);
+        QCOMPARE(rank.of(DeviceState::Copying), 10 * us);
+        QCOMPARE(rank.of(DeviceState::Launch), 70 * us); // 30 after the call, 40 before the last
+        QCOMPARE(rank.of(DeviceState::Sync), 20 * us);
+        QCOMPARE(rank.of(DeviceState::Queued), 20 * us);
+        QCOMPARE(rank.of(DeviceState::Unknown), 30 * us);
+        QCOMPARE(rank.of(DeviceState::Between), Nanos(0));
+        QCOMPARE(std::accumulate(rank.time.begin(), rank.time.end(), Nanos(0)), rank.window);
+        QCOMPARE(rank.lateLaunches, std::int64_t(2));
+        QCOMPARE(rank.longestGap, 50 * us);
+        QCOMPARE(deviceIdleSentence(ranks), std::string("devices compute 43.1 % of their time; they wait 19.6 % for collectives, 13.7 % for launches by the host, 7.8 % for sends and "
+                                                        "receives, 5.9 % for unknown reasons, 3.9 % for a host that waits for them, 3.9 % with work in the queue, 2.0 % for copies"));
+        QVERIFY(analyseDeviceIdle(*sample(), 3)[0].window == 0);
+        QVERIFY(deviceIdleSentence(analyseDeviceIdle(*sample(), 3)).empty());
+    }
+
+    void launchesKeepTheirTime()
+    {
+        const auto timeline = sample();
+        int known = 0;
+        for (const Track& track : timeline->tracks())
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                const LaunchSeen launch = launchOf(*timeline, id);
+                QVERIFY(launch.by == noSpan); // nothing with a span launched it
+                QVERIFY(ownerOf(*timeline, id) == noSpan);
+                known += launch.time ? 1 : 0;
+            }
+        QCOMPARE(known, 6);
+        // Old files have the kernel's start where newer ones have the launch.
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        Span span;
+        span.end = 10;
+        span.op = makeOp(OpKind::Forward, 0, 0);
+        const SpanId op = builder.addSpan(builder.addTrack(0, Lane::Compute), span);
+        span.op = {};
+        span.label = builder.intern("gemm") & 0xffffffu;
+        span.start = 5;
+        builder.addEdge(op, builder.addSpan(builder.addTrack(0, Lane::Kernel, "s"), span), EdgeKind::Launch, 5);
+        const auto old = builder.build().value();
+        const SpanId kernel = old->trackOf(0, Lane::Kernel)->begin;
+        QVERIFY(launchOf(*old, kernel).by != noSpan && !launchOf(*old, kernel).time);
+    }
+
+    void exposedByOperation()
+    {
+        const auto rows = analyseExposedCommunication(*sample(), 0);
+        QCOMPARE(rows.size(), std::size_t(2));
+        QCOMPARE(rows[0].name, std::string("AllReduce"));
+        QCOMPARE(rows[0].total, 120 * us);
+        QCOMPARE(rows[0].hidden, 20 * us);
+        QCOMPARE(rows[1].name, std::string("SendRecv"));
+        QCOMPARE(rows[1].exposed(), 50 * us); // each for itself: 10 µs count in both
+        Run run;
+        run.timeline = sample();
+        const ReportTable table = reportTable(*findAnalysis("exposed_communication"), run, 0);
+        QCOMPARE(table.rows.size(), std::size_t(2));
+        QCOMPARE(table.sentence, std::string("150.0 µs of 170.0 µs of communication are exposed, 66.7 % of them in AllReduce"));
+        Step without;
+        without.kernel("gemm", 0, 10, -1);
+        run.timeline = without.build();
+        QVERIFY(!reportTable(*findAnalysis("exposed_communication"), run, 0).unknown.empty());
+    }
+
+    void comparedByCauseAndClass()
+    {
+        Step faster;
+        faster.kernel("gemm", 0, 100, -1);
+        faster.kernel("gemm", 120, 200, 110);
+        const DeviceChanges changes = compareDevices(*sample(), 0, *faster.build(), 0);
+        const auto figure = [&](const std::string& key) {
+            const auto at = std::find_if(changes.figures.begin(), changes.figures.end(), [&](const DeviceFigure& one) { return one.key == key; });
+            return at == changes.figures.end() ? std::pair<Nanos, Nanos>(-1, -1) : std::pair(at->a, at->b);
+        };
+        QVERIFY(figure("idle.launch_ns") == std::pair(70 * us, 20 * us));
+        QVERIFY(figure("idle.sync_ns") == std::pair(20 * us, Nanos(0)));
+        QVERIFY(figure("class.matrix_product_ns") == std::pair(150 * us, 180 * us));
+        QVERIFY(figure("class.collective_ns") == std::pair(120 * us, Nanos(0)));
+        QVERIFY(figure("class.attention_ns").first == -1); // in neither
+    }
+
+    void synchronisingCalls()
+    {
+        for (const char* name : {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cuCtxSynchronize", "hipEventSynchronize"}) QVERIFY(isSynchronisingCall(name));
+        for (const char* name : {"cudaLaunchKernel", "aten::synchronize", "Synchronize", ""}) QVERIFY(!isSynchronisingCall(name));
+    }
+
+    // Within 1 % of what a short Python program counts in the files themselves.
+    void realTraces_data()
+    {
+        QTest::addColumn<QString>("path");
+        QTest::newRow("DLRM on eight GPUs") << "kineto/dlrm_8rank";
+        QTest::newRow("two GPUs before") << "nsys_sqlite/mfu_2gpu_before.sqlite";
+        QTest::newRow("two GPUs after") << "nsys_sqlite/mfu_2gpu_after.sqlite";
+    }
+
+    void realTraces()
+    {
+        QFETCH(QString, path);
+        const fs::path at = import_rig::sharedFolder(path.toStdString().c_str());
+        if (!fs::exists(at)) QSKIP("the GPU traces are not there (set STAGEWRIGHT_SHARED)");
+        QStringList files;
+        if (fs::is_directory(at))
+            for (const auto& entry : fs::directory_iterator(at)) files << QString::fromStdString(entry.path().string());
+        else
+            files << QString::fromStdString(at.string());
+        files.sort(); // by rank
+        QProcess counter;
+        counter.start(QStringLiteral("python3"), QStringList{QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/traces/count_devices.py")} + files);
+        if (!counter.waitForStarted()) QSKIP("python3 is not there");
+        QVERIFY(counter.waitForFinished(60'000));
+        QVERIFY2(counter.exitCode() == 0, counter.readAllStandardError().constData());
+        const QJsonArray counted = QJsonDocument::fromJson(counter.readAllStandardOutput()).array();
+
+        const ImportResult result = import_rig::imported({at.string()});
+        QCOMPARE(result.runs.size(), std::size_t(1));
+        // Stored and read again: launch times are in the file.
+        QTemporaryDir folder;
+        const auto file = RunFile::open(folder.filePath("runs.stagewright").toStdString(), OpenMode::Create);
+        QVERIFY(file);
+        const auto id = (*file)->add(result.runs[0].run);
+        QVERIFY2(id, id ? "" : id.error().message.c_str());
+        const auto run = (*file)->read(*id);
+        QVERIFY(run);
+        const Timeline& timeline = *run->timeline;
+        const auto idle = analyseDeviceIdle(timeline, 0);
+        const auto time = analyseDeviceTime(timeline, 0);
+        QCOMPARE(static_cast<int>(idle.size()), static_cast<int>(counted.size()));
+        for (std::size_t r = 0; r < idle.size(); ++r) {
+            const QJsonObject expected = counted[static_cast<int>(r)].toObject();
+            const double window = expected["window"].toDouble();
+            const auto near = [&](const char* name, Nanos is) {
+                const double wanted = expected[QLatin1String(name)].toDouble();
+                return std::abs(static_cast<double>(is) - wanted) <= 0.01 * wanted + 1e-6 * window;
+            };
+            for (std::size_t s = 0; s < deviceStateCount; ++s) {
+                const std::string name(toText(static_cast<DeviceState>(s)));
+                QVERIFY2(near(name.c_str(), idle[r].time[s]), qPrintable(QStringLiteral("rank %1, %2: %3, counted %4").arg(r).arg(QString::fromStdString(name)).arg(idle[r].time[s]).arg(expected[QString::fromStdString(name)].toDouble())));
+            }
+            QVERIFY(near("window", idle[r].window));
+            QVERIFY(near("communicating", time[r].communicating));
+            QVERIFY(near("busy", time[r].busy));
+            QVERIFY(near("computing", time[r].computing));
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestDeviceIdle)
+#include "tst_device_idle.moc"

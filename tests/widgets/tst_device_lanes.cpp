@@ -1,0 +1,284 @@
+// Runs without ops: kernels in the colour of their class, a bar of what each rank's devices do, named ranges by name, lanes by stream; nothing says
+// "stage 0". The palette: classes far enough apart for every kind of colour vision, labels readable.
+#include <QtTest>
+
+#include "traces/analysis/kernel_class.h"
+#include "traces/store/run_file.h"
+#include "widgets/timeline/aggregate_table.h"
+#include "widgets/timeline/lane_painter.h"
+#include "widgets/timeline/legend.h"
+#include "widgets/timeline/run_panel.h"
+#include "widgets/timeline/span_card.h"
+#include "widgets/timeline/timeline_view.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr Nanos us = 1'000;
+
+struct Sample {
+    std::shared_ptr<const Timeline> timeline;
+    SpanId of(const char* name) const
+    {
+        for (SpanId id = 0; id < timeline->spans().size(); ++id)
+            if (timeline->nameOf(timeline->spans()[id]) == name) return id;
+        return noSpan;
+    }
+};
+
+// Rank 0: a stream with a product and a norm, one with a collective that the product hides in part, copies, nested ranges. Rank 1: a product.
+Sample sample()
+{
+    TimelineBuilder builder(Provenance::Imported, "wall", 2);
+    const auto add = [&](int rank, Lane lane, const char* track, const char* name, Nanos begin, Nanos end) {
+        Span span;
+        span.start = begin * us;
+        span.end = end * us;
+        span.label = builder.intern(name) & 0xffffffu;
+        return builder.addSpan(builder.addTrack(rank, lane, track), span);
+    };
+    const SpanId range = add(0, Lane::Other, "rank 0 thread 11", "forward 3", 0, 900);
+    add(0, Lane::Other, "rank 0 thread 11", "layer 1", 100, 500);
+    const SpanId product = add(0, Lane::Kernel, "rank 0 stream 7", "void cutlass::gemm_bf16<128>(int)", 100, 400);
+    add(0, Lane::Kernel, "rank 0 stream 7", "rms_norm", 400, 500);
+    add(0, Lane::Kernel, "rank 0 stream 20", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 300, 800);
+    add(0, Lane::Copy, "rank 0 stream 7", "Memset (Device)", 700, 1000);
+    add(1, Lane::Kernel, "rank 1 stream 7", "void cutlass::gemm_bf16<128>(int)", 0, 1000);
+    builder.addEdge(range, product, EdgeKind::Launch, 60 * us);
+    return {builder.build().value()};
+}
+
+// CIEDE2000 between two colours as seen with full colour vision (0) or without one kind of cones (Machado 2009): 1 long, 2 medium, 3 short.
+struct Lab {
+    double l, a, b;
+};
+double linear(double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); }
+double luminance(const QColor& c) { return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF()); }
+double contrast(const QColor& a, const QColor& b)
+{
+    const double x = luminance(a) + 0.05, y = luminance(b) + 0.05;
+    return std::max(x, y) / std::min(x, y);
+}
+Lab labOf(const QColor& colour, int vision)
+{
+    static constexpr double matrices[4][3][3] = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                                 {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+                                                 {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+                                                 {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}};
+    const double rgb[3] = {linear(colour.redF()), linear(colour.greenF()), linear(colour.blueF())};
+    double seen[3];
+    for (int i = 0; i < 3; ++i) seen[i] = std::clamp(matrices[vision][i][0] * rgb[0] + matrices[vision][i][1] * rgb[1] + matrices[vision][i][2] * rgb[2], 0.0, 1.0);
+    const auto f = [](double t) { return t > 216.0 / 24389 ? std::cbrt(t) : (24389.0 / 27 * t + 16) / 116; };
+    const double x = f((0.4124564 * seen[0] + 0.3575761 * seen[1] + 0.1804375 * seen[2]) / 0.95047), y = f(0.2126729 * seen[0] + 0.7151522 * seen[1] + 0.0721750 * seen[2]),
+                 z = f((0.0193339 * seen[0] + 0.1191920 * seen[1] + 0.9503041 * seen[2]) / 1.08883);
+    return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
+}
+double distance(const Lab& p, const Lab& q)
+{
+    const auto rad = [](double degrees) { return degrees * M_PI / 180; };
+    const double mean = (std::hypot(p.a, p.b) + std::hypot(q.a, q.b)) / 2, m7 = std::pow(mean, 7);
+    const double g = 0.5 * (1 - std::sqrt(m7 / (m7 + std::pow(25.0, 7))));
+    const double a1 = (1 + g) * p.a, a2 = (1 + g) * q.a, c1 = std::hypot(a1, p.b), c2 = std::hypot(a2, q.b);
+    const auto hue = [](double b, double a) { const double h = std::atan2(b, a) * 180 / M_PI; return h < 0 ? h + 360 : h; };
+    const double h1 = c1 > 0 ? hue(p.b, a1) : 0, h2 = c2 > 0 ? hue(q.b, a2) : 0;
+    double dh = c1 * c2 == 0 ? 0 : h2 - h1;
+    dh += dh > 180 ? -360 : dh < -180 ? 360
+                                      : 0;
+    const double dl = q.l - p.l, dc = c2 - c1, bigH = 2 * std::sqrt(c1 * c2) * std::sin(rad(dh / 2));
+    const double l = (p.l + q.l) / 2, c = (c1 + c2) / 2;
+    const double h = c1 * c2 == 0 ? h1 + h2 : std::abs(h1 - h2) <= 180 ? (h1 + h2) / 2
+                                          : h1 + h2 < 360              ? (h1 + h2 + 360) / 2
+                                                                       : (h1 + h2 - 360) / 2;
+    const double t = 1 - 0.17 * std::cos(rad(h - 30)) + 0.24 * std::cos(rad(2 * h)) + 0.32 * std::cos(rad(3 * h + 6)) - 0.2 * std::cos(rad(4 * h - 63));
+    const double sl = 1 + 0.015 * (l - 50) * (l - 50) / std::sqrt(20 + (l - 50) * (l - 50)), sc = 1 + 0.045 * c, sh = 1 + 0.015 * c * t;
+    const double rt = -2 * std::sqrt(std::pow(c, 7) / (std::pow(c, 7) + std::pow(25.0, 7))) * std::sin(rad(60 * std::exp(-std::pow((h - 275) / 25, 2))));
+    return std::sqrt(std::pow(dl / sl, 2) + std::pow(dc / sc, 2) + std::pow(bigH / sh, 2) + rt * dc / sc * bigH / sh);
+}
+
+const std::vector<const Theme*>& themes()
+{
+    static const std::vector<const Theme*> all{&Theme::light(), &Theme::darkTheme(), &Theme::highContrastTheme()};
+    return all;
+}
+
+struct View {
+    ViewState state;
+    TimelineView view{&state};
+    explicit View(const Sample& sample)
+    {
+        view.resize(1200, 400);
+        view.setRun(sample.timeline);
+    }
+    const TimelinePanel& panel() const { return *view.panels()[0]; }
+    QImage painted(const Theme& theme)
+    {
+        QImage image(1200, 400, QImage::Format_RGB32);
+        QPainter painter(&image);
+        view.paintTo(painter, QRectF(0, 0, 1200, 400), theme);
+        return image;
+    }
+};
+
+} // namespace
+
+class TestDeviceLanes : public QObject {
+    Q_OBJECT
+
+private slots:
+    void lanesByStreamAndThread()
+    {
+        const Sample run = sample();
+        View shown(run);
+        QVERIFY(shown.panel().noOps && !shown.panel().hasOps());
+        const PanelRank& rank = shown.panel().ranks[0];
+        QStringList lanes;
+        for (const PanelLane& lane : rank.lanes) lanes << laneTitle({0, lane.lane, lane.track});
+        QCOMPARE(lanes, (QStringList{"stream 7", "stream 20", "stream 7, copies", "thread 11", "thread 11"})); // in the order of numbers; ranges nest
+        QVERIFY(rank.lanes[0].data.look() == LaneLook::Classes && rank.lanes[3].data.look() == LaneLook::Ranges);
+        const RowPlace& place = shown.view.layout().rows[0];
+        QVERIFY(place.device && place.lanePitch >= 14 && place.lanes == 5); // names fit
+        QCOMPARE(*rank.deviceBusy, 0.9);                                    // from 100 to 1000 µs of 1000
+    }
+
+    void barShowsWhatComputesFirst()
+    {
+        const View shown(sample());
+        const LaneData& bar = shown.panel().ranks[0].device;
+        std::vector<std::tuple<Nanos, Nanos, KernelClass>> pieces;
+        for (const Slice& slice : bar.slices()) pieces.emplace_back(slice.begin() / us, slice.end() / us, static_cast<KernelClass>(slice.kind));
+        using K = KernelClass;
+        QVERIFY((pieces == std::vector<std::tuple<Nanos, Nanos, KernelClass>>{{100, 400, K::MatrixProduct}, {400, 500, K::Normalisation}, {500, 800, K::Collective}, {800, 1000, K::Fill}}));
+    }
+
+    void slicesHaveTheColourOfTheirClass()
+    {
+        const Sample run = sample();
+        View shown(run);
+        for (const Theme* theme : themes()) {
+            const QImage image = shown.painted(*theme);
+            const auto at = [&](const char* name) {
+                const QRectF rect = shown.view.rectOf({0, run.of(name)}).value_or(QRectF());
+                return image.pixelColor(static_cast<int>(rect.left() + 3), static_cast<int>(rect.center().y()));
+            };
+            QCOMPARE(at("void cutlass::gemm_bf16<128>(int)"), theme->of(KernelClass::MatrixProduct).fill);
+            QCOMPARE(at("rms_norm"), theme->of(KernelClass::Normalisation).fill);
+            QCOMPARE(at("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"), theme->of(KernelClass::Collective).fill);
+            QCOMPARE(at("Memset (Device)"), theme->of(KernelClass::Fill).fill);
+            QCOMPARE(at("layer 1"), theme->ranges[rangeInkOf("layer 1")].fill);
+            const RowPlace& bar = shown.view.layout().rows[0];
+            const double y = rulerHeight + bar.top + bar.height / 2;
+            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.axis().toX(650 * us)), static_cast<int>(y)), theme->of(KernelClass::Collective).fill);
+            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.axis().toX(50 * us)), static_cast<int>(y)), theme->track); // idle
+        }
+        QVERIFY(rangeInkOf("layer 1") == rangeInkOf("layer 23"));
+    }
+
+    void cardsSayWhatItIs()
+    {
+        const Sample run = sample();
+        View shown(run);
+        const QString kernel = shown.view.cardOf({0, run.of("void cutlass::gemm_bf16<128>(int)")}).plain();
+        for (const char* part : {"gemm_bf16 · rank 0", "Class: Matrix product", "Stream: stream 7", "Launched by: forward 3", "Launched before its start: 40"})
+            QVERIFY2(kernel.contains(QString::fromUtf8(part)), qPrintable(kernel));
+        const QString range = shown.view.cardOf({0, run.of("layer 1")}).plain();
+        QVERIFY2(range.contains(QStringLiteral("On: thread 11")), qPrintable(range));
+        for (const SpanId id : {run.of("rms_norm"), run.of("layer 1"), run.of("Memset (Device)")}) {
+            const QString text = shown.view.cardOf({0, id}).plain();
+            QVERIFY2(!text.contains(QStringLiteral("stage")) && !text.contains(QStringLiteral("Forward")), qPrintable(text));
+            QVERIFY(!lookOfWork(*run.timeline, true, id).isOp);
+        }
+        QVERIFY(shown.view.cardOf({0, run.of("Memset (Device)")}).swatch == Theme::light().of(KernelClass::Fill).fill);
+        const QString devices = deviceCard(shown.panel(), 0, 350 * us).plain();
+        QVERIFY2(devices.contains(QStringLiteral("stream 7: gemm_bf16")) && devices.contains(QStringLiteral("stream 20: ncclDevKernel_AllReduce")), qPrintable(devices));
+        QVERIFY(deviceCard(shown.panel(), 0, 50 * us).plain().contains(QStringLiteral("Nothing runs")));
+    }
+
+    void selectedAreaByClassAndName()
+    {
+        const Sample run = sample();
+        const std::vector<std::shared_ptr<const TimelinePanel>> panels{makePanel(run.timeline)};
+        const AreaSelection area{{200 * us, 700 * us}, 0, 0}; // of rank 0
+        QCOMPARE(slicesIn(panels, {area}), std::int64_t(4));  // an estimate: of every rank
+        const AggregateTable classes = aggregateTable(panels, {area}, nullptr, AggregateBy::Kind);
+        QStringList lines;
+        for (const AggregateLine& line : classes.lines) lines << QStringLiteral("%1 × %2: %3").arg(line.count).arg(line.name).arg(line.total / us);
+        QCOMPARE(lines, (QStringList{"1 × Matrix product: 200", "1 × Normalisation: 100", "1 × Collective: 400"})); // trimmed; something always runs
+        QCOMPARE(classes.kernels, std::int64_t(3));
+        QVERIFY(classes.lines[0].of == KernelClass::MatrixProduct && !classes.lines[0].kind);
+        const AggregateTable names = aggregateTable(panels, {{{0, 1000 * us}, 0, 1}}, nullptr, AggregateBy::Name);
+        lines.clear();
+        for (const AggregateLine& line : names.lines) lines << QStringLiteral("%1 × %2: %3").arg(line.count).arg(line.name).arg(line.total / us);
+        QCOMPARE(lines, (QStringList{"2 × gemm_bf16: 1300", "1 × rms_norm: 100", "1 × ncclDevKernel_AllReduce_Sum_f32_RING_LL: 500", "1 × Memset: 300", "1 × Idle: 100"}));
+        QVERIFY(names.lines[0].of == KernelClass::MatrixProduct);
+        for (const AggregateBy by : {AggregateBy::Stage, AggregateBy::Microbatch, AggregateBy::StageAndKind}) // unknown here
+            QCOMPARE(aggregateTable(panels, {area}, nullptr, by).lines[0].name, QStringLiteral("Matrix product"));
+        QCOMPARE(aggregateTable(panels, {area}, nullptr, AggregateBy::RankAndKind).lines[0].name, QStringLiteral("Rank 0 · Matrix product"));
+    }
+
+    // Runs too large for one timeline: the same lanes from blocks of the file, and the spans of a step in each of them.
+    void lanesFromBlocks()
+    {
+        const Sample sampled = sample();
+        QTemporaryDir folder;
+        const auto file = RunFile::open(folder.filePath(QStringLiteral("runs.stagewright")).toStdString(), OpenMode::Create).value();
+        Run run;
+        run.info.name = "gpu";
+        run.info.ranks = 2;
+        run.info.steps = 1;
+        run.info.clock = "wall";
+        run.info.provenance = Provenance::Imported;
+        run.timeline = sampled.timeline;
+        const auto id = file->add(run);
+        QVERIFY2(id, id ? "" : id.error().message.c_str());
+        const auto content = file->content(*id).value();
+        RunPanelBuilder builder(content, file->steps(*id).value(), QStringLiteral("run"));
+        QVERIFY(file->streamSpans(*id, [&](const RunFile::SpanBlock& block) { builder.add(block); return true; }).has_value());
+        const auto lanes = builder.build();
+        const auto whole = makePanel(sampled.timeline);
+        QVERIFY(lanes->noOps && !lanes->hasOps());
+        QCOMPARE(lanes->classes, whole->classes);
+        PanelOptions options;
+        options.step = 0;
+        const auto detailed = withDetails(*lanes, *makePanel(file->readStep(*id, 0).value().timeline, options));
+        QCOMPARE(detailed->ranks[0].lanes.size(), whole->ranks[0].lanes.size());
+        for (const PanelLane& lane : whole->ranks[0].lanes) {
+            const auto& slice = lane.data.slices().front();
+            const auto same = std::find_if(detailed->ranks[0].lanes.begin(), detailed->ranks[0].lanes.end(), [&](const PanelLane& one) {
+                return one.lane == lane.lane && one.track == lane.track && one.data.slices().front().begin() == slice.begin();
+            });
+            QVERIFY(same != detailed->ranks[0].lanes.end());
+            QVERIFY(same->data.look() == lane.data.look());
+            QCOMPARE(static_cast<unsigned>(same->data.slices().front().kind), static_cast<unsigned>(slice.kind));
+            const SpanId span = same->data.spanOf(0);
+            QVERIFY(span != noSpan);
+            QCOMPARE(detailed->timeline->nameOf(detailed->timeline->spans()[span]), sampled.timeline->nameOf(sampled.timeline->spans()[lane.data.spanOf(0)]));
+        }
+    }
+
+    void legendNamesWhatOccurs()
+    {
+        Legend legend;
+        legend.setPanels(View(sample()).view.panels());
+        QCOMPARE(legend.accessibleDescription(), QStringLiteral("Matrix product, Normalisation, Collective, Fill"));
+    }
+
+    void classesDiffer()
+    {
+        for (const Theme* theme : themes()) {
+            for (int vision = 0; vision < 4; ++vision)
+                for (std::size_t i = 0; i < kernelClassCount; ++i)
+                    for (std::size_t j = 0; j < i; ++j) {
+                        const double apart = distance(labOf(theme->classes[i].fill, vision), labOf(theme->classes[j].fill, vision));
+                        QVERIFY2(apart >= 10, qPrintable(QStringLiteral("%1 and %2, vision %3: %4").arg(QString::fromStdString(std::string(titleOf(static_cast<KernelClass>(i)))), QString::fromStdString(std::string(titleOf(static_cast<KernelClass>(j))))).arg(vision).arg(apart)));
+                    }
+            for (const Fill& fill : theme->classes) QVERIFY2(contrast(fill.fill, fill.label) >= 4.5, qPrintable(fill.fill.name()));
+            for (const Fill& fill : theme->ranges) QVERIFY2(contrast(fill.fill, fill.label) >= 4.5, qPrintable(fill.fill.name()));
+            if (theme->highContrast)
+                for (const Fill& fill : theme->classes) QVERIFY2(contrast(fill.fill, theme->canvas) >= 3, qPrintable(fill.fill.name()));
+        }
+    }
+};
+
+QTEST_MAIN(TestDeviceLanes)
+#include "tst_device_lanes.moc"

@@ -1,0 +1,189 @@
+#include "traces/analysis/device_idle.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/kernels.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+struct StateName {
+    std::string_view text;
+    std::string_view title;
+    std::string_view meaning; // in its column
+    std::string_view waits;   // "they wait for …"; empty: not a wait
+};
+constexpr std::array<StateName, deviceStateCount> names{{
+    {"computing", "Computing", "A kernel runs whose class is not communication.", ""},
+    {"collective", "Collectives", "A collective runs and nothing computes.", "for collectives"},
+    {"send_receive", "Sends, receives", "Sends or receives run and nothing else.", "for sends and receives"},
+    {"copying", "Copies", "Only copies or fills run.", "for copies"},
+    {"launch", "Launches", "Nothing runs: what runs next was launched after everything before it had ended.", "for launches by the host"},
+    {"sync", "Host waits", "Nothing runs, and the host waited for the device in a synchronising call.", "for a host that waits for them"},
+    {"between", "Between kernels", "Nothing runs for less than 30 ns, though the next was launched.", "between kernels"},
+    {"queued", "Queued", "Nothing runs, though the next was launched: it waits for an event, or its launch is on the way.", "with work in the queue"},
+    {"unknown", "Unknown", "Nothing runs, and the trace does not say when the next was launched.", "for unknown reasons"},
+}};
+
+// What runs, by rank.
+struct RankWork {
+    Coverage computing, withCollectives, kernels, all; // each with those before it
+    struct Item {
+        Nanos start;
+        Nanos end;
+        SpanId id;
+    };
+    std::vector<Item> items;
+    Coverage syncs; // calls of the host
+};
+
+void addGaps(const Timeline& timeline, RankWork& work, RankDeviceIdle& out)
+{
+    std::sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) { return std::pair(a.start, a.id) < std::pair(b.start, b.id); });
+    const auto add = [&out](DeviceState state, Nanos time) { out.time[static_cast<std::size_t>(state)] += time; };
+    Nanos until = work.items.front().start;
+    for (std::size_t i = 0; i < work.items.size(); ++i) {
+        const auto& [start, end, id] = work.items[i];
+        const Nanos gap = start - until;
+        if (gap > 0) {
+            std::optional<Nanos> launched;
+            for (std::size_t k = i; k < work.items.size() && work.items[k].start == start; ++k) // the first launched of those that start together
+                if (const auto time = launchOf(timeline, work.items[k].id).time; time && (!launched || *time < *launched)) launched = time;
+            if (!launched) {
+                add(DeviceState::Unknown, gap);
+            } else if (*launched > until) {
+                const Nanos waited = work.syncs.within(until, std::min(*launched, start));
+                add(DeviceState::Sync, waited);
+                add(DeviceState::Launch, gap - waited);
+                ++out.lateLaunches;
+            } else {
+                add(gap < betweenKernels ? DeviceState::Between : DeviceState::Queued, gap);
+            }
+            if (gap > out.longestGap) {
+                out.longestGap = gap;
+                out.longestGapBefore = id;
+            }
+        }
+        until = std::max(until, end);
+    }
+    const Nanos computing = work.computing.total(), kernels = work.kernels.total(), all = work.all.total();
+    const Nanos withCollectives = work.withCollectives.total();
+    out.window = until - work.items.front().start;
+    add(DeviceState::Computing, computing);
+    add(DeviceState::Collective, withCollectives - computing);
+    add(DeviceState::SendReceive, kernels - withCollectives);
+    add(DeviceState::Copying, all - kernels);
+}
+
+} // namespace
+
+std::string_view toText(DeviceState state)
+{
+    return names[static_cast<std::size_t>(state)].text;
+}
+
+std::string_view titleOf(DeviceState state)
+{
+    return names[static_cast<std::size_t>(state)].title;
+}
+
+bool isSynchronisingCall(std::string_view name)
+{
+    return (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip")) && name.find("Synchronize") != std::string_view::npos;
+}
+
+std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step)
+{
+    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
+    std::vector<RankDeviceIdle> out(ranks);
+    std::vector<RankWork> works(ranks);
+    KernelClasses classes;
+    for (const Track& track : timeline.tracks()) {
+        RankWork& work = works[static_cast<std::size_t>(track.rank)];
+        if (track.lane == Lane::Other) { // calls may begin in another step
+            for (const Span& span : timeline.spansOf(track))
+                if (isSynchronisingCall(timeline.labelOf(span))) work.syncs.add(span.start, span.end);
+            continue;
+        }
+        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            if (span.step != step) continue;
+            work.items.push_back({span.start, span.end, id});
+            work.all.add(span.start, span.end);
+            if (track.lane == Lane::Copy) continue;
+            const KernelClass of = classes.of(timeline, track, span);
+            work.kernels.add(span.start, span.end);
+            if (of != KernelClass::SendReceive) work.withCollectives.add(span.start, span.end);
+            if (!isCommunication(of)) work.computing.add(span.start, span.end);
+        }
+    }
+    for (std::size_t r = 0; r < ranks; ++r)
+        if (!works[r].items.empty()) addGaps(timeline, works[r], out[r]);
+    return out;
+}
+
+std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks)
+{
+    RankDeviceIdle sum;
+    for (const RankDeviceIdle& rank : ranks) {
+        sum.window += rank.window;
+        for (std::size_t s = 0; s < deviceStateCount; ++s) sum.time[s] += rank.time[s];
+    }
+    if (sum.window <= 0) return {};
+    const auto share = [&sum](std::size_t s) { return static_cast<double>(sum.time[s]) / static_cast<double>(sum.window); };
+    std::vector<std::size_t> waits;
+    for (std::size_t s = 1; s < deviceStateCount; ++s)
+        if (share(s) >= 0.01) waits.push_back(s);
+    std::stable_sort(waits.begin(), waits.end(), [&](std::size_t a, std::size_t b) { return sum.time[a] > sum.time[b]; });
+    std::string text = fmt::format("devices compute {} of their time", formatPercent(share(0)));
+    for (std::size_t i = 0; i < waits.size(); ++i) text += fmt::format("{}{} {}", i == 0 ? "; they wait " : ", ", formatPercent(share(waits[i])), names[waits[i]].waits);
+    return text;
+}
+
+namespace analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> deviceIdleColumns()
+{
+    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole},
+                                        {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
+    for (const StateName& name : names)
+        columns.push_back({fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
+    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "Times that the device had run out of work when the host launched the next."});
+    columns.push_back({"longest_gap_ns", "Longest gap", ColumnKind::Time, "In which nothing ran; choosing a row goes to what ran after it."});
+    return columns;
+}
+
+Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
+{
+    const auto ranks = analyseDeviceIdle(*run.timeline, step);
+    AnalysisRows out;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        std::vector<AnalysisCell> row{static_cast<std::int64_t>(r), ranks[r].window};
+        for (const Nanos time : ranks[r].time) row.emplace_back(time);
+        row.emplace_back(ranks[r].lateLaunches);
+        row.emplace_back(ranks[r].longestGap);
+        out.rows.push_back(std::move(row));
+        out.ops.push_back(ranks[r].longestGapBefore);
+    }
+    out.sentence = deviceIdleSentence(ranks);
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo device_idle;
+const AnalysisInfo device_idle{"device_idle", "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows};
+
+} // namespace analyses
+
+} // namespace stagewright

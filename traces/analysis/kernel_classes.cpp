@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/kernels.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+
+std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step)
+{
+    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
+    std::vector<std::vector<Coverage>> running(kernelClassCount, std::vector<Coverage>(ranks));
+    std::vector<ClassTime> times(kernelClassCount);
+    std::vector<Nanos> longest(kernelClassCount, -1);
+    KernelClasses classes;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            if (span.step != step) continue;
+            const auto of = static_cast<std::size_t>(classes.of(timeline, track, span));
+            ++times[of].calls;
+            times[of].total += span.duration();
+            running[of][static_cast<std::size_t>(track.rank)].add(span.start, span.end);
+            if (span.duration() <= longest[of]) continue;
+            longest[of] = span.duration();
+            times[of].longestSpan = id;
+        }
+    }
+    for (std::size_t of = 0; of < kernelClassCount; ++of) {
+        times[of].of = static_cast<KernelClass>(of);
+        for (Coverage& rank : running[of]) {
+            times[of].byRank.push_back(rank.total());
+            times[of].running += times[of].byRank.back();
+        }
+    }
+    std::erase_if(times, [](const ClassTime& time) { return time.calls == 0; });
+    std::stable_sort(times.begin(), times.end(), [](const ClassTime& a, const ClassTime& b) { return a.total > b.total; });
+    return times;
+}
+
+namespace analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> classColumns()
+{
+    return {{"class", "Class", ColumnKind::Text, "What kind of work the kernels do, by their names."},
+            {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
+            {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest call."},
+            {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
+            {"running_ns", "Running", ColumnKind::Time, "Time in which some of them runs, summed over ranks."},
+            {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank that has least of it."},
+            {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank that has most of it."}};
+}
+
+Result<AnalysisRows> classRows(const Run& run, int step)
+{
+    const std::vector<ClassTime> times = analyseKernelClasses(*run.timeline, step);
+    AnalysisRows out;
+    Nanos total = 0;
+    for (const ClassTime& time : times) total += time.total;
+    const auto share = [total](const ClassTime& time) { return total > 0 ? static_cast<double>(time.total) / static_cast<double>(total) : 0.0; };
+    for (const ClassTime& time : times) {
+        const auto [least, most] = std::minmax_element(time.byRank.begin(), time.byRank.end());
+        out.rows.push_back({std::string(toText(time.of)), time.calls, time.total, share(time), time.running, *least, *most});
+        out.ops.push_back(time.longestSpan);
+        if (time.of == KernelClass::Other && share(time) > 0.1) // so that nobody takes the classes for the whole
+            out.sentence = fmt::format("{} of the kernels' time has names that no rule of the classes matches", formatPercent(share(time)));
+    }
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo kernel_classes;
+const AnalysisInfo kernel_classes{"kernel_classes", "Time by kernel class", classColumns, unknownWithoutKernels, classRows};
+
+} // namespace analyses
+
+} // namespace stagewright
