@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <QString>
 
@@ -12,6 +13,7 @@ inline QString sentence(QString text)
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     return text;
 }
-inline QString sentence(const std::string& text) { return sentence(QString::fromStdString(text)); }
+inline QString sentence(std::string_view text) { return sentence(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))); }
+inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 
 } // namespace stagewright

@@ -11,6 +11,7 @@
 
 #include "schedules/library/registry.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -38,12 +39,6 @@ QWidget* row(std::initializer_list<QWidget*> parts)
     for (QWidget* one : parts)
         layout->addWidget(one, one->sizeHint().width()); // each as its text needs
     return widget;
-}
-
-QString capitalised(QString text)
-{
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    return text;
 }
 
 PanelSection::Tone toneOf(double delta) { return delta == 0 ? PanelSection::Tone::Plain : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse); }
@@ -204,8 +199,8 @@ void EditPanel::refresh()
         const auto& faults = m_editor->validation().faults;
         m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()), {}, PanelSection::Tone::Worse);
         for (std::size_t i = 0; i < faults.size() && i < faultsTold; ++i) {
-            m_state->addText(capitalised(QString::fromStdString(faults[i].message)), "worse");
-            if (!faults[i].remedy.empty()) m_state->addText(capitalised(QString::fromStdString(faults[i].remedy)), "secondary");
+            m_state->addText(sentence(QString::fromStdString(faults[i].message)), "worse");
+            if (!faults[i].remedy.empty()) m_state->addText(sentence(QString::fromStdString(faults[i].remedy)), "secondary");
         }
     }
 
@@ -248,21 +243,21 @@ void EditPanel::refreshFigures()
     for (const auto& [name, was] : others) {
         const auto change = static_cast<double>(now.makespan - was->makespan);
         m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + share(was->makespan, now.makespan),
-                          tr("%1: %2, with the same costs.").arg(capitalised(name), durationText(was->makespan, units)), toneOf(change));
+                          tr("%1: %2, with the same costs.").arg(sentence(name), durationText(was->makespan, units)), toneOf(change));
     }
     m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
-        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(capitalised(name), percentText(was->bubbleFraction)),
+        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(sentence(name), percentText(was->bubbleFraction)),
                           toneOf(std::abs(points) < 0.05 ? 0 : points));
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
         m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation(), PanelSection::Tone::Strong);
         for (const auto& [name, was] : others)
-            m_figures->addRow(tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units), tr("%1: %2 on rank %3.").arg(capitalised(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
+            m_figures->addRow(tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units), tr("%1: %2 on rank %3.").arg(sentence(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
                               toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
     }
-    if (!m_against.fault.isEmpty()) m_figures->addText(capitalised(m_against.fault), "worse");
+    if (!m_against.fault.isEmpty()) m_figures->addText(sentence(m_against.fault), "worse");
     if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if the missing inputs were there."), "faint");
 
     const EditFigures& was = m_editor->originalFigures();

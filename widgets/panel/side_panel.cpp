@@ -15,6 +15,7 @@
 #include "traces/analysis/kernels.h"
 #include "traces/step/step_ops.h"
 #include "widgets/runs/runs_model.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/span_card.h"
 
@@ -341,9 +342,7 @@ void SidePanel::fillSchedule()
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
     tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
     if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !filtered() && !straggler.isEmpty()) {
-        QString sentence = straggler;
-        sentence[0] = sentence[0].toUpper();
-        m_schedule->addText(sentence, "secondary");
+        m_schedule->addText(sentence(straggler), "secondary");
     }
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
 }
@@ -659,7 +658,7 @@ void SidePanel::describeSpan(SpanId id)
         for (const Gap& gap : m_figures->bubbles.gaps) {
             if (gap.next != id) continue;
             idle += gap.end - gap.start;
-            reasons << QString::fromStdString(explainGap(timeline, gap));
+            reasons << sentence(explainGap(timeline, gap));
         }
         m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank just before it."));
         if (m_slack && id < m_slack->size() && (*m_slack)[id] >= 0)

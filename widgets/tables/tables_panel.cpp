@@ -6,18 +6,13 @@
 #include <QVBoxLayout>
 
 #include "widgets/device/figure_table.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 namespace {
 
 QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
-
-QString capitalised(QString text)
-{
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    return text;
-}
 
 FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
 {
@@ -84,7 +79,7 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
     for (int row = 0; row < m_names->count(); ++row) {
         const std::string& unknown = m_tables ? (*m_tables)[static_cast<std::size_t>(row)].unknown : std::string();
         m_names->item(row)->setForeground(unknown.empty() ? QBrush() : palette().brush(QPalette::Disabled, QPalette::Text));
-        m_names->item(row)->setToolTip(capitalised(QString::fromStdString(unknown)));
+        m_names->item(row)->setToolTip(sentence(QString::fromStdString(unknown)));
     }
     showTable(m_names->currentRow());
 }
@@ -98,8 +93,8 @@ void TablesPanel::showTable(int row)
         return;
     }
     const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
-    m_line->setText(capitalised(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence
-                                                                                                                        : std::string(table.analysis->title))));
+    m_line->setText(sentence(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence
+                                                                                                                     : std::string(table.analysis->title))));
     if (!table.unknown.empty()) return;
     std::vector<FigureColumn> columns;
     for (const AnalysisColumn& column : table.columns) {

@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 
 #include "traces/analysis/kernels.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
 
 namespace stagewright {
@@ -15,14 +16,7 @@ QString tr(const char* text) { return QCoreApplication::translate("stagewright::
 
 constexpr std::size_t mostReports = 64;
 
-QString capitalised(std::string_view text)
-{
-    QString word = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-    if (!word.isEmpty()) word[0] = word[0].toUpper();
-    return word;
-}
-
-QString sentence(const std::string& text)
+QString named(const std::string& text)
 {
     return QString::fromStdString(text);
 }
@@ -49,7 +43,7 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     CardText card;
     const Slice& slice = rank.compute.slices()[at];
     const TimeSpan drawn = rank.compute.drawn(at);
-    card.title = capitalised(ruleOf(slice.opKind()).title);
+    card.title = sentence(ruleOf(slice.opKind()).title);
     if (slice.microbatchOr(-1) >= 0) card.title += tr(" · microbatch %1").arg(slice.microbatchOr(-1));
     card.title += tr(" · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
@@ -113,14 +107,14 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     const Track& track = timeline.trackOf(span);
     const WorkLook look = lookOfWork(timeline, panel.noOps, span);
     card.swatch = look.fill(theme).fill;
-    card.title = s.label != 0 ? look.name : capitalised(ruleOf(s.op.kind).title);
+    card.title = s.label != 0 ? look.name : sentence(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
         card.title += s.op.count > 1 ? tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
                                      : tr(" · microbatch %1").arg(s.op.microbatch);
     }
     card.title += tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    if (look.isOp) add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
+    if (look.isOp) add(tr("Op"), named(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
     if (look.of) add(tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
     if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? tr("On") : tr("Stream"), title);
     if (timeline.steps() > 1) add(tr("Step"), QString::number(s.step + 1));
@@ -131,12 +125,12 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if ((s.flags & SpanDiscarded) != 0) add(tr("Discarded"), tr("yes"));
     if (track.lane != Lane::Compute) {
         const LaunchSeen launch = launchOf(timeline, span);
-        if (launch.by != noSpan) add(tr("Launched by"), sentence(timeline.nameOf(timeline.spans()[launch.by])));
+        if (launch.by != noSpan) add(tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
         if (launch.time)
             add(tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
             add(tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
-        if (look.of && look.name != sentence(timeline.nameOf(s))) card.note = sentence(timeline.nameOf(s).substr(0, 300));
+        if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
     }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
