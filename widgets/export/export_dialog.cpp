@@ -139,8 +139,9 @@ void ExportDialog::build()
     right->addStretch(1);
 
     auto* buttons = new QDialogButtonBox(this);
-    m_save = buttons->addButton(tr("&Save…"), QDialogButtonBox::AcceptRole);
-    m_save->setObjectName(QStringLiteral("primary"));
+    m_save = new QPushButton(tr("&Save…"), this);
+    m_save->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    buttons->addButton(m_save, QDialogButtonBox::AcceptRole);
     m_save->setDefault(true);
     QPushButton* copy = buttons->addButton(tr("&Copy image"), QDialogButtonBox::ActionRole);
     copy->setToolTip(tr("Copies the picture to the clipboard as an image"));

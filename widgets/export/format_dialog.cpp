@@ -38,6 +38,7 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
     layout->addLayout(columns, 1);
 
     m_list = new QListWidget(this);
+    m_list->setObjectName(QStringLiteral("boxed"));
     m_list->setAccessibleName(tr("Format"));
     m_list->setToolTip(tr("What the run is written as"));
     for (std::size_t i = 0; i < allFormats().size(); ++i) {
@@ -64,8 +65,9 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
     buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
-    m_place = buttons->addButton(QString(), QDialogButtonBox::AcceptRole);
-    m_place->setObjectName(QStringLiteral("primary"));
+    m_place = new QPushButton(this);
+    m_place->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    buttons->addButton(m_place, QDialogButtonBox::AcceptRole);
     m_place->setDefault(true);
     layout->addWidget(buttons);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
