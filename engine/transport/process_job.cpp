@@ -24,8 +24,10 @@ constexpr int placeTag = 0;
 constexpr int pingTag = 1;
 constexpr int pongTag = 2;
 constexpr int firstTag = 3;
+constexpr int bellTag = 5;
 constexpr int roundTrips = 64;
 constexpr Nanos patience = 60'000'000'000;
+constexpr Nanos longestSleep = 1'000'000;
 constexpr Nanos lastWait = 1'000'000'000;
 
 std::string lineOf(const char* path)
@@ -66,21 +68,42 @@ cpu_set_t ownCores()
 
 } // namespace
 
-ProcessJob::Pause::Pause(bool crowded, Nanos atMost) : m_crowded(crowded), m_end(atMost < 0 ? -1 : monotonicNow() + atMost)
+ProcessJob::Pause::Pause(const ProcessJob& job, Nanos atMost) : m_job(job), m_end(atMost < 0 ? -1 : monotonicNow() + atMost)
 {
     thread_local const int slack = ::prctl(PR_SET_TIMERSLACK, 1); // sleeps of microseconds mean what they say
     static_cast<void>(slack);
 }
 
+void ProcessJob::Pause::listen()
+{
+    if (m_job.m_bells) m_heard = m_job.m_bells->count(m_job.index());
+}
+
 bool ProcessJob::Pause::again()
 {
     ++m_turns;
-    if (!m_crowded && m_turns < 64) return true;
+    if (!m_job.m_crowded && m_turns < 32) return true;
     if (m_end >= 0 && monotonicNow() >= m_end) return false;
+    if (m_job.m_bells) {
+        m_job.m_bells->await(m_job.index(), m_heard, longestSleep);
+        return true;
+    }
     const timespec rest{0, m_turns < 256 ? 10'000 : m_turns < 1024 ? 50'000
                                                                    : 100'000};
     ::nanosleep(&rest, nullptr);
     return true;
+}
+
+Processes::Request ProcessJob::send(int to, int tag, const void* data, std::size_t bytes, bool met)
+{
+    const Processes::Request request = m_processes->send(to, tag, data, bytes, met);
+    if (m_bells) m_bells->ring(to);
+    return request;
+}
+
+void ProcessJob::taken(int from)
+{
+    if (m_bells) m_bells->ring(from);
 }
 
 Result<std::shared_ptr<ProcessJob>> ProcessJob::meet(std::unique_ptr<Processes> processes, const std::string& version)
@@ -89,6 +112,7 @@ Result<std::shared_ptr<ProcessJob>> ProcessJob::meet(std::unique_ptr<Processes> 
         std::shared_ptr<ProcessJob> job(new ProcessJob(std::move(processes)));
         if (auto met = job->exchangePlaces(version); !met) return tl::unexpected(std::move(met.error()));
         if (auto set = job->setClocks(); !set) return tl::unexpected(std::move(set.error()));
+        if (auto hung = job->hangBells(); !hung) return tl::unexpected(std::move(hung.error()));
         return job;
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, e.what());
@@ -197,6 +221,32 @@ Result<void> ProcessJob::setClocks()
     return {};
 }
 
+// The first process hangs them up, all others of its machine use them; the name goes as soon as they have.
+Result<void> ProcessJob::hangBells()
+{
+    std::string name;
+    std::unique_ptr<Bells> bells;
+    if (index() == 0) {
+        name = fmt::format("/stagewright-{}-{}", placeOf(0).pid, monotonicNow());
+        bells = Bells::open(name, count(), true);
+        if (!bells) name.clear();
+    }
+    ByteWriter bytes;
+    bytes.text(name);
+    auto given = fromFirst(bytes.take());
+    if (!given) return tl::unexpected(std::move(given.error()));
+    name = ByteReader(*given).text();
+    if (index() != 0) {
+        if (!name.empty() && placeOf(index()).pidSpace == placeOf(0).pidSpace) bells = Bells::open(name, count(), false);
+        say(0, bellTag, {});
+    }
+    for (int other = 1; index() == 0 && other < count(); ++other)
+        if (auto opened = hearSoon(other, bellTag); !opened) return tl::unexpected(std::move(opened.error()));
+    if (index() == 0 && bells) bells->remove();
+    m_bells = std::move(bells);
+    return {};
+}
+
 std::string ProcessJob::nameOf(int process) const
 {
     const ProcessPlace& place = placeOf(process);
@@ -243,7 +293,7 @@ Result<int> ProcessJob::reserveTags(std::int64_t count)
 
 void ProcessJob::say(int to, int tag, std::vector<std::byte> bytes)
 {
-    const Processes::Request request = m_processes->send(to, tag, bytes.data(), bytes.size());
+    const Processes::Request request = send(to, tag, bytes.data(), bytes.size());
     const std::lock_guard lock(m_mutex);
     m_outgoing.push_back({request, std::move(bytes)}); // which keep their place
     std::erase_if(m_outgoing, [this](Outgoing& one) { return m_processes->done(one.request); });

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/transport/bells.h"
 #include "engine/transport/clock_offset.h"
 #include "engine/transport/processes.h"
 #include "schedules/base/result.h"
@@ -66,26 +67,34 @@ public:
     // That it has ended; only known of processes that share this one's process ids.
     bool hasEnded(int process) const;
 
-    // Until done() says so: at first at once again, then with sleeps of up to 0.1 ms. False once stopped() does, or after atMost (< 0: never).
+    // As Processes, and what is sent or taken wakes the other process where it waits on this machine.
+    Processes::Request send(int to, int tag, const void* data, std::size_t bytes, bool met = false);
+    void taken(int from); // a message of its has been received
+
+    // Until done() says so, which it is asked when a message may have come and at the latest every millisecond (or, without bells, after
+    // short sleeps). False once stopped() does, or after atMost (< 0: never).
     template <typename Done, typename Stopped>
     bool await(Done&& done, Stopped&& stopped, Nanos atMost = -1) const
     {
-        Pause pause(m_crowded, atMost);
-        while (!done()) {
+        Pause pause(*this, atMost);
+        for (;;) {
+            pause.listen();
+            if (done()) return true;
             if (stopped() || !pause.again()) return false;
         }
-        return true;
     }
 
 private:
     class Pause {
     public:
-        Pause(bool crowded, Nanos atMost);
-        bool again(); // false: the time is over
+        Pause(const ProcessJob& job, Nanos atMost);
+        void listen(); // before it is asked
+        bool again();  // false: the time is over
 
     private:
+        const ProcessJob& m_job;
         int m_turns = 0;
-        bool m_crowded;
+        std::uint32_t m_heard = 0;
         Nanos m_end;
     };
     struct Outgoing {
@@ -97,8 +106,10 @@ private:
     Result<std::vector<std::byte>> hearSoon(int from, int tag);
     Result<void> exchangePlaces(const std::string& version);
     Result<void> setClocks();
+    Result<void> hangBells();
 
     std::unique_ptr<Processes> m_processes;
+    std::unique_ptr<Bells> m_bells; // null: none
     std::vector<ProcessPlace> m_places;
     std::vector<ClockOffset> m_clocks;
     int m_cores = 1;

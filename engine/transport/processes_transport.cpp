@@ -130,7 +130,7 @@ public:
             incoming = std::exchange(m_incoming[at(key)], {});
         }
         assert(incoming.here || incoming.arrived.message != nullptr);
-        if (!incoming.here) return receive(incoming.arrived, allocator, tag);
+        if (!incoming.here) return receive(incoming.arrived, m_where.processOf(sourceOf(key)), allocator, tag);
         Buffer buffer = allocator.take(incoming.bytes.size() / sizeof(float), tag);
         std::memcpy(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
         return buffer;
@@ -148,7 +148,7 @@ public:
         std::optional<Processes::Arrived> arrived;
         const auto came = [&] { return (arrived = m_processes.arrived(m_where.processOf(key.fromRank), tagOf(rank, key))).has_value(); };
         if (interrupted() || !m_job->await(came, [this] { return interrupted(); })) return {};
-        return receive(*arrived, allocator, tag);
+        return receive(*arrived, m_where.processOf(key.fromRank), allocator, tag);
     }
 
     std::optional<SentMessage> giveBack(int rank) override
@@ -240,14 +240,16 @@ private:
         incoming.bytes.resize(found->bytes);
         Processes::Request request = m_processes.receive(*found, incoming.bytes.data());
         incoming.here = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        m_job->taken(m_where.processOf(sourceOf(key)));
         return incoming.here;
     }
 
-    Buffer receive(const Processes::Arrived& arrived, Allocator& allocator, const MemoryTag& tag)
+    Buffer receive(const Processes::Arrived& arrived, int from, Allocator& allocator, const MemoryTag& tag)
     {
         Buffer buffer = allocator.take(arrived.bytes / sizeof(float), tag);
         Processes::Request request = m_processes.receive(arrived, buffer.data());
         m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        m_job->taken(from);
         return buffer;
     }
 
@@ -267,7 +269,7 @@ private:
     void begin(Outgoing& one)
     {
         const Buffer& buffer = one.message.buffer;
-        one.request = m_processes.send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float), one.met);
+        one.request = m_job->send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float), one.met);
         one.begun = true;
     }
 

@@ -30,8 +30,8 @@ public:
     struct Net {
         std::mutex mutex;
         std::map<std::tuple<int, int, int>, std::deque<std::shared_ptr<Message>>> boxes; // from, to, tag
+        std::vector<std::shared_ptr<Message>> messages;
         std::atomic<int> aborted = 0;
-        std::atomic<std::int64_t> longSends = 0;
     };
     MemoryProcesses(std::shared_ptr<Net> net, int index, int count) : m_net(std::move(net)), m_index(index), m_count(count) {}
 
@@ -50,12 +50,10 @@ public:
             if (bytes > 0) std::memcpy(message->copy.data(), data, bytes);
             message->data = message->copy.data();
             message->received = true;
-        } else {
-            ++m_net->longSends;
         }
         const std::lock_guard lock(m_net->mutex);
         m_net->boxes[{m_index, to, tag}].push_back(message);
-        return new std::shared_ptr<Message>(message);
+        return kept(std::move(message));
     }
     std::optional<Arrived> arrived(int from, int tag) override
     {
@@ -65,21 +63,19 @@ public:
         auto message = std::move(found->second.front());
         found->second.pop_front();
         const std::size_t bytes = message->bytes;
-        return Arrived{new std::shared_ptr<Message>(std::move(message)), bytes};
+        return Arrived{kept(std::move(message)), bytes};
     }
     Request receive(const Arrived& arrived, void* to) override
     {
-        const std::unique_ptr<std::shared_ptr<Message>> message(static_cast<std::shared_ptr<Message>*>(arrived.message));
-        if (arrived.bytes > 0) std::memcpy(to, (*message)->data, arrived.bytes);
-        (*message)->received = true;
+        auto* message = static_cast<Message*>(arrived.message);
+        if (arrived.bytes > 0) std::memcpy(to, message->data, arrived.bytes);
+        message->received = true;
         return nullptr;
     }
     bool done(Request& request) override
     {
         if (!request) return true;
-        auto* message = static_cast<std::shared_ptr<Message>*>(request);
-        if (!(*message)->received) return false;
-        delete message;
+        if (!static_cast<Message*>(request)->received) return false;
         request = nullptr;
         return true;
     }
@@ -88,6 +84,13 @@ public:
     void abort(int) override { ++m_net->aborted; }
 
 private:
+    // Until the end of the net: what a stopped training leaves behind is nobody's. Under the net's mutex.
+    void* kept(std::shared_ptr<Message> message)
+    {
+        m_net->messages.push_back(std::move(message));
+        return m_net->messages.back().get();
+    }
+
     std::shared_ptr<Net> m_net;
     int m_index;
     int m_count;
