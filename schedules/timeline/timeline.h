@@ -76,7 +76,7 @@ struct Edge {
     SpanId from = noSpan;
     SpanId to = noSpan;
     EdgeKind kind = EdgeKind::Data;
-    Nanos arrival = 0; // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error
+    Nanos arrival = 0; // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error. Launch: of the call, to's start if unknown; from may be to
     bool operator==(const Edge&) const = default;
 };
 

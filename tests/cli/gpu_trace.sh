@@ -34,10 +34,10 @@ for sharing in queues serialised; do
 
     run stagewright report $file --kernels
     expect_code 0
-    expect_out '^F +product +[0-9]+ '
-    expect_out '^I +product +[0-9]+ '
-    expect_out '^W +product +[0-9]+ '
-    expect_out '^OPT +optimizer +[0-9]+ '
+    expect_out '^F +product +product +[a-z_]+ +[0-9]+ '
+    expect_out '^I +product +product +[a-z_]+ +[0-9]+ '
+    expect_out '^W +product +product +[a-z_]+ +[0-9]+ '
+    expect_out '^OPT +optimizer +optimizer +[a-z_]+ +[0-9]+ '
     expect_out 'launch gaps +[0-9.]+ %'
     expect_out 'bound by' # the roofline, by the ceilings that were measured
     run stagewright report $file --kernels --json

@@ -25,7 +25,7 @@ expect_code 0
 run stagewright report gpu.stagewright --kernels
 expect_code 0
 expect_out 'kernels and copies by op'
-expect_out '^F +gemm +2 '
+expect_out '^F +gemm +gemm +matrix_product +2 '
 expect_out 'launch gaps +[0-9.]+ %'
 run stagewright report gpu.stagewright --kernels --json
 expect_code 0

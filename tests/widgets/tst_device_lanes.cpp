@@ -4,6 +4,7 @@
 
 #include "traces/analysis/kernel_class.h"
 #include "traces/store/run_file.h"
+#include "widgets/panel/op_query.h"
 #include "widgets/timeline/aggregate_table.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/legend.h"
@@ -254,6 +255,17 @@ private slots:
             QVERIFY(span != noSpan);
             QCOMPARE(detailed->timeline->nameOf(detailed->timeline->spans()[span]), sampled.timeline->nameOf(sampled.timeline->spans()[lane.data.spanOf(0)]));
         }
+    }
+
+    void searchedByName()
+    {
+        const Sample run = sample();
+        const auto found = [&](const char* query) { return findSpans(*run.timeline, parseOpQuery(QLatin1String(query)), 0).size(); };
+        QCOMPARE(found("gemm"), std::size_t(2));
+        QCOMPARE(found("gemm rank:1"), std::size_t(1));
+        QCOMPARE(found("lane:kernel >250us"), std::size_t(3));
+        QCOMPARE(found("layer"), std::size_t(1));
+        for (const char* ofOps : {"F", "stage:0", "0F0", "B"}) QCOMPARE(found(ofOps), std::size_t(0)); // nothing here is an op
     }
 
     void legendNamesWhatOccurs()

@@ -1,6 +1,7 @@
 #include "traces/analysis/coverage.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace stagewright {
 
@@ -28,7 +29,20 @@ void Coverage::merge()
     if (m_merged) return;
     m_merged = true;
     const auto earlier = [](const Part& a, const Part& b) { return a.begin < b.begin; };
-    if (!std::is_sorted(m_parts.begin(), m_parts.end(), earlier)) std::sort(m_parts.begin(), m_parts.end(), earlier);
+    // Tracks are sorted, so the parts are a few sorted runs: merged two by two, O(parts × log runs).
+    std::vector<std::ptrdiff_t> runs{0};
+    for (std::size_t i = 1; i < m_parts.size(); ++i)
+        if (earlier(m_parts[i], m_parts[i - 1])) runs.push_back(static_cast<std::ptrdiff_t>(i));
+    runs.push_back(static_cast<std::ptrdiff_t>(m_parts.size()));
+    while (runs.size() > 2) {
+        std::vector<std::ptrdiff_t> merged{0};
+        for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
+            const std::ptrdiff_t end = runs[std::min(i + 2, runs.size() - 1)];
+            if (i + 2 < runs.size()) std::inplace_merge(m_parts.begin() + runs[i], m_parts.begin() + runs[i + 1], m_parts.begin() + end, earlier);
+            merged.push_back(end);
+        }
+        runs = std::move(merged);
+    }
     std::size_t last = 0;
     for (std::size_t i = 1; i < m_parts.size(); ++i) {
         if (m_parts[i].begin <= m_parts[last].end)

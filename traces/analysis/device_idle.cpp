@@ -45,7 +45,7 @@ struct RankWork {
 
 void addGaps(const Timeline& timeline, RankWork& work, RankDeviceIdle& out)
 {
-    std::sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) { return std::pair(a.start, a.id) < std::pair(b.start, b.id); });
+    std::stable_sort(work.items.begin(), work.items.end(), [](const RankWork::Item& a, const RankWork::Item& b) { return std::pair(a.start, a.id) < std::pair(b.start, b.id); });
     const auto add = [&out](DeviceState state, Nanos time) { out.time[static_cast<std::size_t>(state)] += time; };
     Nanos until = work.items.front().start;
     for (std::size_t i = 0; i < work.items.size(); ++i) {

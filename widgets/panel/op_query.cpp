@@ -66,6 +66,8 @@ bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& 
 {
     if (empty() || !fault.isEmpty()) return false;
     const Op& o = span.op;
+    const bool named = span.label != 0 && o == Op{}; // a kernel or range that belongs to no op: it has neither kind nor stage
+    if (named && (stage || microbatch || slice || op || !kinds.empty())) return false;
     if (rank && track.rank != *rank) return false;
     if (stage && o.stage != *stage) return false;
     if (microbatch && (o.microbatch < 0 || *microbatch < o.microbatch || *microbatch >= o.microbatch + o.count)) return false;
