@@ -123,7 +123,7 @@ void SqlController::makeRoom(int tries)
 }
 
 // An in-memory run is queried through a temporary file.
-void SqlController::withFile(const QString& path, std::function<void(const Result<QString>& file)> then)
+void SqlController::withFile(const QString& path, const std::function<void(const Result<QString>& file)>& then)
 {
     if (!m_workspace.library()->isSimulated(path)) {
         then(path);
@@ -202,7 +202,7 @@ void SqlController::answered(const std::optional<Error>& fault)
         m_console->showFault(QString::fromStdString(fault->message), QString::fromStdString(fault->remedy));
 }
 
-void SqlController::answer(qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering)
+void SqlController::answer(qint64 milliseconds, const std::shared_ptr<QueryRows>& rows, SpanNumbering numbering)
 {
     m_numbering = numbering;
     m_places.reset();

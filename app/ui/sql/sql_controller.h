@@ -42,14 +42,14 @@ public:
 
 private:
     void makeRoom(int tries);
-    void answer(qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
+    void answer(qint64 milliseconds, const std::shared_ptr<QueryRows>& rows, SpanNumbering numbering);
     void answered(const std::optional<Error>& fault); // without rows
     void place();                                     // the rows on the run shown, off the GUI thread
     void fillMenu();
     void askToSave(const QString& sql);
     void exportRows();
-    void readFile();                                                                           // tables and queries of the file shown
-    void withFile(const QString& path, std::function<void(const Result<QString>& file)> then); // the run file, or a copy of what is in memory
+    void readFile();                                                                                  // tables and queries of the file shown
+    void withFile(const QString& path, const std::function<void(const Result<QString>& file)>& then); // the run file, or a copy of what is in memory
     void shownChanged();
     void rememberAsked(const QString& sql);
 
