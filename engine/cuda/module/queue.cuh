@@ -89,10 +89,10 @@ int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
                  double* loss);
-int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums);
-int add(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
-int squareSum(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
-int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
+int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums, float* partial);
+int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
+int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors, int32_t count);
 int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
 
 int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
