@@ -48,7 +48,7 @@ void PlanController::shown()
     m_plan = m_measured = {};
     m_deviating.start(
         [plan = views[0]->run, run = views[1]->run, comparison = m_workspace.shown().comparison()] { return firstDeviation(*plan, *run, *comparison); },
-        [this, of = m_workspace.shown().comparison()](std::optional<Deviation> deviation) {
+        [this, of = m_workspace.shown().comparison()](const std::optional<Deviation>& deviation) {
             if (m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().comparison() == of) tell(deviation);
         });
 }
