@@ -145,7 +145,7 @@ expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 end_rank 0 TERM
 expect_code 130
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
-expect_err '"message":"1f1b: stopped in step [0-9]+"'
+expect_err '"message":"(1f1b: stopped in step [0-9]+|interrupted)"' # in a step, or between two
 
 # a stop request to the one command, as by Ctrl+C
 process_of() { echo "$job"; }

@@ -44,7 +44,7 @@ Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
         table.add({kernel.kernel, kernel.shape, fmt::format("{:.1f} µs", kernel.nanos / 1e3),
                    computes && rate >= 1e3 ? fmt::format("{:.1f} TFLOP/s", rate / 1e3) : fmt::format("{:.1f} {}", rate, computes ? "GFLOP/s" : "GB/s"),
                    fmt::format("{:.0f} %", 100 * share)});
-        array.push_back({{"kernel", kernel.kernel}, {"shape", kernel.shape}, {"time_ns", kernel.nanos}, {"flops", kernel.flops}, {"bytes", kernel.bytes}, {"share_of_large", share}});
+        array.push_back({{"kernel", kernel.kernel}, {"shape", kernel.shape}, {"time_ns", kernel.nanos}, {"flops", static_cast<std::int64_t>(kernel.flops)}, {"bytes", static_cast<std::int64_t>(kernel.bytes)}, {"share_of_large", share}});
     }
     if (session.json) session.answer({{"backend", choice.backend}, {"model", toText(*model)}, {"microbatch_size", choice.microbatchSize}, {"kernels", std::move(array)}});
     session.out(table.text(session.colourOut()));
