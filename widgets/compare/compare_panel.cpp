@@ -9,6 +9,7 @@
 #include <QRegularExpression>
 #include <QVBoxLayout>
 
+#include "traces/analysis/kernel_class.h"
 #include "widgets/compare/metric_text.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
@@ -230,7 +231,8 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     const auto& kernels = comparison.devices->kernels;
     for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
         const QString name = QString::fromStdString(kernels[i].name);
-        m_why->addRow(name.size() > 34 ? name.left(33) + QChar(0x2026) : name, change(kernels[i].totalA, kernels[i].totalB),
+        const QString brief = QString::fromStdString(briefKernelName(kernels[i].name));
+        m_why->addRow(brief.size() > 34 ? brief.left(33) + QChar(0x2026) : brief, change(kernels[i].totalA, kernels[i].totalB),
                       tr("%1\n%2 in %L3 calls in A, %4 in %L5 calls in %6").arg(name, durationText(kernels[i].totalA, m_units)).arg(kernels[i].callsA).arg(durationText(kernels[i].totalB, m_units)).arg(kernels[i].callsB).arg(m_letter));
     }
 }

@@ -7,6 +7,8 @@
 
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
+#include "app/cli/text/table_report.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/report/run_report.h"
 #include "traces/run/run_facts.h"
 
@@ -166,10 +168,10 @@ std::string devicesText(const DeviceChanges& devices, char b, bool colour)
     Table figures({{"", Align::Left}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}});
     for (const DeviceFigure& figure : devices.figures)
         figures.add({figure.title, units.timeText(figure.a), units.timeText(figure.b), signedTime(figure.b - figure.a, units)});
-    Table kernels({{"kernel or copy", Align::Left}, {"calls A", Align::Right}, {fmt::format("calls {}", b), Align::Right}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}});
+    Table kernels({{"kernel or copy", Align::Left}, {"whole name", Align::Left}, {"calls A", Align::Right}, {fmt::format("calls {}", b), Align::Right}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}});
     for (std::size_t i = 0; i < std::min(mostKernels, devices.kernels.size()); ++i) {
         const KernelChange& one = devices.kernels[i];
-        kernels.add({one.name, std::to_string(one.callsA), std::to_string(one.callsB), units.timeText(one.totalA), units.timeText(one.totalB), signedTime(one.change(), units)});
+        kernels.add({shortened(briefKernelName(one.name)), shortened(one.name), std::to_string(one.callsA), std::to_string(one.callsB), units.timeText(one.totalA), units.timeText(one.totalB), signedTime(one.change(), units)});
     }
     return heading("device time, summed over ranks", colour) + figures.text(colour, 2) +
            heading(fmt::format("kernels and copies that changed most ({} of {})", std::min(mostKernels, devices.kernels.size()), devices.kernels.size()), colour) + kernels.text(colour, 2);

@@ -11,8 +11,6 @@
 
 namespace stagewright {
 
-namespace {
-
 std::string shortened(const std::string& name)
 {
     constexpr std::size_t most = 56;
@@ -22,6 +20,8 @@ std::string shortened(const std::string& name)
         --end;
     return name.substr(0, end) + "…";
 }
+
+namespace {
 
 Json cellJson(const AnalysisCell& cell)
 {

@@ -10,6 +10,8 @@
 
 namespace stagewright {
 
+std::string shortened(const std::string& name); // to the width of a column, with an ellipsis
+
 std::string inLine(std::string title); // "Sender waits" → "sender waits", "TFLOP" as it is
 // At most so many rows, and how many more there are. Why the table is unknown, where it is.
 std::string tableText(const ReportTable& table, const Units& units, bool colour, std::size_t mostRows);
