@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <thread>
 
@@ -125,14 +126,10 @@ public:
                         "use a smaller microbatch or a shorter sequence");
         const StageSlice alone[] = {slice};
         if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
-        if (m_narrow == nullptr && m_choice.products == nullptr) { // of the first stage for all
-            auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
-            if (!choice) return tl::unexpected(std::move(choice.error()));
-            m_choice = std::move(*choice);
-        }
-        if (m_narrow != nullptr && m_narrowSpeed == 0) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, model, microbatchSize);
+        const auto products = productsFor(model, microbatchSize);
+        if (!products) return tl::unexpected(products.error());
         try {
-            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(*m_choice.products);
+            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math));
         } catch (const std::bad_alloc&) {
             return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free", "use a smaller model");
@@ -141,6 +138,7 @@ public:
 
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
+        const std::lock_guard lock(m_choosing);
         std::vector<std::pair<std::string, std::string>> facts;
         facts.emplace_back("cpu", cpu::processorName());
         facts.emplace_back("cores", std::to_string(std::thread::hardware_concurrency()));
@@ -167,6 +165,22 @@ public:
     }
 
 private:
+    // Chosen by the first stage that is made, for all; ranks make theirs at the same time. Null in bf16, which has one library.
+    Result<const cpu::Products*> productsFor(const ModelConfig& model, int microbatchSize)
+    {
+        const std::lock_guard lock(m_choosing);
+        if (m_narrow != nullptr) {
+            if (m_narrowSpeed == 0) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, model, microbatchSize);
+            return nullptr;
+        }
+        if (m_choice.products == nullptr) {
+            auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
+            if (!choice) return tl::unexpected(std::move(choice.error()));
+            m_choice = std::move(*choice);
+        }
+        return m_choice.products;
+    }
+
     // FLOP/s of one core: of the products on this model's shapes, and of the machine's fastest.
     void addSpeeds(std::vector<std::pair<std::string, std::string>>& facts, double gflops) const
     {
@@ -175,7 +189,8 @@ private:
             facts.emplace_back("products_best_flops", std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
     }
 
-    std::string m_wanted; // empty: the fastest
+    std::string m_wanted;          // empty: the fastest
+    mutable std::mutex m_choosing; // of the choice and the speed
     cpu::ProductChoice m_choice;
     const cpu::NarrowProducts* m_narrow;
     double m_narrowSpeed = 0;
