@@ -1,5 +1,6 @@
 # Ranks as processes: by one command and by mpirun, equal to threads; a killed or hung rank ends the run in time and is named.
 # shellcheck shell=bash
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # Open MPI's plugins keep what they allocate, and are unloaded before leaks are named
 model=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 2)
 
 # without MPI: what to install
