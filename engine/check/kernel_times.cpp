@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -242,6 +243,9 @@ private:
 Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options, const ModelConfig& model, int microbatchSize, std::stop_token stop)
 {
     if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(std::move(usable.error()));
+    const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
+    if (widest > std::numeric_limits<int>::max())
+        return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<int>::max()), "use a smaller microbatch or a shorter sequence");
     auto made = makeBackend(backend, options);
     if (!made) return tl::unexpected(std::move(made.error()));
     const Capabilities can = (*made)->capabilities();

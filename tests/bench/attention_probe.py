@@ -8,8 +8,9 @@ done, as docs/performance.md counts attention), and the backward also with deter
 beat to remain the default.
 """
 import argparse
-import statistics
 import sys
+
+from kernel_table import time_call
 
 
 def main():
@@ -29,18 +30,8 @@ def main():
         print("skipped: PyTorch sees no GPU")
         return
 
-    def time_call(call):
-        def batch(calls):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            for _ in range(calls):
-                call()
-            end.record()
-            torch.cuda.synchronize()
-            return begin.elapsed_time(end) / calls
-
-        batch(3)
-        return statistics.median(batch(20) for _ in range(5))
+    def milliseconds(call):
+        return time_call(torch, call) / 1e6
 
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}")
     for tokens in options.tokens:
@@ -53,11 +44,11 @@ def main():
             try:
                 with sdpa_kernel(backend):
                     out = scaled_dot_product_attention(q, k, v, is_causal=True)
-                    forward = time_call(lambda: scaled_dot_product_attention(q, k, v, is_causal=True))
+                    forward = milliseconds(lambda: scaled_dot_product_attention(q, k, v, is_causal=True))
                     backward = {}
                     for repeatable in (False, True):
                         torch.use_deterministic_algorithms(repeatable, warn_only=True)
-                        backward[repeatable] = time_call(lambda: torch.autograd.grad(out, (q, k, v), grad, retain_graph=True))
+                        backward[repeatable] = milliseconds(lambda: torch.autograd.grad(out, (q, k, v), grad, retain_graph=True))
                     torch.use_deterministic_algorithms(False)
             except RuntimeError as error:
                 print(f"{name:20} {tokens:5} tokens: not here: {str(error).splitlines()[0]}")

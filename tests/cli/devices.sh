@@ -138,6 +138,9 @@ assert all(abs(k["share_of_large"] - rate(k) / rate(a[0 if k["flops"] else 1])) 
 run stagewright devices --kernels hidden=33,heads=2
 expect_code 2
 expect_err '^stagewright: --kernels: model: hidden=33 is not a multiple of heads=2'
+run stagewright devices --kernels hidden=1024,heads=2,seq=65536 --microbatch-size 65536
+expect_code 2
+expect_err 'an activation of 17592186044416 elements; at most 2147483647 are possible'
 run stagewright devices --kernels hidden=32 --backend gpu
 expect_code 2
 expect_err "unknown backend 'gpu'"
