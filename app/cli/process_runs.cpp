@@ -1,7 +1,10 @@
 #include "app/cli/process_runs.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -12,6 +15,7 @@
 #include "app/cli/version.h"
 #include "app/launch/mpi_start.h"
 #include "engine/mpi/mpi_processes.h"
+#include "engine/training/flight_page.h"
 #include "engine/transport/bytes.h"
 #include "engine/transport/process_job.h"
 
@@ -75,6 +79,51 @@ int endLeader(ProcessJob& job, const Result<int>& result, Session& session)
     return ExitFailed;
 }
 
+// A folder for the flight records of the processes, which inherit its name; gone with it.
+class FlightFolder {
+public:
+    FlightFolder()
+    {
+        std::error_code error;
+        std::string name = (std::filesystem::temp_directory_path(error) / "stagewright-flight-XXXXXX").string();
+        if (error || ::mkdtemp(name.data()) == nullptr) return; // the records are then not kept
+        m_name = name;
+        ::setenv(flightFolderVariable, name.c_str(), 1);
+    }
+    ~FlightFolder()
+    {
+        ::unsetenv(flightFolderVariable);
+        std::error_code ignored;
+        if (!m_name.empty()) std::filesystem::remove_all(m_name, ignored);
+    }
+    FlightFolder(const FlightFolder&) = delete;
+    FlightFolder& operator=(const FlightFolder&) = delete;
+
+    // What the ranks were doing, where the leader could not tell it itself.
+    std::string standing() const
+    {
+        if (m_name.empty()) return {};
+        const auto left = readFlights(m_name);
+        if (!left || !left->leader) return {};
+        const Deadlock found = explainStall(left->records, MessageMatching::ByOp);
+        std::string text;
+        for (const RankRecord& record : left->records) {
+            const auto blocked = std::find_if(found.blocked.begin(), found.blocked.end(), [&](const BlockedRank& one) { return one.rank == record.rank; });
+            if (blocked != found.blocked.end())
+                text += fmt::format("  {}\n", blocked->sentence);
+            else if (!record.present)
+                text += fmt::format("  rank {} left no record\n", record.rank);
+            else if (!record.entries.empty())
+                text += fmt::format("  rank {} had ended {}\n", record.rank, toText(record.entries.back().op));
+        }
+        if (!found.cycle.empty()) text += fmt::format("  ranks {} wait for each other\n", fmt::join(found.cycle, ", "));
+        return text.empty() ? text : fmt::format("{}: what its ranks were doing\n{}", left->schedule, text);
+    }
+
+private:
+    std::string m_name;
+};
+
 } // namespace
 
 void addProcessOptions(OptionSet& verb, ProcessOptions& options)
@@ -88,7 +137,7 @@ std::optional<int> launchedProcesses()
     return mpi::launchedProcesses();
 }
 
-Result<int> startProcesses(int count, Session& session)
+Result<ProcessesEnd> startProcesses(int count, Session& session)
 {
     if (auto there = mpi::available(); !there) return tl::unexpected(std::move(there.error()));
     auto own = ownArguments();
@@ -97,12 +146,17 @@ Result<int> startProcesses(int count, Session& session)
     auto mpirun = mpirunArguments({count, std::move(*own)});
     if (!mpirun) return tl::unexpected(std::move(mpirun.error()));
     session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
+    if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
+    const FlightFolder flights;
     auto end = runUnderMpi(*mpirun, session.stop());
     if (!end) return tl::unexpected(std::move(end.error()));
-    if (end->signal == 0) return end->code;
-    if (session.stop().stop_requested()) return ExitInterrupted;
+    if (end->signal == 0 && end->code == ExitDone) return ProcessesEnd{};
+    if (session.stop().stop_requested()) return ProcessesEnd{end->signal == 0 ? end->code : ExitInterrupted, {}};
+    std::string standing = flights.standing();
+    if (!standing.empty()) session.out(standing);
+    if (end->signal == 0) return ProcessesEnd{end->code, std::move(standing)};
     session.warn(fmt::format("a process {}; complete steps are in the run file", toText(*end))); // one of the others has said which
-    return ExitFailed;
+    return ProcessesEnd{ExitFailed, std::move(standing)};
 }
 
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "schedules/base/result.h"
 
@@ -24,8 +25,14 @@ void addProcessOptions(OptionSet& verb, ProcessOptions& options);
 // How many processes mpirun or srun started, this one among them; none: this is a call by hand.
 std::optional<int> launchedProcesses();
 
-// A call by hand: starts the same call as so many processes, says how, and gives their exit code.
-Result<int> startProcesses(int count, Session& session);
+// How processes ended that this call started.
+struct ProcessesEnd {
+    int code = 0;
+    std::string standing; // where the process that speaks for all was killed: what each rank was doing, a line each; else ""
+};
+
+// A call by hand: starts the same call as so many processes, says how, and what became of them.
+Result<ProcessesEnd> startProcesses(int count, Session& session);
 
 // Of a call by hand the body with no job. Else one of the processes: joins them, and ends together with them. body gives the exit code.
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -76,6 +77,9 @@ public:
 
     void begin() override
     {
+        const char* folder = std::getenv(flightFolderVariable);
+        for (int rank = 0; folder != nullptr && rank < m_where.ranks; ++rank)
+            if (isHere(rank)) flightLog(rank).writeTo(FlightPage::create(folder, {m_state.schedule->name, m_firstTag, rank, m_where.ranks, leads()}));
         m_keeper = std::thread([this] { keep(); });
     }
 
@@ -89,6 +93,12 @@ public:
         }
         m_wake.notify_all();
         m_keeper.join();
+        // The leader tells what went wrong; where it can't any more, what the others leave does.
+        for (int rank = 0; rank < m_where.ranks; ++rank) {
+            if (!isHere(rank)) continue;
+            if (!leads() && m_state.control.stopped()) flightLog(rank).leaveBehind();
+            flightLog(rank).writeTo(nullptr);
+        }
     }
 
     void wake() override
@@ -282,6 +292,7 @@ public:
     }
 
 private:
+    FlightLog& flightLog(int rank) { return m_state.ranks[static_cast<std::size_t>(rank)].flight; }
     static std::vector<std::byte> orderOf(const Wish& wish)
     {
         ByteWriter bytes;

@@ -377,7 +377,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
         if (options.device.sharing == DeviceSharing::Queues) add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
-        add("gpu_transport", std::string(toText(options.device.transport)));
+        add("gpu_transport", options.job ? std::string("host") : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
     if (options.channels.sends == SendMode::Rendezvous) {
@@ -421,12 +421,16 @@ std::vector<LayerCosts> RankTraining::layerCosts() const
 }
 
 // What is not there for ranks in processes is refused by name.
-Result<void> canSpread(const TrainingOptions& options, bool onDevice)
+Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onDevice)
 {
     const auto refused = [](const std::string& what) {
         return fail(ErrorCode::Usage, what + " is for ranks that are threads of one process", "leave it out, or run the ranks as threads");
     };
-    if (onDevice) return refused(fmt::format("--backend {}", options.backend));
+    if (onDevice && clock == ClockMode::Virtual)
+        return fail(ErrorCode::Usage, "ranks in several processes can't take turns on a GPU", "give --sharing queues, which runs them side by side, use as many GPUs as ranks, or run the ranks as threads");
+    if (onDevice && options.device.sharing == DeviceSharing::Partitions) return refused("--sharing partitions");
+    if (onDevice && options.device.transport == DeviceTransport::Nccl)
+        return fail(ErrorCode::Usage, "--transport nccl connects GPUs of one process; between processes their messages travel through the host's memory and MPI", "leave it out, or run the ranks as threads");
     if (options.channels.sends == SendMode::Rendezvous && !(options.links == Links{})) return refused("a link with --sends rendezvous");
     if (options.channels.perDirection > 0) return refused("--channels");
     return {};
@@ -500,15 +504,17 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         const bool enough = schedule.ranks <= usableCores() && schedule.ranks <= idleCores();
         clock = enough ? ClockMode::Wall : ClockMode::Virtual;
     }
-    std::vector<std::unique_ptr<Memory>> memories;
+    std::vector<std::unique_ptr<Memory>> memories(static_cast<std::size_t>(schedule.ranks)); // null also where the rank is elsewhere
+    bool onDevice = false;                                                                   // there an op has the device for itself
     for (int rank = 0; rank < schedule.ranks; ++rank) {
+        if (options.job && where.processOf(rank) != options.job->index()) continue;
         Result<std::unique_ptr<Memory>> memory = backend->openMemory(rank, schedule.ranks);
         if (!memory) return tl::unexpected(std::move(memory.error()).with(fmt::format("rank {}", rank)));
-        memories.push_back(std::move(*memory));
+        onDevice = onDevice || *memory != nullptr;
+        memories[static_cast<std::size_t>(rank)] = std::move(*memory);
     }
-    const bool onDevice = memories.front() != nullptr; // there an op has the device for itself
     if (options.job)
-        if (Result<void> can = canSpread(options, onDevice); !can) return tl::unexpected(std::move(can.error()));
+        if (Result<void> can = canSpread(options, clock, onDevice); !can) return tl::unexpected(std::move(can.error()));
     const int permits = clock != ClockMode::Virtual ? 0 : onDevice  ? 1
                                                       : options.job ? 0 // the system shares the cores out; CPU time says what an op took
                                                                     : std::min(usableCores(), schedule.ranks);
@@ -559,7 +565,8 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
         Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
         Result<DeviceOptions> settled = backend ? (*backend)->settle(options.device, options.model, options.microbatchSize) : tl::unexpected(backend.error());
         if (!settled) failed = settled.error();
-        if (options.clock == ClockMode::Auto && options.job->oneHost() && ranks > options.job->cores()) options.clock = ClockMode::Virtual;
+        const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0; // 0: on the processor
+        if (options.clock == ClockMode::Auto && options.job->oneHost() && ranks > (sideBySide > 0 ? sideBySide : options.job->cores())) options.clock = ClockMode::Virtual;
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
         own.text(settled ? settled->products : std::string());
     }

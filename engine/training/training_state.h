@@ -12,6 +12,7 @@
 
 #include "engine/device/backend.h"
 #include "engine/training/execution_plan.h"
+#include "engine/training/flight_page.h"
 #include "engine/training/op_execution.h"
 #include "engine/training/rank_team.h"
 #include "engine/training/run_control.h"
@@ -69,12 +70,26 @@ public:
     std::uint64_t add(const FlightEntry& entry)
     {
         const std::lock_guard lock(m_mutex);
-        return m_ring.add(entry);
+        const std::uint64_t index = m_ring.add(entry);
+        if (m_page) m_page->add(index, entry);
+        return index;
     }
     void finish(std::uint64_t index)
     {
         const std::lock_guard lock(m_mutex);
         m_ring.finish(index);
+        if (m_page) m_page->finish(index);
+    }
+    // Before its rank writes: into a file too. null: no longer.
+    void writeTo(std::unique_ptr<FlightPage> page)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_page = std::move(page);
+    }
+    void leaveBehind() // the file stays
+    {
+        const std::lock_guard lock(m_mutex);
+        if (m_page) m_page->stay();
     }
     RankRecord record(int rank) const
     {
@@ -85,6 +100,7 @@ public:
 private:
     mutable std::mutex m_mutex;
     FlightRing m_ring;
+    std::unique_ptr<FlightPage> m_page; // null: in memory only
 };
 
 // Largest bytes of a rank in a step: exact, and of activations at op ends.

@@ -21,6 +21,7 @@ constexpr Nanos lastWait = 200'000'000;   // for them, after a stop
 
 struct Outgoing {
     SentMessage message;
+    std::vector<std::byte> staged;        // the bytes of a message that lies on a device
     Processes::Request request = nullptr; // null: it has not begun
     int process = 0;
     int tag = 0;
@@ -132,7 +133,7 @@ public:
         assert(incoming.here || incoming.arrived.message != nullptr);
         if (!incoming.here) return receive(incoming.arrived, m_where.processOf(sourceOf(key)), allocator, tag);
         Buffer buffer = allocator.take(incoming.bytes.size() / sizeof(float), tag);
-        std::memcpy(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
+        buffer.memory().upload(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
         return buffer;
     }
 
@@ -247,16 +248,22 @@ private:
     Buffer receive(const Processes::Arrived& arrived, int from, Allocator& allocator, const MemoryTag& tag)
     {
         Buffer buffer = allocator.take(arrived.bytes / sizeof(float), tag);
-        Processes::Request request = m_processes.receive(arrived, buffer.data());
-        m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        std::vector<std::byte> staged(buffer.memory().isHost() ? 0 : arrived.bytes);
+        Processes::Request request = m_processes.receive(arrived, staged.empty() ? static_cast<void*>(buffer.data()) : staged.data());
+        const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
         m_job->taken(from);
+        if (whole && !staged.empty()) buffer.memory().upload(buffer.data(), staged.data(), staged.size());
         return buffer;
     }
 
     void enqueue(int fromRank, int toRank, int tag, SentMessage message, Nanos availableAt, bool met)
     {
         Outbox& box = m_outboxes[static_cast<std::size_t>(fromRank)];
-        Outgoing one{std::move(message), nullptr, m_where.processOf(toRank), tag, availableAt, met, false, false};
+        Outgoing one{std::move(message), {}, nullptr, m_where.processOf(toRank), tag, availableAt, met, false, false};
+        if (const Buffer& buffer = one.message.buffer; !buffer.memory().isHost()) { // here, as a device's memory is for its rank's thread
+            one.staged.resize(buffer.size() * sizeof(float));
+            buffer.memory().download(one.staged.data(), buffer.data(), one.staged.size());
+        }
         const bool now = availableAt <= monotonicNow();
         if (now) begin(one);
         {
@@ -269,7 +276,8 @@ private:
     void begin(Outgoing& one)
     {
         const Buffer& buffer = one.message.buffer;
-        one.request = m_job->send(one.process, one.tag, buffer.data(), buffer.size() * sizeof(float), one.met);
+        const void* data = one.staged.empty() ? static_cast<const void*>(buffer.data()) : one.staged.data();
+        one.request = m_job->send(one.process, one.tag, data, buffer.size() * sizeof(float), one.met);
         one.begun = true;
     }
 

@@ -135,9 +135,35 @@ for rank in 1 2 0; do
     end_rank $rank KILL
     expect_code 5
     expect_err "rank $rank: process [0-9]+ on .* has ended, killed or crashed"
+    note=$(stagewright runs killed.stagewright --json | tr ',' '\n' | grep '"note"')
+    if [ $rank = 0 ]; then # who started the processes says what they were doing, from what each left behind
+        expect_out '1f1b: what its ranks were doing'
+        for other in 0 1 2; do expect_out "^  rank $other (is in|had ended|waits to) "; done
+        expect_that "the run's note: $note" eval 'grep -q "what its ranks were doing; rank 0 " <<<"$note"'
+    else
+        expect_no_out 'what its ranks were doing'
+    fi
     expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
+# rank 0 is killed while ranks wait for each other: the circle is named all the same
+rm -f circle.stagewright
+"$STAGEWRIGHT" record -p 3 -m 6 "${model[@]}" --steps 9 --clock wall --processes --sends rendezvous --lower just-in-time --timeout 100 -o circle.stagewright </dev/null >out.txt 2>err.txt &
+job=$!
+for ((i = 0; i < 100; ++i)); do
+    [ -z "$(process_of 0)" ] || [ ! -e circle.stagewright ] || break
+    sleep 0.1
+done
+sleep 1
+kill -9 "$(process_of 0)"
+rc=0
+wait "$job" || rc=$?
+out=$(cat out.txt)
+err=$(cat err.txt)
+expect_code 5
+expect_out '  rank 1 waits to send 1SEND_F1 \([0-9]+ bytes, message 1\) to rank 2'
+expect_out '  ranks 1, 2 wait for each other'
+expect_same "$(ls -d "${TMPDIR:-/tmp}"/stagewright-flight-* 2>/dev/null)" ''
 end_rank 1 STOP --timeout 2
 expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
@@ -158,3 +184,29 @@ for signal in TERM INT; do
 done
 sleep 1
 expect_same "$(pgrep -f 'killed\.stagewright' -a | grep -v pgrep)" ''
+
+# GPUs: their messages travel through the host's memory
+if [ -n "${FAKE:-}" ]; then
+    export STAGEWRIGHT_CUDA_MODULE=$FAKE
+    gpus=(--backend cuda --model 'layers=4,hidden=16,heads=2,seq=8' -m 4)
+    run stagewright record -p 2 "${gpus[@]}" --processes -o none.stagewright
+    expect_code 2
+    expect_err "ranks in several processes can't take turns on a GPU"
+    run stagewright record -p 2 "${gpus[@]}" --processes --sharing partitions -o none.stagewright
+    expect_code 2
+    expect_err 'sharing partitions is for ranks that are threads'
+    export STAGEWRIGHT_FAKE_DEVICES=2
+    run stagewright check --processes 2 "${gpus[@]}" -s 1f1b,zb-h1,chimera --precision bf16 --json
+    expect_code 0
+    expect_json ON checks 1 repeat_equal
+    run stagewright record -p 2 "${gpus[@]}" --processes --transport nccl -o none.stagewright
+    expect_code 2
+    expect_err 'transport nccl connects GPUs of one process'
+    run stagewright record -s zb-h1 -p 2 "${gpus[@]}" --precision fp32 --steps 3 -o gpu-threads.stagewright
+    expect_code 0
+    run stagewright record -s zb-h1 -p 2 "${gpus[@]}" --precision fp32 --steps 3 --processes -o gpu-processes.stagewright
+    expect_code 0
+    expect_err 'GPU kernels are not traced where ranks are processes'
+    expect_same "$(losses gpu-processes.stagewright)" "$(losses gpu-threads.stagewright)"
+    expect_same "$(stagewright sql gpu-processes.stagewright "SELECT value FROM run_text WHERE key = 'gpu_transport'" | tail -1 | tr -d ' ')" host
+fi

@@ -1,10 +1,14 @@
 // Ranks in several processes do what threads do, bit for bit, and end as they do; the processes are threads over memory here
 // (tests/cli/processes.sh starts real ones).
+#include <QTemporaryDir>
 #include <QTest>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
+#include "engine/training/flight_page.h"
 #include "engine/transport/bytes.h"
 #include "schedules/timeline/timeline_of.h"
 #include "support/memory_processes.h"
@@ -302,6 +306,69 @@ private slots:
         opener.join();
         QVERIFY2(out.error.find("no progress for 1 s") != std::string::npos, out.error.c_str());
         QVERIFY2(out.error.find("rank 1") != std::string::npos, out.error.c_str());
+    }
+
+    // What a killed process was doing is in its files: the newest entries of the training that wrote last; damaged files are passed over.
+    void flightPages()
+    {
+        QTemporaryDir folder;
+        const std::string path = folder.path().toStdString();
+        QVERIFY(!readFlights(path));
+        QVERIFY(!FlightPage::create(path + "/nowhere", {"x", 1, 0, 1, true}));
+        FlightEntry entry;
+        entry.op = makeOp(OpKind::RecvF, 1, 3);
+        entry.peer = 0;
+        {
+            auto old = FlightPage::create(path, {"gpipe", 1, 0, 2, true});
+            auto page = FlightPage::create(path, {"zb-h1", 2, 1, 3, false});
+            QVERIFY(old && page && !FlightPage::create(path, {"zb-h1", 2, 1, 3, false}));
+            old->add(0, entry);
+            for (std::uint64_t i = 0; i < 300; ++i) {
+                entry.sequence = static_cast<std::uint32_t>(i);
+                page->add(i, entry);
+                if (i < 299) page->finish(i);
+            }
+            const auto left = readFlights(path);
+            QVERIFY(left && left->schedule == "zb-h1" && left->ranks == 3 && !left->leader);
+            QVERIFY(!left->records[0].present && left->records[1].present && !left->records[2].present);
+            QCOMPARE(left->records[1].forgotten, std::uint64_t(44));
+            QCOMPARE(left->records[1].entries.size(), std::size_t(256));
+            QCOMPARE(left->records[1].entries.front().sequence, 44U);
+            const Deadlock found = explainStall(left->records, MessageMatching::ByOp);
+            QCOMPARE(found.blocked.size(), std::size_t(1));
+            QVERIFY(found.blocked.front().sentence.find("rank 1 waits to receive 1RECV_F3 (message 299) from rank 0, whose record is missing") == 0);
+            page->stay();
+        }
+        QVERIFY(readFlights(path) && readFlights(path)->schedule == "zb-h1"); // the other one is gone
+        const auto file = std::filesystem::directory_iterator(path)->path();
+        const auto whole = std::filesystem::file_size(file);
+        std::filesystem::resize_file(file, whole / 2);
+        QVERIFY(!readFlights(path));
+        std::filesystem::resize_file(file, whole);
+        QVERIFY(readFlights(path));
+        std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(12).write("\xff\xff\xff\x7f", 4); // its rank
+        QVERIFY(!readFlights(path));
+    }
+
+    // A process that ends well, and the one that leads, leave nothing; others leave theirs where they were stopped.
+    void flightsLeft()
+    {
+        QTemporaryDir folder;
+        qputenv(flightFolderVariable, folder.path().toUtf8());
+        const Schedule schedule = librarySchedule("1f1b", 4, 8);
+        const Trained good = trainInProcesses(4, schedule, 1);
+        QCOMPARE(good.error, std::string());
+        QVERIFY(!readFlights(folder.path().toStdString()));
+        FakeOptions fake;
+        fake.hook = [](OpKind kind, int stage, int microbatch) {
+            if (kind == OpKind::Forward && stage == 2 && microbatch == 3) throw std::runtime_error("no luck");
+        };
+        QVERIFY(!trainInProcesses(4, schedule, 2, fake).error.empty());
+        qunsetenv(flightFolderVariable);
+        const auto left = readFlights(folder.path().toStdString());
+        QVERIFY(left && !left->leader && left->ranks == 4);
+        QVERIFY(!left->records[0].present && left->records[2].present && left->records[3].present);
+        QVERIFY(left->records[2].entries.back().op == makeOp(OpKind::Forward, 2, 3) && !left->records[2].entries.back().done);
     }
 
     void refusals()

@@ -381,7 +381,11 @@ Result<int> runAnywhere(const Options& given, Session& session)
     Options options = given;
     const auto launched = launchedProcesses();
     if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0)) options.schedule.shape.ranks = launched.value_or(options.processes);
-    if (!launched && options.processes > 0) return startProcesses(options.processes, session);
+    if (!launched && options.processes > 0) {
+        auto end = startProcesses(options.processes, session);
+        if (!end) return tl::unexpected(std::move(end.error()));
+        return end->code;
+    }
     return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
 }
 

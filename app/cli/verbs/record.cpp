@@ -19,6 +19,8 @@
 #include "app/cli/verbs/torch_recording.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/transport/process_job.h"
+#include "schedules/base/text.h"
+#include "traces/store/run_file.h"
 
 namespace stagewright {
 
@@ -295,6 +297,21 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     return ExitDone;
 }
 
+// What ranks left behind belongs to the run that they could not complete: the newest one that is not.
+void noteOn(const std::string& path, const std::string& text, Session& session)
+{
+    auto file = RunFile::open(path, OpenMode::Write);
+    if (!file) return; // it was not even made
+    const auto infos = (*file)->runs();
+    if (!infos) return;
+    const auto last = std::find_if(infos->rbegin(), infos->rend(), [](const RunInfo& info) { return info.state == RunState::Interrupted; });
+    if (last == infos->rend()) return;
+    std::string line;
+    for (const std::string_view part : split(text, "\n"))
+        if (!part.empty()) line += (line.empty() ? "" : "; ") + std::string(part.substr(part.find_first_not_of(' ')));
+    if (auto noted = (*file)->annotate(last->id, line); !noted) session.warn(noted.error().message);
+}
+
 // Ranks are processes on request, or where mpirun or srun started the program; else threads.
 Result<int> runAnywhere(const Options& given, Session& session)
 {
@@ -312,7 +329,10 @@ Result<int> runAnywhere(const Options& given, Session& session)
                         "record them one after the other");
     if (ranks % wish.perProcess != 0)
         return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly, {} a process", ranks, wish.perProcess), "choose another --ranks-per-process");
-    return startProcesses(ranks / wish.perProcess, session);
+    auto end = startProcesses(ranks / wish.perProcess, session);
+    if (!end) return tl::unexpected(std::move(end.error()));
+    if (!end->standing.empty()) noteOn(settings->file, end->standing, session);
+    return end->code;
 }
 
 } // namespace

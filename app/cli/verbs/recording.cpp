@@ -277,7 +277,9 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
     if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front().ranks); !agreed) return tl::unexpected(std::move(agreed.error()));
 
-    DeviceTracing tracing(settings.training.backend, settings.traceDevices, !settings.deviceDump.empty());
+    const bool traces = settings.traceDevices && !settings.training.job; // of one process CUPTI would show a part only
+    DeviceTracing tracing(settings.training.backend, traces, !settings.deviceDump.empty());
+    if (settings.traceDevices && !traces && tracing.hasDevices()) session.note("GPU kernels are not traced where ranks are processes");
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
     for (const Schedule& schedule : settings.schedules) {
