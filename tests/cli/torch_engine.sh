@@ -74,19 +74,25 @@ expect_that 'the order' stagewright diff t.job/schedule.csv <(stagewright schedu
 expect_that 'the job' grep -q '"backend": "gloo"' t.job/job.json
 run stagewright compare t.stagewright 1 --plan
 expect_code 0
-run stagewright report t.stagewright 1 --json
-expect_json imported provenance
-run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 1 AND key = 'engine'"
+# its plan is beside it: the same order with its own fitted costs
+run stagewright compare t.stagewright 2 1
 expect_code 0
-expect_out 'PyTorch 2.6.0\+fake'
-expect_out 'configuration.*torch'
+planned=$out
+run stagewright runs t.stagewright --json
+expect_json 2 runs
+expect_json simulated runs 1 provenance
+expect_json '1f1b as planned' runs 1 name
+run stagewright compare t.stagewright 1 --plan
+expect_same "$(grep '^Time ' <<<"$planned")" "$(grep '^Time ' <<<"$out")"
+expect_that 'a time of each' grep -q '^Time .*[0-9] µs .*[0-9] µs' <<<"$out"
 # again: appended, in another folder
 run stagewright "${torch[@]}" -o t.stagewright
 expect_code 0
 expect_err 'PyTorch 2.6.0\+fake with .*/python3; the job is kept in .*/t.job2'
 expect_out '1f1b'
+expect_err 'run 4 is its plan; compare them: stagewright compare t.stagewright 4 3'
 run stagewright runs t.stagewright --json
-expect_json 2 runs
+expect_json 4 runs
 # several schedules are run one after the other; progress as of every recording
 FAKE_TRACES=$home/gpipe run stagewright record -s gpipe "${tiny[@]}" --engine torch --python ./python3 --steps 2 --job several/g -o several.stagewright --progress jsonl
 expect_code 0

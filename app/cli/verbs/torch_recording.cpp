@@ -12,6 +12,7 @@
 #include "app/launch/torch_run.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/base/step_number.h"
+#include "traces/compare/plan_of.h"
 #include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"
 
@@ -101,13 +102,18 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     auto imported = importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
     if (!imported->warning.empty()) session.warn(imported->warning);
-    const Run* const runs[] = {&imported->run};
+    std::vector<const Run*> runs{&imported->run};
+    const auto plan = planOf(imported->run);
+    if (plan)
+        runs.push_back(&*plan);
+    else
+        session.warn(fmt::format("{}: stored without its plan: {}", one.job.schedule.name, plan.error().message));
     auto ids = addRuns(settings.file, runs);
     if (!ids) return tl::unexpected(std::move(ids.error()));
     recording.runs.push_back(ids->front());
     recording.completeSteps.push_back(imported->run.info.steps);
     session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch, python.path, one.folder));
-    session.note(fmt::format("compare it with its plan: stagewright compare {} {} --plan", settings.file, ids->front()));
+    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->back(), settings.file, ids->back(), ids->front()));
     return {};
 }
 
