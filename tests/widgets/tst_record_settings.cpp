@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QProcess>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -80,6 +81,83 @@ private slots:
         QCOMPARE(own[own.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("/tmp/own.csv"));
         QVERIFY(!own.contains(QStringLiteral("--ranks"))); // the file gives the number
         QVERIFY(commandLine(s, QStringLiteral("a b")).contains(QStringLiteral("'a b'")));
+    }
+
+    // Only what the engine and the place can honour is passed on.
+    void engineAndPlace()
+    {
+        RecordSettings s;
+        s.processes = true;
+        s.clock = QStringLiteral("virtual");
+        s.link = QStringLiteral("50us");
+        QVERIFY(commandLine(s, QStringLiteral("x")).contains(QStringLiteral("--processes")));
+        s.engine = QStringLiteral("torch");
+        s.python = QStringLiteral("python3");
+        s.precision = QStringLiteral("bf16");
+        s.backend = QStringLiteral("cuda");
+        s.sharing = QStringLiteral("queues");
+        QString line = commandLine(s, QStringLiteral("x"));
+        QVERIFY2(line.contains(QStringLiteral("--engine torch --python python3 --backend cuda")), qPrintable(line));
+        for (const char* no : {"--processes", "--clock", "--link", "--precision", "--sharing"}) QVERIFY2(!line.contains(QLatin1String(no)), no);
+        QVERIFY(inWords(s).contains(QStringLiteral("over NCCL")));
+        s.modelFile = m_dir.filePath(QStringLiteral("model.py")) + QStringLiteral(":build");
+        QCOMPARE(firstFault(s)->field, QStringLiteral("modelFile"));
+        script("model.py", "");
+        QVERIFY(!firstFault(s));
+        s.layers = 1; // belongs to the engine's own model
+        QVERIFY(!firstFault(s));
+        QVERIFY(!recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("--model")));
+        s.host = QStringLiteral("node1");
+        s.queue = true;
+        QVERIFY(recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("nodes=1")));
+        s.slurm = QStringLiteral("nodes=2  time=1:00:00 exclusive");
+        QVERIFY2(commandLine(s, QStringLiteral("x")).contains(QStringLiteral("--host node1 --slurm nodes=2 --slurm time=1:00:00 --slurm exclusive")), qPrintable(commandLine(s, QStringLiteral("x"))));
+        QVERIFY(inWords(s).contains(QStringLiteral("In the Slurm queue of node1.")));
+        QVERIFY(!firstFault(s));
+        s.slurm = QStringLiteral("-N2");
+        QCOMPARE(firstFault(s)->field, QStringLiteral("slurm"));
+        s.queue = false;
+        QVERIFY(!firstFault(s));
+
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        dialog.setDevices({{QStringLiteral("cuda"), {}, QStringLiteral("none here")}});
+        dialog.setSettings(s); // before its host is known
+        dialog.setHosts({QStringLiteral("node0"), QStringLiteral("node1")});
+        QVERIFY2(dialog.faultText().isEmpty(), qPrintable(dialog.faultText())); // the GPUs are those over there
+        QCOMPARE(dialog.settings().host, s.host);
+        QVERIFY(dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) && !dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
+        QVERIFY(!dialog.fieldNamed(QStringLiteral("layers"))->isEnabled() && !dialog.fieldNamed(QStringLiteral("slurm"))->isVisibleTo(&dialog));
+        dialog.setSettings({});
+        QVERIFY(!dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) && dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
+        QVERIFY(dialog.fieldNamed(QStringLiteral("layers"))->isEnabled());
+    }
+
+    // A job elsewhere: why it waits, that its connection is lost and back; leaving it stops nothing there.
+    void followsAJob()
+    {
+        const QString program = script("far", R"(
+[ "$*" = "hosts attach --progress jsonl --stdin-control --json -- node1-7" ] || { echo "called as $*" >&2; exit 9; }
+echo '{"event":"hello","protocol":1}' >&2
+echo '{"event":"job","job":"node1-7","state":"queued","detail":"waits for resources"}' >&2
+read -r _ <"$(dirname "$0")/go"
+echo '{"event":"job","job":"node1-7","state":"running"}' >&2
+echo '{"event":"connection","job":"node1-7","lost":"host node1: the connection was lost"}' >&2
+exec sleep 60
+)");
+        QCOMPARE(QProcess::execute(QStringLiteral("mkfifo"), {m_dir.filePath(QStringLiteral("go"))}), 0);
+        RecordProcess process;
+        process.follow(program, QStringLiteral("node1-7"), QStringLiteral("/r.stagewright"));
+        QTRY_COMPARE(process.waitsFor(), QStringLiteral("waits for resources"));
+        QVERIFY(process.elsewhere() && process.disconnected().isEmpty());
+        QFile go(m_dir.filePath(QStringLiteral("go")));
+        QVERIFY(go.open(QIODevice::WriteOnly));
+        go.write("\n");
+        go.close();
+        QTRY_COMPARE(process.disconnected(), QStringLiteral("host node1: the connection was lost"));
+        QVERIFY(process.waitsFor().isEmpty());
+        process.leave();
+        QTRY_COMPARE(process.state(), RecordProcess::State::Cancelled);
     }
 
     void settingsComeBackFromARun()

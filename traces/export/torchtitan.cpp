@@ -1,5 +1,8 @@
 #include "traces/export/torchtitan.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "schedules/library/registry.h"
@@ -39,6 +42,32 @@ enable_profiling = true                        # the traces come back: stagewrig
                        schedule.ranks, builder, schedule.stages, schedule.microbatches);
 }
 
+// The command that the README describes; `record --engine torchtitan` runs it, too.
+std::string script(const Schedule& schedule, const std::string& builder)
+{
+    return fmt::format(R"sh(#!/bin/sh
+# Starts TorchTitan with this schedule and leaves its traces in outputs/, here:
+#
+#     ./run.sh JOB.toml [more options of TorchTitan]
+#
+# PYTHON is the interpreter that has TorchTitan [python3], RANKS the number of processes [{0}; times the job's other degrees],
+# STEPS the number of steps, of which the last is traced [20].
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 1 ] || {{ echo "run.sh: name the job's configuration, a TOML file" >&2; exit 2; }}
+config=$1
+shift
+steps=${{STEPS:-20}}
+exec "${{PYTHON:-python3}}" -m torch.distributed.run --standalone --nproc-per-node "${{RANKS:-{0}}}" -m torchtitan.train \
+    --job.config_file "$config" --job.dump_folder "$here/outputs" --training.steps "$steps" \
+    --parallelism.pipeline_parallel_degree {0} --parallelism.pipeline_parallel_schedule {1} \
+    --parallelism.pipeline_parallel_schedule_csv "$here/schedule.csv" \
+    --parallelism.pipeline_parallel_microbatch_size 1 --training.local_batch_size {2} \
+    --profiling.enable_profiling --profiling.save_traces_folder profile_traces --profiling.profile_freq "$steps" "$@"
+)sh",
+                       schedule.ranks, builder, schedule.microbatches);
+}
+
 std::string stageTable(const Schedule& schedule)
 {
     std::string table = "| rank | stages |\n|---|---|\n";
@@ -61,6 +90,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
 | `schedule.csv` | the order, a line per rank: what `pipeline_parallel_schedule_csv` and `_load_csv` take ("compute_only") |
 | `schedule_comms.csv` | the same with PyTorch's sends and receives, for `_load_csv(…, format="compute_comms")`; TorchTitan does not read it |
 | `settings.toml` | what to paste into the job's configuration |
+| `run.sh` | starts the job with these settings: `./run.sh JOB.toml`; `stagewright record --engine torchtitan --config JOB.toml` does the same and imports the traces |
 
 ## What the job must meet
 
@@ -99,14 +129,19 @@ Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const 
     return std::vector<std::pair<std::string, std::string>>{{"schedule.csv", std::move(forms->computeOnly)},
                                                             {"schedule_comms.csv", std::move(forms->withMessages)},
                                                             {"settings.toml", settings(schedule, *builder)},
+                                                            {"run.sh", script(schedule, *builder)},
                                                             {"README.md", readme(schedule, *builder, source)}};
 }
 
 Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder)
 {
     return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
-        for (const auto& [name, text] : files)
-            if (auto done = writeFileAtomically(fmt::format("{}/{}", part, name), text); !done) return done;
+        for (const auto& [name, text] : files) {
+            const std::string path = fmt::format("{}/{}", part, name);
+            if (auto done = writeFileAtomically(path, text); !done) return done;
+            std::error_code ignored; // where it can't be made one, sh runs it
+            if (name.ends_with(".sh")) std::filesystem::permissions(path, std::filesystem::perms::owner_exec | std::filesystem::perms::group_exec, std::filesystem::perm_options::add, ignored);
+        }
         return {};
     });
 }

@@ -10,7 +10,7 @@
 
 namespace stagewright {
 
-// Files by name: schedule.csv, schedule_comms.csv, settings.toml, README.md. Errors (Invalid): what PyTorch or TorchTitan can't
+// Files by name: schedule.csv, schedule_comms.csv, settings.toml, run.sh, README.md. Errors (Invalid): what PyTorch or TorchTitan can't
 // express, with the nearest schedule that it can run.
 Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source);
 

@@ -345,6 +345,7 @@ void SidePanel::fillSchedule()
         m_schedule->addText(sentence(straggler), "secondary");
     }
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
+    if (const QString place = placeText(*m_run); !place.isEmpty()) m_schedule->addText(sentence(place), "secondary");
 }
 
 void SidePanel::fillBubble()

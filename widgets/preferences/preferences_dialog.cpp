@@ -1,5 +1,7 @@
 #include "widgets/preferences/preferences_dialog.h"
 
+#include <utility>
+
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFileDialog>
@@ -9,7 +11,9 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QTabWidget>
 
+#include "widgets/hosts/hosts_page.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -57,11 +61,21 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
 {
     setObjectName(QStringLiteral("preferences"));
     setWindowTitle(tr("Preferences"));
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(22, 18, 22, 16);
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(22, 12, 22, 16);
+    outer->setSpacing(8);
+    m_pages = new QTabWidget(this);
+    m_pages->setDocumentMode(true);
+    outer->addWidget(m_pages, 1);
+    auto* general = new QWidget;
+    m_pages->addTab(general, tr("General"));
+    m_hosts = new HostsPage;
+    m_pages->addTab(m_hosts, tr("Hosts"));
+    auto* layout = new QVBoxLayout(general);
+    layout->setContentsMargins(0, 12, 0, 0);
     layout->setSpacing(8);
 
-    QGridLayout* looks = section(layout, tr("Appearance"), this);
+    QGridLayout* looks = section(layout, tr("Appearance"), general);
     m_theme = new QComboBox(this);
     m_theme->addItems({tr("Follow system"), tr("Light"), tr("Dark"), tr("High contrast")});
     addField(looks, tr("Theme"), m_theme, tr("Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."));
@@ -88,7 +102,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     m_motion = new QCheckBox(tr("Reduced motion"), this);
     addCheck(looks, m_motion, tr("No animations: no moving bars, no fading menus; playback goes in steps"));
 
-    QGridLayout* work = section(layout, tr("Behaviour"), this);
+    QGridLayout* work = section(layout, tr("Behaviour"), general);
     m_keys = new QComboBox(this);
     m_keys->addItems({tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")});
     addField(work, tr("Keys as in"), m_keys, tr("The keys of the timeline; press ? for the current shortcuts"));
@@ -110,10 +124,10 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     m_session = new QCheckBox(tr("Reopen last session"), this);
     addCheck(work, m_session, tr("Files, the run shown, its view, selection and mode; also after a crash. Files named on the command line open instead."));
 
-    layout->addSpacing(8);
+    layout->addStretch(1);
     auto* rule = new QFrame(this);
     rule->setObjectName(QStringLiteral("rule"));
-    layout->addWidget(rule);
+    outer->addWidget(rule);
     auto* buttons = new QHBoxLayout;
     auto* reset = new QPushButton(tr("Reset all"), this);
     reset->setToolTip(tr("Resets every preference to its default"));
@@ -123,7 +137,8 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     buttons->addWidget(reset);
     buttons->addStretch(1);
     buttons->addWidget(close);
-    layout->addLayout(buttons);
+    outer->addLayout(buttons);
+    connect(m_pages, &QTabWidget::currentChanged, this, [this, reset] { reset->setVisible(m_pages->currentWidget() != m_hosts); });
 
     fill();
     for (QComboBox* box : {m_theme, m_hatch, m_scale, m_unit, m_keys})
@@ -144,6 +159,15 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     connect(m_restart, &QPushButton::clicked, this, &PreferencesDialog::restartAsked);
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &PreferencesDialog::fill);
 }
+
+void PreferencesDialog::setProgram(const QString& program)
+{
+    connect(m_pages, &QTabWidget::currentChanged, this, [this, program] { // asked once it is looked at
+        if (m_pages->currentWidget() == m_hosts && !std::exchange(m_listed, true)) m_hosts->setProgram(program);
+    });
+}
+
+void PreferencesDialog::showHosts() { m_pages->setCurrentWidget(m_hosts); }
 
 void PreferencesDialog::fill()
 {

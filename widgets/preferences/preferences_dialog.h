@@ -1,4 +1,4 @@
-// PreferencesDialog: every preference with its meaning. Changes apply at once in every window; the text scale applies at the next start,
+// PreferencesDialog: every preference with its meaning, and a page of hosts. Changes apply at once in every window; the text scale applies at the next start,
 // which the dialog offers. Not modal.
 #pragma once
 
@@ -12,13 +12,20 @@ class QLabel;
 class QLineEdit;
 class QPushButton;
 class QSpinBox;
+class QTabWidget;
 
 namespace stagewright {
+
+class HostsPage;
 
 class PreferencesDialog : public QDialog {
     Q_OBJECT
 public:
     explicit PreferencesDialog(QWidget* parent = nullptr);
+
+    void setProgram(const QString& program); // stagewright, which knows the hosts
+    void showHosts();
+    HostsPage* hosts() { return m_hosts; }
 
 signals:
     void restartAsked();
@@ -39,7 +46,10 @@ private:
     QSpinBox* m_seconds;
     QLabel* m_later;
     QPushButton* m_restart;
+    QTabWidget* m_pages;
+    HostsPage* m_hosts;
     bool m_filling = false;
+    bool m_listed = false; // the hosts
 };
 
 } // namespace stagewright

@@ -116,6 +116,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     auto* right = new QVBoxLayout;
     right->setSpacing(8);
     columns->addLayout(right, 5);
+    addPlace(right);
     FieldGrid shape(this, right, tr("Shape"));
     m_ranks = number("ranks", 1, 64, tr("Devices, each a thread with a slice of the model."));
     m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
@@ -206,6 +207,25 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     setSettings({});
     markPossible();
     resize(820, 600);
+}
+
+void RecordDialog::addPlace(QVBoxLayout* into)
+{
+    FieldGrid place(this, into, tr("Where"));
+    m_host = choice("host", {{tr("this computer"), ""}}, tr("This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this window or the connection ends; its steps arrive here while it runs."));
+    m_engine = choice("engine", {{tr("Stagewright"), ""}, {tr("PyTorch"), "torch"}}, tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces become the run."));
+    m_ranksAs = choice("ranksAs", {{tr("threads"), ""}, {tr("processes (MPI)"), "processes"}}, tr("Threads of one process, or processes that Open MPI starts: the same losses, with the messages of a real job."));
+    m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}}, tr("At once, or as a batch job that Slurm starts when it has room."));
+    m_slurm = line("slurm", QStringLiteral("nodes=1"), tr("Long options of sbatch, separated by blanks: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
+    m_python = line("python", tr("the one found there"), tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, otherwise python3 on PATH; stagewright devices lists them."));
+    m_modelFile = line("modelFile", tr("the model below"), tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, example and loss, as docs/examples/pytorch/decoder.py does."));
+    place.add(tr("Run on"), m_host);
+    place.add(tr("Engine"), m_engine);
+    place.add(tr("Ranks as"), m_ranksAs);
+    place.add(tr("Start"), m_queue);
+    place.add(tr("Slurm options"), m_slurm, true);
+    place.add(tr("Python"), m_python);
+    place.add(tr("Your model"), m_modelFile);
 }
 
 void RecordDialog::fillSchedules()
@@ -332,6 +352,24 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_seed->setText(QString::number(s.seed));
     m_dataFile->setText(s.dataFile);
     m_optimizer = s.optimizer;
+    m_wantedHost = s.host;
+    m_host->setCurrentIndex(std::max(0, m_host->findData(s.host)));
+    m_engine->setCurrentIndex(std::max(0, m_engine->findData(s.engine)));
+    m_ranksAs->setCurrentIndex(s.processes ? 1 : 0);
+    m_queue->setCurrentIndex(s.queue ? 1 : 0);
+    m_slurm->setText(s.slurm);
+    m_python->setText(s.python);
+    m_modelFile->setText(s.modelFile);
+    check();
+}
+
+void RecordDialog::setHosts(const QStringList& names)
+{
+    const QSignalBlocker quiet(m_host);
+    const QString chosen = m_host->currentData().toString().isEmpty() ? m_wantedHost : m_host->currentData().toString();
+    while (m_host->count() > 1) m_host->removeItem(1);
+    for (const QString& name : names) m_host->addItem(name, name);
+    m_host->setCurrentIndex(std::max(0, m_host->findData(chosen)));
     check();
 }
 
@@ -366,6 +404,13 @@ RecordSettings RecordDialog::settings() const
     s.seed = m_seed->text().isEmpty() ? 1 : m_seed->text().toULongLong();
     s.dataFile = m_dataFile->text().trimmed();
     s.optimizer = m_optimizer;
+    s.host = m_host->currentData().toString();
+    s.engine = m_engine->currentData().toString();
+    s.processes = !m_ranksAs->currentData().toString().isEmpty();
+    s.queue = !m_queue->currentData().toString().isEmpty();
+    s.slurm = m_slurm->text().simplified();
+    s.python = m_python->text().trimmed();
+    s.modelFile = m_modelFile->text().trimmed();
     return s;
 }
 
@@ -399,24 +444,38 @@ void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
     check();
 }
 
+void RecordDialog::setMeant(QWidget* field, bool meant)
+{
+    field->setEnabled(meant);
+    field->setVisible(meant);
+    for (QLabel* label : findChildren<QLabel*>())
+        if (label->buddy() == field) label->setVisible(meant);
+}
+
+// Only what applies to the engine and the place.
+void RecordDialog::showPlace(const RecordSettings& s)
+{
+    const bool ownModel = !s.torch() || s.modelFile.isEmpty();
+    for (QWidget* field : std::initializer_list<QWidget*>{m_python, m_modelFile}) setMeant(field, s.torch());
+    setMeant(m_ranksAs, !s.torch());
+    setMeant(m_slurm, s.queue);
+    setMeant(m_link, !s.torch());
+    for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile}) field->setEnabled(ownModel);
+}
+
 // GPU settings are hidden for the processor and vice versa; the sharing mode states what it can and can't show.
 void RecordDialog::showDevice(const RecordSettings& s)
 {
     const bool gpu = !s.backend.isEmpty();
-    for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock}) {
-        const bool meant = field == m_precision || gpu == (field != m_clock);
-        field->setEnabled(meant);
-        field->setVisible(meant);
-        for (QLabel* label : findChildren<QLabel*>())
-            if (label->buddy() == field) label->setVisible(meant);
-    }
+    for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock})
+        setMeant(field, !s.torch() && (field == m_precision || gpu == (field != m_clock)));
     if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model())) precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
     QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
     if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer than on a GPU each.");
     if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
     if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention and real overlap don't show.");
     m_sharingMeaning->setText(meaning);
-    m_sharingMeaning->setVisible(gpu);
+    m_sharingMeaning->setVisible(gpu && !s.torch());
     if (const int needed = layout()->totalHeightForWidth(width()); needed > height()) resize(width(), needed); // texts are of several lines
 }
 
@@ -452,9 +511,10 @@ void RecordDialog::check()
     m_schedules->setEnabled(!own);
     for (QWidget* field : {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
         field->setEnabled(!own);
+    showPlace(s);
     showDevice(s);
     auto fault = firstFault(s);
-    if (!fault && !s.backend.isEmpty() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(m_noCuda)};
+    if (!fault && !s.backend.isEmpty() && !s.torch() && !s.elsewhere() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(m_noCuda)};
     QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;

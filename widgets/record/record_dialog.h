@@ -15,6 +15,7 @@ class QLineEdit;
 class QListWidget;
 class QPushButton;
 class QSpinBox;
+class QVBoxLayout;
 
 namespace stagewright {
 
@@ -31,6 +32,7 @@ public:
     bool targetIsNew() const;
     void setProgram(const QString& program);                 // empty: recording is disabled, with the reason
     void setDevices(const QVector<TrainingDevice>& devices); // CUDA is offered if one of its devices is usable, else the reason is shown
+    void setHosts(const QStringList& names);                 // of `stagewright hosts`; they are offered beside this computer
     QString faultText() const;
     QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
 
@@ -40,6 +42,9 @@ private:
     void markPossible(); // enables the schedules that the shape allows; the others are grey and say why
     void showParameters();
     void showDevice(const RecordSettings& settings);
+    void showPlace(const RecordSettings& settings);
+    void setMeant(QWidget* field, bool meant); // with its label
+    void addPlace(QVBoxLayout* into);
     QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip);
     QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
     QLineEdit* line(const char* name, const QString& placeholder, const QString& tooltip);
@@ -51,6 +56,9 @@ private:
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
+    QComboBox *m_host = nullptr, *m_engine = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;
+    QLineEdit *m_slurm = nullptr, *m_python = nullptr, *m_modelFile = nullptr;
+    QString m_wantedHost; // of the settings; the hosts may come later
     QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int protocolVersion = 1;
 constexpr int patienceMs = 5000;
+constexpr int patienceElsewhereMs = 60000; // its last steps come over the connection
 
 } // namespace
 
@@ -29,7 +30,7 @@ RecordProcess::RecordProcess(QObject* parent) : QObject(parent)
     m_patience.setSingleShot(true);
     connect(&m_patience, &QTimer::timeout, this, [this] {
         if (m_process.state() == QProcess::NotRunning) return;
-        if (m_patience.interval() == patienceMs) {
+        if (m_patience.interval() != patienceMs + 1) {
             m_process.terminate();
             m_patience.start(patienceMs + 1); // a second, last patience
         } else {
@@ -52,6 +53,11 @@ RecordProcess::~RecordProcess()
 {
     m_process.disconnect(this);
     if (m_process.state() == QProcess::NotRunning) return;
+    if (m_elsewhere) { // the job goes on there
+        m_process.kill();
+        m_process.waitForFinished(1000);
+        return;
+    }
     m_process.closeWriteChannel();
     if (m_process.waitForFinished(2000)) return;
     m_process.terminate();
@@ -65,7 +71,25 @@ void RecordProcess::start(const QString& program, const RecordSettings& settings
 {
     if (running()) return;
     m_settings = settings;
+    m_elsewhere = settings.elsewhere();
+    m_job.clear();
+    begin(program, recordArguments(settings, output), output);
+}
+
+void RecordProcess::follow(const QString& program, const QString& job, const QString& output)
+{
+    if (running()) return;
+    m_settings = {};
+    m_elsewhere = true;
+    m_job = job;
+    begin(program, {QStringLiteral("hosts"), QStringLiteral("attach"), QStringLiteral("--progress"), QStringLiteral("jsonl"), QStringLiteral("--stdin-control"), QStringLiteral("--json"), QStringLiteral("--"), job}, output);
+}
+
+void RecordProcess::begin(const QString& program, const QStringList& arguments, const QString& output)
+{
     m_output = output;
+    m_waitsFor.clear();
+    m_disconnected.clear();
     m_pending.clear();
     m_words.clear();
     m_result.clear();
@@ -80,7 +104,7 @@ void RecordProcess::start(const QString& program, const RecordSettings& settings
     m_remedy.clear();
     m_state = State::Starting;
     m_process.setProgram(program);
-    m_process.setArguments(recordArguments(settings, output));
+    m_process.setArguments(arguments);
     m_process.start(QIODevice::ReadWrite);
 }
 
@@ -89,8 +113,15 @@ void RecordProcess::cancel()
     if (!running() || m_state == State::Cancelling) return;
     m_state = State::Cancelling;
     m_process.closeWriteChannel();
-    m_patience.start(patienceMs);
+    m_patience.start(m_elsewhere ? patienceElsewhereMs : patienceMs);
     emit progressed();
+}
+
+void RecordProcess::leave()
+{
+    if (!running() || !m_elsewhere) return;
+    m_state = State::Cancelling;
+    m_process.kill();
 }
 
 void RecordProcess::readEvents()
@@ -131,6 +162,12 @@ void RecordProcess::readLine(const QByteArray& line)
         run.clock = event.value(QLatin1String("clock")).toString();
         m_runs.append(run);
         emit runStarted(run.id);
+    } else if (kind == QLatin1String("job")) {
+        if (const QString job = event.value(QLatin1String("job")).toString(); m_elsewhere && !job.isEmpty()) m_job = job;
+        const QString detail = event.value(QLatin1String("detail")).toString();
+        m_waitsFor = event.value(QLatin1String("state")).toString() == QLatin1String("queued") ? (detail.isEmpty() ? tr("queued") : detail) : QString();
+    } else if (kind == QLatin1String("connection")) {
+        m_disconnected = event.value(QLatin1String("lost")).toString();
     } else if (kind == QLatin1String("progress")) {
         m_what = event.value(QLatin1String("what")).toString();
         m_done = event.value(QLatin1String("done")).toInt();

@@ -52,7 +52,10 @@ public:
     ~RecordProcess() override; // ends a running child
 
     void start(const QString& program, const RecordSettings& settings, const QString& output);
-    void cancel(); // closes its standard input; terminates it after 5 s, kills it after 10
+    // Follows a job that runs elsewhere (`stagewright hosts attach`), whose runs come to `output`.
+    void follow(const QString& program, const QString& job, const QString& output);
+    void cancel(); // closes its standard input; terminates it after 5 s, kills it after 10; of one elsewhere after a minute
+    void leave();  // of one elsewhere: it goes on there; this end is killed
 
     State state() const { return m_state; }
     bool running() const { return m_state == State::Starting || m_state == State::Running || m_state == State::Cancelling; }
@@ -67,6 +70,10 @@ public:
     const QList<qint64>& finishedRuns() const { return m_finishedRuns; }
     const QByteArray& result() const { return m_result; } // the JSON object of --json
     // The child's message; its standard error if it sent no protocol message.
+    const QString& job() const { return m_job; } // its id, where it runs elsewhere; empty: here, or not started yet
+    bool elsewhere() const { return m_elsewhere; }
+    const QString& waitsFor() const { return m_waitsFor; }         // of one that does not run yet: why
+    const QString& disconnected() const { return m_disconnected; } // what happened to the connection; empty: nothing
     const QString& errorMessage() const { return m_error; }
     const QString& errorRemedy() const { return m_remedy; }
 
@@ -78,6 +85,7 @@ signals:
 private:
     void readEvents();
     void readLine(const QByteArray& line);
+    void begin(const QString& program, const QStringList& arguments, const QString& output);
     void end(State state);
     void childEnded(int code, QProcess::ExitStatus status);
 
@@ -98,6 +106,8 @@ private:
     QList<qint64> m_finishedRuns;
     QString m_error;
     QString m_remedy;
+    QString m_job, m_waitsFor, m_disconnected;
+    bool m_elsewhere = false;
 };
 
 } // namespace stagewright

@@ -18,6 +18,29 @@ QString modelText(const RecordSettings& s)
     return QStringLiteral("layers=%1,hidden=%2,heads=%3,seq=%4").arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence);
 }
 
+QStringList slurmOptions(const RecordSettings& s)
+{
+    const QStringList options = s.slurm.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    return options.isEmpty() ? QStringList{QStringLiteral("nodes=1")} : options;
+}
+
+// Engine and place.
+QStringList placeArguments(const RecordSettings& s)
+{
+    QStringList args;
+    if (s.torch()) {
+        args << QStringLiteral("--engine") << s.engine;
+        if (!s.python.isEmpty()) args << QStringLiteral("--python") << s.python;
+        if (!s.modelFile.isEmpty()) args << QStringLiteral("--model-file") << s.modelFile;
+    } else if (s.processes) {
+        args << QStringLiteral("--processes");
+    }
+    if (!s.host.isEmpty()) args << QStringLiteral("--host") << s.host;
+    if (s.queue)
+        for (const QString& option : slurmOptions(s)) args << QStringLiteral("--slurm") << option;
+    return args;
+}
+
 QStringList commonArguments(const RecordSettings& s, const QString& output)
 {
     if (!s.arguments.isEmpty()) return QStringList{QStringLiteral("record")} << s.arguments << QStringLiteral("-o") << output;
@@ -30,11 +53,15 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         add("--microbatches", QString::number(s.microbatches));
         if (s.chunks > 0) add("--chunks", QString::number(s.chunks));
     }
-    add("--model", modelText(s));
+    const bool ownModel = !s.torch() || s.modelFile.isEmpty();
+    if (ownModel) add("--model", modelText(s));
     add("--microbatch-size", QString::number(s.microbatchSize));
     add("--steps", QString::number(s.steps));
     add("--warmup", QString::number(s.warmup));
-    if (!s.backend.isEmpty()) {
+    args << placeArguments(s);
+    if (s.torch()) {
+        if (!s.backend.isEmpty()) add("--backend", s.backend);
+    } else if (!s.backend.isEmpty()) {
         add("--backend", s.backend);
         if (!s.devices.isEmpty()) add("--device", s.devices);
         if (!s.precision.isEmpty()) add("--precision", s.precision);
@@ -44,12 +71,12 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         if (s.precision == QLatin1String("bf16")) add("--precision", s.precision); // fp32 is the default, tf32 is for GPUs
         if (!s.clock.isEmpty()) add("--clock", s.clock);
     }
-    if (!s.link.isEmpty()) add("--link", s.link);
+    if (!s.link.isEmpty() && !s.torch()) add("--link", s.link);
     if (!s.optimizer.isEmpty()) add("--optimizer", s.optimizer);
     if (!s.learningRate.isEmpty()) add("--lr", s.learningRate);
-    if (!s.stageLayers.isEmpty()) add("--stage-layers", s.stageLayers);
+    if (!s.stageLayers.isEmpty() && ownModel) add("--stage-layers", s.stageLayers);
     add("--seed", QString::number(s.seed));
-    if (!s.dataFile.isEmpty()) add("--data", s.dataFile);
+    if (!s.dataFile.isEmpty() && ownModel) add("--data", s.dataFile);
     add("-o", output);
     return args;
 }
@@ -90,7 +117,8 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
             if (!made.error().remedy.empty()) text += QLatin1String("; ") + QString::fromStdString(made.error().remedy);
             return fault("schedules", text);
         }
-        if (made->stages > s.layers)
+        const bool ownModel = !s.torch() || s.modelFile.isEmpty();
+        if (ownModel && made->stages > s.layers)
             return fault("layers", tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
                                        .arg(name)
                                        .arg(made->stages)
@@ -101,8 +129,30 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
 
 } // namespace
 
+namespace {
+
+// Engine and place.
+std::optional<SettingsFault> placeFault(const RecordSettings& s)
+{
+    if (s.torch() && !s.modelFile.isEmpty()) {
+        const QString file = s.modelFile.section(QLatin1Char(':'), 0, -2);
+        if (file.isEmpty() || s.modelFile.endsWith(QLatin1Char(':'))) return fault("modelFile", tr("your model is given as FILE:FUNCTION, such as decoder.py:build, not “%1”").arg(s.modelFile));
+        if (!QFileInfo(file).isFile()) return fault("modelFile", tr("%1 can't be read; choose a Python file").arg(file));
+    }
+    if (s.torch() && s.host.isEmpty() && !s.python.isEmpty() && s.python.contains(QLatin1Char('/')) && !QFileInfo(s.python).isExecutable())
+        return fault("python", tr("%1 is not a program; name a Python interpreter").arg(s.python));
+    static const QRegularExpression option(QStringLiteral("^[a-z]([a-z-]*[a-z])?(=[^[:cntrl:]]*)?$"));
+    if (s.queue)
+        for (const QString& one : slurmOptions(s))
+            if (!option.match(one).hasMatch()) return fault("slurm", tr("“%1” is not a long option of sbatch; write for example nodes=2 time=1:00:00").arg(one));
+    return std::nullopt;
+}
+
+} // namespace
+
 std::optional<SettingsFault> firstFault(const RecordSettings& s)
 {
+    if (auto found = placeFault(s)) return found;
     if (s.ranks < 1) return fault("ranks", tr("at least one rank is needed, not %1").arg(s.ranks));
     if (s.microbatches < 1)
         return fault("microbatches", tr("at least one microbatch is needed, not %1").arg(s.microbatches));
@@ -138,7 +188,8 @@ QString commandLine(const RecordSettings& settings, const QString& output)
 {
     QString text = QStringLiteral("stagewright");
     for (const QString& argument : commonArguments(settings, output)) {
-        const bool newLine = argument == QLatin1String("--model") || argument == QLatin1String("--steps");
+        static const QStringList lines{QStringLiteral("--model"), QStringLiteral("--steps"), QStringLiteral("--engine"), QStringLiteral("--host")};
+        const bool newLine = lines.contains(argument);
         text += (newLine ? QStringLiteral(" \\\n    ") : QStringLiteral(" ")) + quoted(argument);
     }
     return text;
@@ -163,13 +214,18 @@ QString inWords(const RecordSettings& s)
                        ? tr("Trains %1 on %2 × %3.").arg(listed(names), countText(s.ranks, tr("1 rank"), tr("%L1 ranks")), countText(s.microbatches, tr("1 microbatch"), tr("%L1 microbatches")))
                        : tr("Trains the schedule in %1.").arg(listed(names));
     text += QLatin1Char(' ');
-    text += tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
-                .arg(countText(s.layers, tr("1 layer"), tr("%1 layers")))
-                .arg(s.hidden)
-                .arg(countText(s.heads, tr("1 head"), tr("%1 heads")))
-                .arg(s.sequence)
-                .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
-    if (!s.backend.isEmpty()) {
+    if (s.torch() && !s.modelFile.isEmpty())
+        text += tr("Your model, from %1.").arg(s.modelFile);
+    else
+        text += tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
+                    .arg(countText(s.layers, tr("1 layer"), tr("%1 layers")))
+                    .arg(s.hidden)
+                    .arg(countText(s.heads, tr("1 head"), tr("%1 heads")))
+                    .arg(s.sequence)
+                    .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
+    if (s.torch()) {
+        text += QLatin1Char(' ') + (s.backend.isEmpty() ? tr("Under PyTorch's pipelining, over gloo, one process a rank.") : tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));
+    } else if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');
         text += s.devices.isEmpty() ? tr("On all usable GPUs") : tr("On GPU %1").arg(s.devices);
         text += s.precision.isEmpty() || s.precision == QLatin1String("bf16") ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
@@ -178,7 +234,14 @@ QString inWords(const RecordSettings& s)
         text += QLatin1Char(' ') + tr("On the processor, bf16 with fp32 master weights.");
     }
     text += QLatin1Char(' ');
-    text += tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);
+    text += s.torch() ? tr("%1 warm-up and %2 measured steps per schedule, one schedule after the other; each run comes with its plan.").arg(s.warmup).arg(s.steps)
+                      : tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);
+    if (!s.torch() && s.processes) text += QLatin1Char(' ') + tr("Every rank is a process.");
+    if (s.queue)
+        text += QLatin1Char(' ') + (s.host.isEmpty() ? tr("In this computer's Slurm queue.") : tr("In the Slurm queue of %1.").arg(s.host));
+    else if (!s.host.isEmpty())
+        text += QLatin1Char(' ') + tr("On %1.").arg(s.host);
+    if (s.elsewhere()) text += QLatin1Char(' ') + tr("It goes on there if this window or the connection ends.");
     return text;
 }
 
@@ -238,7 +301,11 @@ RecordSettings settingsOf(const Run& run)
         } else if (key == QLatin1String("sharing")) {
             s.sharing = value;
         } else if (key == QLatin1String("gpu_transport")) {
-            s.transport = value == QLatin1String("copies") ? QString() : value;
+            s.transport = value == QLatin1String("nccl") ? value : QString();
+        } else if (key == QLatin1String("transport")) {
+            s.processes = value == QLatin1String("mpi");
+        } else if (key == QLatin1String("engine")) {
+            s.engine = value == QLatin1String("torch") ? value : QString();
         }
     }
     return s;

@@ -34,9 +34,18 @@ struct RecordSettings {
     QString learningRate; // empty: the default
     QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
-    QString dataFile;      // empty: the built-in text
-    QStringList arguments; // not empty: arguments of `stagewright record` instead of all the above
+    QString dataFile;       // empty: the built-in text
+    QString engine;         // "", "torch"; empty: the own engine. Under PyTorch clock, link, precision and how GPUs are shared don't apply
+    QString python;         // of PyTorch: an interpreter, where it runs; empty: the one found there
+    QString modelFile;      // of PyTorch: "FILE:FUNCTION" instead of the model; empty: the own engine's
+    bool processes = false; // of the own engine: each rank is a process
+    QString host;           // a name of `stagewright hosts`; empty: this computer
+    bool queue = false;     // in Slurm's queue, there or here
+    QString slurm;          // options of sbatch: "nodes=2 gpus-per-node=8"; empty: nodes=1
+    QStringList arguments;  // not empty: arguments of `stagewright record` instead of all the above
 
+    bool torch() const { return engine == QLatin1String("torch"); }
+    bool elsewhere() const { return !host.isEmpty() || queue; } // a job that goes on without this program
     bool operator==(const RecordSettings&) const = default;
 };
 

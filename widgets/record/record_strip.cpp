@@ -49,6 +49,10 @@ void RecordStrip::refresh()
     m_cancel->setEnabled(m_process->state() != RecordProcess::State::Cancelling);
     if (m_process->state() == RecordProcess::State::Cancelling)
         m_what->setText(tr("Stopping…"));
+    else if (!m_process->disconnected().isEmpty())
+        m_what->setText(tr("Connecting again…"));
+    else if (!m_process->waitsFor().isEmpty())
+        m_what->setText(tr("Waiting: %1").arg(m_process->waitsFor()));
     else if (m_process->total() <= 0)
         m_what->setText(tr("Starting stagewright record…"));
     else

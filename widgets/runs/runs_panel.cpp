@@ -227,6 +227,14 @@ void RunsPanel::setCurrent(const RunRef& ref)
     m_tree->viewport()->update();
 }
 
+void RunsPanel::addBelow(QWidget* widget)
+{
+    m_below = widget;
+    layout()->addWidget(widget);
+}
+
+bool RunsPanel::hasBelow() const { return m_below != nullptr && !m_below->isHidden(); }
+
 RunRef RunsPanel::current() const { return m_model->refAt(m_tree->currentIndex()); }
 
 } // namespace stagewright

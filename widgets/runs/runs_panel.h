@@ -36,7 +36,9 @@ public:
     void setCurrent(const RunRef& ref); // selects without emitting runChosen
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
-    TableText table() const; // all files and runs, with every column
+    void addBelow(QWidget* widget); // under the list
+    bool hasBelow() const;          // that widget has something to show
+    TableText table() const;        // all files and runs, with every column
 
 signals:
     void runChosen(const stagewright::RunRef& ref);      // click or Enter
@@ -56,6 +58,7 @@ private:
     QPersistentModelIndex m_pressedAt; // what was current before the button went down
     RunDelegate* m_delegate;
     QLabel* m_empty;
+    QWidget* m_below = nullptr;
 };
 
 } // namespace stagewright

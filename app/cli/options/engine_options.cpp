@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -38,6 +39,24 @@ constexpr auto notUnderTorch = std::to_array<NotHonoured>({
     {"--ranks-per-process", "", "every rank is a process of its own"},
     {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
 });
+constexpr const char* inItsConfig = "the job's own configuration says it";
+constexpr auto notUnderTitan = std::to_array<NotHonoured>({
+    {"--model", "", inItsConfig},
+    {"--model-file", "", inItsConfig},
+    {"--data", "", inItsConfig},
+    {"--microbatch-size", "", inItsConfig},
+    {"--stage-layers", "", inItsConfig},
+    {"--optimizer", "", inItsConfig},
+    {"--lr", "", inItsConfig},
+    {"--momentum", "", inItsConfig},
+    {"--weight-decay", "", inItsConfig},
+    {"--clip", "", inItsConfig},
+    {"--seed", "", inItsConfig},
+    {"--backend", "", inItsConfig},
+    {"--memory-limit", "", "TorchTitan's memory depends on its own model"},
+    {"--lower", "", "TorchTitan inserts the messages by PyTorch's rule"},
+    {"--warmup", "", "its profiler traces the last step"},
+});
 constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--job", "--model-file"});
 constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data", "--stage-layers"});
 
@@ -45,7 +64,8 @@ constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data
 
 void addEngineOptions(OptionSet& verb, EngineOptions& options)
 {
-    verb.value("--engine", &options.engine, "own, or torch: PyTorch's pipelining, one process a rank [own]").form("NAME").check(oneOf({"own", "torch"}));
+    verb.value("--engine", &options.engine, "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]").form("NAME").check(oneOf({"own", "torch", "torchtitan"}));
+    verb.value("--config", &options.config, "The job's TOML file, for --engine torchtitan").form("FILE");
     verb.value("--python", &options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]").form("FILE");
     verb.value("--job", &options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]").form("FOLDER");
     verb.value("--model-file", &options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss").form("FILE:FUNCTION");
@@ -55,16 +75,21 @@ void addEngineOptions(OptionSet& verb, EngineOptions& options)
 Result<void> engineHonours(const EngineOptions& options)
 {
     const auto given = [&options](const char* name) { return options.given.contains(name); };
-    if (!options.torch()) {
+    if (given("--config") != options.titan())
+        return options.titan() ? fail(ErrorCode::Usage, "--engine torchtitan needs the job's configuration", "name its TOML file with --config")
+                               : fail(ErrorCode::Usage, fmt::format("--config belongs to TorchTitan, and the engine is {}", options.engine), "add --engine torchtitan");
+    if (!options.torch() && !options.titan()) {
         for (const char* name : onlyUnderTorch)
             if (given(name)) return fail(ErrorCode::Usage, fmt::format("{} belongs to PyTorch, and the engine is {}", name, options.engine), "add --engine torch");
         return {};
     }
-    for (const NotHonoured& one : notUnderTorch) {
+    std::vector<NotHonoured> refused(notUnderTorch.begin(), notUnderTorch.end());
+    if (options.titan()) refused.insert(refused.begin(), notUnderTitan.begin(), notUnderTitan.end());
+    for (const NotHonoured& one : refused) {
         if (!given(one.option)) continue;
         if (!one.value.empty() && options.given.at(one.option) != one.value) continue;
         const std::string name = one.value.empty() ? one.option : fmt::format("{} {}", one.option, one.value);
-        return fail(ErrorCode::Usage, fmt::format("--engine torch can't honour {}: {}", name, one.why), fmt::format("leave out {}, or use --engine own", one.option));
+        return fail(ErrorCode::Usage, fmt::format("--engine {} can't honour {}: {}", options.engine, name, one.why), fmt::format("leave out {}, or use --engine own", one.option));
     }
     if (!options.modelFile.empty())
         for (const char* name : notWithModelFile)

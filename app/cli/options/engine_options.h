@@ -13,12 +13,14 @@ namespace stagewright {
 class OptionSet;
 
 struct EngineOptions {
-    std::string engine = "own";               // "own", "torch"
+    std::string engine = "own";               // "own", "torch", "torchtitan"
     std::string python;                       // an interpreter; "": $VIRTUAL_ENV's, else PATH's
     std::string job;                          // the job folder; "": beside the run file
     std::string modelFile;                    // FILE:FUNCTION
     std::map<std::string, std::string> given; // the verb's options on the command line
+    std::string config;                       // of TorchTitan: the job's TOML file
     bool torch() const { return engine == "torch"; }
+    bool titan() const { return engine == "torchtitan"; }
 };
 void addEngineOptions(OptionSet& verb, EngineOptions& options); // both outlive the call
 

@@ -135,7 +135,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         training.data = *data;
     }
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
-    const bool few = settings.schedules.size() > 1 || options.engine.torch();
+    const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
     settings.steps = options.steps > 0 ? options.steps : few ? 8
                                                              : 300;
     settings.warmup = options.warmup;
@@ -276,7 +276,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     }
     auto lowering = givenLowering(options.channels.lower);
     if (!lowering) return tl::unexpected(std::move(lowering.error()));
-    auto recording = options.engine.torch() ? recordWithTorch(*settings, options.engine, *lowering, session) : recordRuns(*settings, session);
+    auto recording = options.engine.titan()   ? recordWithTitan(*settings, options.engine, session)
+                     : options.engine.torch() ? recordWithTorch(*settings, options.engine, *lowering, session)
+                                              : recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
     if (!recording->runs.empty() || recording->stall) {
         if (auto printed = tell(settings->file, *recording, session); !printed && !recording->stopped)
@@ -317,7 +319,7 @@ Result<int> runAnywhere(const Options& given, Session& session)
 {
     Options options = given;
     const ProcessOptions& wish = options.processes;
-    const auto launched = options.engine.torch() ? std::nullopt : launchedProcesses();
+    const auto launched = options.engine.engine != "own" ? std::nullopt : launchedProcesses();
     if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
     if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
     auto settings = settingsOf(options, session);

@@ -8,11 +8,13 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/launch/pythons.h"
+#include "app/launch/titan_run.h"
 #include "app/launch/torch_import.h"
 #include "app/launch/torch_run.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/base/step_number.h"
 #include "traces/compare/plan_of.h"
+#include "traces/export/torchtitan.h"
 #include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"
 
@@ -73,6 +75,25 @@ void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done
         line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", one.job.schedule.name, event.loss, formatDuration(event.stepTime)));
 }
 
+// With its plan beside it, in the file.
+Result<void> store(const TorchImport& imported, const RecordSettings& settings, Session& session, Recording& recording)
+{
+    const std::string& name = imported.run.info.scheduleName;
+    if (!imported.warning.empty()) session.warn(imported.warning);
+    std::vector<const Run*> runs{&imported.run};
+    const auto plan = planOf(imported.run);
+    if (plan)
+        runs.push_back(&*plan);
+    else
+        session.warn(fmt::format("{}: stored without its plan: {}", name, plan.error().message));
+    auto ids = addRuns(settings.file, runs);
+    if (!ids) return tl::unexpected(std::move(ids.error()));
+    recording.runs.push_back(ids->front());
+    recording.completeSteps.push_back(imported.run.info.steps);
+    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->back(), settings.file, ids->back(), ids->front()));
+    return {};
+}
+
 // Runs a job and stores what it traced. What stops it is in `recording`.
 Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total, const RecordSettings& settings, Session& session, Recording& recording)
 {
@@ -101,20 +122,38 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     // After a stop request the steps that are complete are still brought in.
     auto imported = importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
-    if (!imported->warning.empty()) session.warn(imported->warning);
-    std::vector<const Run*> runs{&imported->run};
-    const auto plan = planOf(imported->run);
-    if (plan)
-        runs.push_back(&*plan);
-    else
-        session.warn(fmt::format("{}: stored without its plan: {}", one.job.schedule.name, plan.error().message));
-    auto ids = addRuns(settings.file, runs);
-    if (!ids) return tl::unexpected(std::move(ids.error()));
-    recording.runs.push_back(ids->front());
-    recording.completeSteps.push_back(imported->run.info.steps);
     session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch, python.path, one.folder));
-    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->back(), settings.file, ids->back(), ids->front()));
-    return {};
+    return store(*imported, settings, session, recording);
+}
+
+// As runJob(), of a TorchTitan job.
+Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_t before, std::int64_t total, const RecordSettings& settings, Session& session, Recording& recording)
+{
+    auto files = torchTitanFolder(schedule, "stagewright record");
+    if (!files) return tl::unexpected(std::move(files.error()).with(schedule.name));
+    if (auto written = writeTorchTitanFolder(*files, run.folder); !written) return written;
+    session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"folder", run.folder}, {"file", settings.file}});
+    TitanRun told = run;
+    told.onStep = [&](int step, double loss) {
+        ProgressLine& line = session.progress();
+        if (line.mode() == ProgressLine::Mode::JsonLines)
+            line.event({{"event", "progress"}, {"what", "step"}, {"done", before + step + 1}, {"total", total}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"job", run.folder}, {"step", step}, {"step_number", stepNumber(step)}, {"loss", loss}});
+        else
+            line.tell("steps", before + step + 1, total, fmt::format("{}  loss {:.3f}", schedule.name, loss));
+    };
+    auto end = runTitanJob(told, session.stop());
+    session.progress().clear();
+    if (!end) return tl::unexpected(std::move(end.error()));
+    if (end->stopped) {
+        recording.stopped = end->stopped;
+        recording.stopped->message = schedule.name + ": " + recording.stopped->message;
+        recording.stopped->remedy = fmt::format("the job is kept in {}{}{}", run.folder, recording.stopped->remedy.empty() ? "" : "; ", recording.stopped->remedy);
+    }
+    if (end->traces.empty()) return {};
+    auto imported = importTitanJob(schedule, told, *end, recording.stopped ? Progress{} : session.reporter("bytes"));
+    if (!imported) return tl::unexpected(std::move(imported.error()).with(schedule.name));
+    session.note(fmt::format("{}: TorchTitan with {}; the job is kept in {}", schedule.name, run.python, run.folder));
+    return store(*imported, settings, session, recording);
 }
 
 } // namespace
@@ -155,6 +194,34 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += each;
+    }
+    return recording;
+}
+
+Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session)
+{
+    if (settings.steps < fewestTitanSteps)
+        return fail(ErrorCode::Usage, fmt::format("--steps {}: TorchTitan's profiler warms up for three steps and traces the next", settings.steps), fmt::format("give --steps {} or more", fewestTitanSteps));
+    std::error_code error;
+    const fs::path config = fs::absolute(options.config, error);
+    if (error || !fs::is_regular_file(config, error)) return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", options.config), "name the job's TOML file");
+    for (const Schedule& schedule : settings.schedules) // before the first is run
+        if (auto can = torchTitanFolder(schedule, "stagewright record"); !can) return tl::unexpected(std::move(can.error()).with(schedule.name));
+    auto python = choosePython(options.python, false, session.stop());
+    if (!python) return tl::unexpected(std::move(python.error()));
+    if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
+    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
+    Recording recording;
+    const auto total = static_cast<std::int64_t>(settings.steps) * static_cast<std::int64_t>(settings.schedules.size());
+    std::int64_t before = 0;
+    for (const Schedule& schedule : settings.schedules) {
+        auto folder = jobFolder(settings, options, schedule);
+        if (!folder) return tl::unexpected(std::move(folder.error()));
+        const TitanRun run{python->path, python->torch, *folder, config.lexically_normal().string(), settings.steps, settings.training.timeoutSeconds};
+        auto ran = runTitan(schedule, run, before, total, settings, session, recording);
+        if (!ran) recording.stopped = std::move(ran.error());
+        if (recording.stopped) break;
+        before += settings.steps;
     }
     return recording;
 }

@@ -13,4 +13,7 @@ class Session;
 // an end before the last step in Recording::stopped; the job folders are kept and named.
 Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options, const std::optional<Lowering>& lowering, Session& session);
 
+// The same by a TorchTitan job of the user's, whose configuration is options.config.
+Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session);
+
 } // namespace stagewright

@@ -105,8 +105,8 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
     workspace.shown().setCaptions(Shown::Mode::Compare, [this]() -> Shown::Captions {
         const Shown& now = m_workspace.shown();
         if (!now.view() || !now.other()) return {};
-        QString clock = provenanceText(now.view()->run->info);
-        if (provenanceText(now.other()->run->info) != clock) clock = tr("A: %1, %2: %3").arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))), provenanceText(now.other()->run->info));
+        QString clock = provenanceText(*now.view()->run);
+        if (provenanceText(*now.other()->run) != clock) clock = tr("A: %1, %2: %3").arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))), provenanceText(*now.other()->run));
         return {title(), QStringLiteral(", ") + statusText(), clock};
     });
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });

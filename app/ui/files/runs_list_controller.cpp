@@ -38,7 +38,7 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
 
 void RunsListController::refresh()
 {
-    m_workspace.views().runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && m_workspace.runs()->rowCount() > 0);
+    m_workspace.views().runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
 }
 
 void RunsListController::rename(const RunRef& ref)

@@ -19,8 +19,10 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
+#include "widgets/hosts/host_calls.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_strip.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 namespace {
@@ -37,6 +39,8 @@ void saveSettings(const RecordSettings& s)
     store.setValue(QStringLiteral("clock"), s.clock);
     store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing, s.transport});
     store.setValue(QStringLiteral("link"), s.link);
+    store.setValue(QStringLiteral("engine"), QStringList{s.engine, s.python, s.modelFile});
+    store.setValue(QStringLiteral("place"), QStringList{s.host, s.processes ? QStringLiteral("processes") : QString(), s.queue ? QStringLiteral("slurm") : QString(), s.slurm});
     store.setValue(QStringLiteral("data"), s.dataFile);
     store.setValue(QStringLiteral("seed"), s.seed);
 }
@@ -77,6 +81,19 @@ RecordSettings loadSettings()
         s.transport = device[4];
     }
     s.link = store.value(QStringLiteral("link")).toString();
+    const QStringList engine = store.value(QStringLiteral("engine")).toStringList();
+    if (engine.size() == 3) {
+        s.engine = engine[0];
+        s.python = engine[1];
+        s.modelFile = engine[2];
+    }
+    const QStringList place = store.value(QStringLiteral("place")).toStringList();
+    if (place.size() == 4) {
+        s.host = place[0];
+        s.processes = !place[1].isEmpty();
+        s.queue = !place[2].isEmpty();
+        s.slurm = place[3];
+    }
     s.dataFile = store.value(QStringLiteral("data")).toString();
     s.seed = store.value(QStringLiteral("seed"), 1).toULongLong();
     return s;
@@ -103,6 +120,7 @@ RecordController::RecordController(Workspace& workspace) : Feature(workspace), m
     connect(actions[ActionId::RunEdited], &QAction::triggered, this, &RecordController::runEdited);
     connect(m_process, &RecordProcess::finished, this, &RecordController::recordingEnded);
     connect(m_process, &RecordProcess::progressed, &workspace, &Workspace::refreshActions);
+    connect(m_process, &RecordProcess::progressed, this, &RecordController::tellConnection);
     connect(&workspace.shown(), &Shown::asked, this, [this] { m_followLive = false; });
     connect(workspace.library(), &RunLibrary::listed, this, [this](const QString& path, const std::vector<RunRef>& refs) {
         if (awaits(path)) followRecording(refs);
@@ -151,6 +169,13 @@ RecordDialog* RecordController::openRecordDialog()
         if (!m_workspace.library()->isSimulated(file) && !targets.contains(file)) targets << file;
     askDevices(findStagewright(), dialog, [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
     dialog->setSettings(loadSettings());
+    m_hosts.start([program = findStagewright()](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")}, stop); },
+                  [dialog = QPointer<RecordDialog>(dialog)](const ProgramAnswer& answer) {
+                      if (!dialog) return;
+                      QStringList names;
+                      for (const HostEntry& host : hostsIn(answer.out)) names << host.name;
+                      dialog->setHosts(names);
+                  });
     dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         const RecordSettings settings = dialog->settings();
@@ -172,16 +197,48 @@ void RecordController::startRecording(const RecordSettings& settings, const QStr
         m_workspace.banner()->showError(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
         return;
     }
+    const QString file = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
+    // A job elsewhere outlives this window and its temporary folder.
+    const bool direct = targetIsNew || settings.elsewhere();
+    begun(direct ? file : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount)), file);
+    m_process->start(program, settings, m_recordFile);
+}
+
+void RecordController::attach(const QString& job, const QString& file)
+{
+    if (m_process->running()) {
+        m_workspace.banner()->showRefusal(tr("a recording is running"), tr("one is followed at a time; the job goes on meanwhile"));
+        return;
+    }
+    begun(RunLibrary::normalised(file), RunLibrary::normalised(file));
+    m_process->follow(findStagewright(), job, m_recordFile);
+}
+
+void RecordController::begun(const QString& file, const QString& target)
+{
     m_workspace.banner()->clear();
-    m_recordTarget = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
-    m_recordFile = targetIsNew ? m_recordTarget : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount));
-    QFile::remove(m_recordFile);
+    m_recordTarget = target;
+    m_recordFile = file;
+    m_wasThere = m_recordFile == m_recordTarget && QFileInfo::exists(m_recordFile);
+    if (!m_wasThere) QFile::remove(m_recordFile);
     m_followLive = m_workspace.shown().mode() != Shown::Mode::Edit;
     m_looking = false;
+    m_toldLost = false;
     m_look.invalidate();
-    m_process->start(program, settings, m_recordFile);
     m_poll.start();
     m_workspace.refreshActions();
+}
+
+// Quietly: nothing is lost, and it connects again by itself.
+void RecordController::tellConnection()
+{
+    const bool lost = !m_process->disconnected().isEmpty();
+    if (lost == m_toldLost) return;
+    m_toldLost = lost;
+    if (lost)
+        m_workspace.banner()->showNote(tr("%1. The job goes on there; connecting again…").arg(sentence(m_process->disconnected())));
+    else
+        m_workspace.banner()->showNote(tr("Connected again; no step is missing."));
 }
 
 // A read costs a list of the runs, and the newest step if there is one. The next read waits ten times as long as the
@@ -250,11 +307,17 @@ void RecordController::askToStop()
     m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
     m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
     m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
-    m_stopQuestion->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
+    m_stopQuestion->addButton(m_process->elsewhere() ? tr("Stop it there and close") : tr("Stop and close"), QMessageBox::AcceptRole);
+    if (m_process->elsewhere()) m_stopQuestion->addButton(tr("Let it run and close"), QMessageBox::DestructiveRole);
     QPushButton* stay = m_stopQuestion->addButton(tr("Keep recording"), QMessageBox::RejectRole);
     m_stopQuestion->setDefaultButton(stay);
     m_stopQuestion->setEscapeButton(stay);
     connect(m_stopQuestion, &QMessageBox::finished, this, [this, box = m_stopQuestion.data()] {
+        if (box->buttonRole(box->clickedButton()) == QMessageBox::DestructiveRole) { // it can be attached again
+            m_closeAfter = true;
+            m_process->leave();
+            return;
+        }
         if (box->buttonRole(box->clickedButton()) != QMessageBox::AcceptRole) {
             emit m_workspace.closeRefused();
             return;
@@ -317,6 +380,11 @@ void RecordController::dropRecording(const QString& file)
 {
     RunRef back = std::exchange(m_compareAfter, RunRef{});
     m_recorded.reset();
+    if (m_wasThere) { // its other runs stay open
+        if (m_process->state() == RecordProcess::State::Cancelled) m_workspace.banner()->showNote(stoppedText(0));
+        recordingTaken();
+        return;
+    }
     m_workspace.library()->close(file);
     if (m_workspace.shown().view() && m_workspace.shown().view()->ref.file == file) { // its steps are gone: shows an existing run, from its target file if possible
         m_workspace.shown().setMode(Shown::Mode::Empty);
@@ -351,6 +419,8 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
         m_workspace.feature<RunComparing>()->showPredicted(original, predicted, fresh.back());
     } else if (original.valid() && completed)
         m_workspace.feature<RunComparing>()->show({original, fresh.back()});
+    else if (fresh.size() == 2 && completed && m_workspace.runs()->info(fresh[1])->provenance == Provenance::Simulated)
+        m_workspace.feature<RunComparing>()->show({fresh[1], fresh[0]}); // its plan first
     else if (fresh.size() == 2 && completed)
         m_workspace.feature<RunComparing>()->show({fresh[0], fresh[1]});
     else
@@ -378,7 +448,16 @@ void RecordController::adoptRecording(const QString& file)
         m_workspace.library()->open(path);
     };
     if (file == m_recordTarget) {
-        show(file, {});
+        std::vector<qint64> ids;
+        if (m_wasThere) {
+            for (const RecordProcess::StartedRun& run : m_process->runs()) ids.push_back(run.id);
+            for (const qint64 id : m_process->finishedRuns()) ids.push_back(id);
+            if (ids.empty()) {
+                dropRecording(file);
+                return;
+            }
+        }
+        show(file, ids);
         return;
     }
     m_workspace.library()->adopt(m_recordTarget, file, [this, file, show](Result<std::vector<qint64>> ids) {

@@ -14,6 +14,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/scratch_folder.h"
 #include "traces/run/run.h"
+#include "widgets/job.h"
 #include "widgets/record/record_process.h"
 
 class QMessageBox;
@@ -28,6 +29,7 @@ public:
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew) override;
+    void attach(const QString& job, const QString& file) override;
     void runEdited() override;
     bool isRecordingInto(const QString& file) const override;
     bool awaits(const QString& file) const override { return file == m_recordFile && m_process->running(); }
@@ -40,6 +42,8 @@ public:
     void closing() override { m_poll.stop(); }
 
 private:
+    void begun(const QString& file, const QString& target);
+    void tellConnection();
     void pollRecording();
     void followRecording(const std::vector<RunRef>& refs);
     void recordingEnded();
@@ -68,6 +72,9 @@ private:
     bool m_closeAfter = false;          // the window closes once they are
     QPointer<QMessageBox> m_stopQuestion;
     int m_recordCount = 0;
+    bool m_wasThere = false; // the file that the child writes, with runs of others: elsewhere only
+    bool m_toldLost = false; // that the connection is lost
+    Job m_hosts;             // asked for the dialog
 };
 
 } // namespace stagewright

@@ -3,6 +3,7 @@
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/record/record_process.h"
 
 namespace stagewright {
 
@@ -36,6 +37,7 @@ PreferencesDialog* PreferencesController::open()
     if (!m_dialog) {
         m_dialog = new PreferencesDialog(m_workspace.window());
         m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+        m_dialog->setProgram(findStagewright());
         connect(m_dialog, &PreferencesDialog::restartAsked, &m_workspace, &Workspace::restartAsked);
     }
     m_dialog->show();

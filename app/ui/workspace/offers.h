@@ -70,7 +70,8 @@ public:
     virtual RecordProcess* process() = 0;
     virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
     virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew) = 0;
-    virtual void runEdited() = 0; // trains the edited order with the source's setup, then compares
+    virtual void attach(const QString& job, const QString& file) = 0; // follows one that runs elsewhere and writes its runs there
+    virtual void runEdited() = 0;                                     // trains the edited order with the source's setup, then compares
     virtual bool isRecordingInto(const QString& file) const = 0;
     virtual bool awaits(const QString& file) const = 0;    // the file that a running recording writes
     virtual bool isScratch(const QString& file) const = 0; // deleted with the window

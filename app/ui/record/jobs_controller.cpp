@@ -1,0 +1,79 @@
+#include "app/ui/record/jobs_controller.h"
+
+#include <QFileInfo>
+
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/record/record_process.h"
+#include "widgets/runs/runs_panel.h"
+#include "widgets/sentence.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int lookMs = 1500;
+
+} // namespace
+
+JobsController::JobsController(Workspace& workspace) : Feature(workspace), m_list(new JobsList(workspace.views().runs))
+{
+    workspace.views().runs->addBelow(m_list);
+    connect(m_list, &JobsList::asked, this, &JobsController::act);
+    m_timer.setInterval(lookMs);
+    connect(&m_timer, &QTimer::timeout, this, &JobsController::look);
+    m_timer.start();
+    QTimer::singleShot(0, this, &JobsController::look);
+}
+
+void JobsController::look()
+{
+    QByteArray stamp = jobsStamp();
+    if (stamp == m_stamp || m_reading.running()) return;
+    m_stamp = stamp;
+    m_reading.start([program = findStagewright()](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("jobs"), QStringLiteral("--json")}, stop); },
+                    [this](const ProgramAnswer& answer) {
+                        m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
+                        m_workspace.refreshActions();
+                        RunsPanel* runs = m_workspace.views().runs;
+                        runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
+                    });
+}
+
+void JobsController::act(const JobEntry& job, JobsList::Wish wish)
+{
+    using Wish = JobsList::Wish;
+    if (wish == Wish::Attach) {
+        m_workspace.feature<Recording>()->attach(job.id, job.file);
+        return;
+    }
+    if (wish == Wish::Show) {
+        if (QFileInfo::exists(job.file))
+            m_workspace.feature<FileOpening>()->openFiles({job.file});
+        else
+            m_workspace.banner()->showRefusal(tr("none of its steps are here yet"), tr("attach to the job, or fetch what is there"));
+        return;
+    }
+    const QString action = wish == Wish::Fetch ? QStringLiteral("fetch") : wish == Wish::Stop ? QStringLiteral("stop")
+                                                                                              : QStringLiteral("forget");
+    const QString host = job.host.isEmpty() ? tr("this computer") : job.host;
+    m_list->setBusy(job.id, wish == Wish::Fetch ? tr("fetching from %1…").arg(host) : wish == Wish::Stop ? tr("stopping on %1…").arg(host)
+                                                                                                         : tr("forgetting…"));
+    m_acting.start([program = findStagewright(), action, id = job.id](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), id}, stop); },
+                   [this, job, wish](const ProgramAnswer& answer) { told(job, wish, answer); });
+}
+
+void JobsController::told(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer)
+{
+    m_list->setBusy({}, {});
+    look();
+    if (!answer.good() && !answer.message.isEmpty()) {
+        m_workspace.banner()->showError(sentence(answer.message), answer.remedy);
+        return;
+    }
+    if (wish == JobsList::Wish::Forget) return;
+    if (QFileInfo::exists(job.file)) m_workspace.feature<FileOpening>()->openFiles({job.file});
+}
+
+Feature* jobsFeature(Workspace& workspace) { return new JobsController(workspace); }
+
+} // namespace stagewright
