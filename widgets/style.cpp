@@ -103,6 +103,7 @@ QDockWidget::close-button:hover { background: @hover; border-radius: 4px; }
 QMainWindow::separator { background: @separator; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: @accent; }
 QTabBar::tab { background: @panel; color: @secondary; border: none; border-bottom: 2px solid transparent; padding: 5px 12px; }
+QDialog QTabBar::tab { background: transparent; }
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QTabBar::tab:focus { color: @accentText; }
 QTableView { background: @panel; border: 1px solid transparent; gridline-color: @separator; selection-background-color: @tint; selection-color: @text; }

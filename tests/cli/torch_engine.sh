@@ -250,3 +250,84 @@ if command -v python3 >/dev/null; then
 else
     echo 'skipped: figures.py of the recorded job (there is no python3)'
 fi
+
+# TorchTitan: the user's own job by the script of its folder; a stand-in for its installation prints its log and leaves its traces
+cat >titan <<'FAKE'
+#!/usr/bin/env bash
+if [ "$1" = ask.py ]; then echo '{"python": "3.13.5", "torch": "2.9.0", "gloo": true, "nccl": true, "gpus": 2}'; exit; fi
+echo "$*" >args
+steps=0 dump=
+while [ $# -gt 0 ]; do
+    case $1 in --training.steps) steps=$2 ;; --job.dump_folder) dump=$2 ;; esac
+    shift
+done
+echo $$ >pid
+for ((i = 1; i <= steps; ++i)); do
+    [ "$FAKE_MODE:$i" != fail:3 ] || { echo 'ValueError: local_batch_size must be 4'; exit 1; }
+    [ "$FAKE_MODE:$i" != mute:3 ] || sleep 100
+    printf '[rank1]:[titan] INFO - \033[31mstep: %2d  \033[32mloss: %7.4f  memory: 1.00GiB\033[39m\n' "$i" "$((10 - i)).25"
+    printf '[rank0]:[titan] INFO - step: %2d  loss: -1.0000\n' "$i"
+done
+mkdir -p "$dump/profile_traces/iteration_$steps" "$dump/profile_traces/iteration_2"
+[ "$FAKE_MODE" = bare ] || for rank in 0 1; do cp "$FAKE_TRACES/rank$rank.pt.trace.json" "$dump/profile_traces/iteration_$steps/rank${rank}_trace.json"; done
+FAKE
+chmod +x titan
+touch 'the job.toml'
+export FAKE_TRACES=$home/canned FAKE_MODE=ok
+titan=(record -s 1f1b -p 2 -m 4 --engine torchtitan --config 'the job.toml' --python ./titan --steps 4)
+run stagewright "${titan[@]}" -o titan.stagewright --progress jsonl
+expect_code 0
+expect_err '"what":"step","done":4,"total":4,.*"engine":"torchtitan",.*"loss":6.25'
+given=$(cat titan.job/args)
+expect_that "called as $given" grep -q -- '-m torch.distributed.run .*--nproc-per-node 2 -m torchtitan.train --job.config_file .*/the job.toml .*--training.steps 4 --parallelism.pipeline_parallel_degree 2 .*--parallelism.pipeline_parallel_schedule_csv .*/titan.job/schedule.csv .*--training.local_batch_size 4 --profiling.enable_profiling .*--profiling.profile_freq 4' <<<"$given"
+expect_that 'the order' stagewright diff titan.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
+expect_that 'a log' grep -q 'memory: 1.00GiB' titan.job/titan.log
+run stagewright runs titan.stagewright --json
+expect_json imported runs 0 provenance
+expect_json '1f1b as planned' runs 1 name
+run stagewright sql titan.stagewright "SELECT value FROM run_text WHERE run = 1 AND key = 'engine'"
+expect_out 'TorchTitan with PyTorch 2.9.0'
+# the exported folder does the same by hand
+run stagewright export titan.stagewright 1 --format torchtitan -o byhand
+expect_code 0
+expect_that 'it is a program' test -x byhand/run.sh
+PYTHON=$home/titan STEPS=5 byhand/run.sh job.toml --training.seq_len 128 >/dev/null
+expect_that 'its options are passed on' grep -q -- '--job.config_file job.toml .*/byhand/outputs .*--training.steps 5 .*--training.seq_len 128' args
+expect_that 'traces' test -s byhand/outputs/profile_traces/iteration_5/rank1_trace.json
+run byhand/run.sh
+expect_code 2
+expect_err 'name the job.s configuration'
+# it fails, says nothing, leaves nothing, is stopped
+FAKE_MODE=fail run stagewright "${titan[@]}" --job failed -o failed.stagewright
+expect_code 5
+expect_err '1f1b: TorchTitan ended with code 1'
+expect_err '    ValueError: local_batch_size must be 4'
+expect_no_file failed.stagewright
+FAKE_MODE=bare run stagewright "${titan[@]}" --job bare -o bare.stagewright
+expect_code 5
+expect_err 'TorchTitan wrote no traces'
+begin=$SECONDS
+FAKE_MODE=mute run stagewright "${titan[@]}" --timeout 2 --job mute -o mute.stagewright
+expect_code 5
+expect_err 'TorchTitan said nothing for [2-4] s'
+expect_that 'in time' [ $((SECONDS - begin)) -le 10 ]
+expect_that 'it is gone' eval '! kill -0 "$(cat mute/pid)" 2>/dev/null'
+# what it can't honour, or can't run
+for option in '--model layers=2' '--clock virtual' '--optimizer sgd' '--seed 3' '--lower pytorch'; do
+    # shellcheck disable=SC2086
+    run stagewright "${titan[@]}" $option -o refused.stagewright
+    expect_code 2
+    expect_err "--engine torchtitan can't honour ${option%% *}"
+done
+run stagewright record --engine torchtitan -o refused.stagewright
+expect_code 2
+expect_err 'needs the job.s configuration'
+run stagewright record --config 'the job.toml' -o refused.stagewright
+expect_code 2
+expect_err '--config belongs to TorchTitan'
+run stagewright "${titan[@]}" --steps 3 -o refused.stagewright
+expect_code 2
+run stagewright record -s 1f1b -p 2 -m 4 --engine torchtitan --config nothing.toml --python ./titan -o refused.stagewright
+expect_code 2
+expect_err 'nothing.toml: there is no such file'
+expect_no_file refused.stagewright

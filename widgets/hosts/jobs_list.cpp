@@ -20,17 +20,16 @@ constexpr int mostRows = 5; // without scrolling
 JobsList::JobsList(QWidget* parent) : QWidget(parent)
 {
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 6);
+    layout->setContentsMargins(12, 0, 6, 6);
     layout->setSpacing(3);
     auto* title = makeLabel(tr("Jobs elsewhere"), "title", this);
-    title->setContentsMargins(14, 6, 14, 0);
+    title->setContentsMargins(2, 6, 0, 0);
     layout->addWidget(title);
     m_tree = new QTreeWidget(this);
     m_tree->setObjectName(QStringLiteral("jobs"));
     m_tree->setAccessibleName(tr("Jobs elsewhere"));
     m_tree->setHeaderHidden(true);
     m_tree->setRootIsDecorated(false);
-    m_tree->setIndentation(14);
     m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
     m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     layout->addWidget(m_tree);

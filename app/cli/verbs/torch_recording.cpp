@@ -81,10 +81,11 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
     const std::string& name = imported.run.info.scheduleName;
     if (!imported.warning.empty()) session.warn(imported.warning);
     std::vector<const Run*> runs{&imported.run};
-    const auto plan = planOf(imported.run);
-    if (plan)
+    auto plan = planOf(imported.run);
+    if (plan) {
+        plan->info.createdUnixMs = imported.run.info.createdUnixMs;
         runs.push_back(&*plan);
-    else
+    } else
         session.warn(fmt::format("{}: stored without its plan: {}", name, plan.error().message));
     auto ids = addRuns(settings.file, runs);
     if (!ids) return tl::unexpected(std::move(ids.error()));

@@ -38,9 +38,11 @@
 #include "widgets/console/sql_console.h"
 #include "widgets/device/device_panel.h"
 #include "widgets/export/export_dialog.h"
+#include "widgets/hosts/hosts_page.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/preferences/preferences_dialog.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -250,9 +252,13 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         showKeys(window.workspace());
         dialog = window.findChild<QDialog*>(QStringLiteral("keyMap"));
     }
-    if (line.show == QLatin1String("preferences")) {
+    if (line.show == QLatin1String("preferences") || line.show == QLatin1String("hosts")) {
         window.workspace().actions()[ActionId::Preferences]->trigger();
         dialog = window.findChild<QDialog*>(QStringLiteral("preferences"));
+        if (auto* preferences = qobject_cast<PreferencesDialog*>(dialog); preferences && line.show == QLatin1String("hosts")) {
+            preferences->showHosts();
+            if (!waitUntil([&] { return preferences->hosts()->settled(); }, 20000)) return complain(5, QStringLiteral("the list of hosts timed out"));
+        }
     }
     if (line.show == QLatin1String("block")) {
         BlockEditor* editor = window.workspace().feature<LibraryController>()->openBlockEditor(line.schedule);
