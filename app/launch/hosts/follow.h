@@ -28,6 +28,8 @@ struct JobOrder {
     std::vector<std::pair<std::string, std::string>> slurm; // long options of sbatch, where the job goes to the queue
     int tasks = 0;                                          // > 0: so many processes under srun, by MPI
 };
+// The batch script that startJob() would submit, made there; nothing is started.
+Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& stop = {});
 
 // Said while a job is followed; all on the calling thread.
 struct JobWatch {
@@ -49,6 +51,9 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop = {}
 // Until the job is over, or fetched as far as it is. A stop request stops the job there once, and goes on until its last steps are here.
 // Unavailable where the connection is lost for longer than the options allow: the job goes on there. `job` is kept up to date.
 Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop = {});
+
+// Removes its folder over there. One that runs is not stopped by it: stop it first.
+Result<void> forgetThere(const HostJob& job, const std::stop_token& stop = {});
 
 // Runs `check` or `devices` there in the foreground; its output comes as it is written. Returns its exit code.
 struct RemoteCall {

@@ -1,0 +1,1 @@
+#include "app/launch/hosts/host_install.h"
