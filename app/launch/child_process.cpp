@@ -166,6 +166,11 @@ std::string ChildProcess::readErrors()
     return readAll(m_errors);
 }
 
+void ChildProcess::endInput()
+{
+    if (m_input >= 0) ::close(std::exchange(m_input, -1));
+}
+
 void ChildProcess::say(const std::string& text)
 {
     if (m_input < 0 || m_end) return;

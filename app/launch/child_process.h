@@ -42,6 +42,7 @@ public:
     bool atEnd() const { return m_output < 0; }
     int errors() const { return m_errors; } // with ownErrors, to poll() for
     std::string readErrors();
+    void endInput();
     void say(const std::string& text); // to its standard input; dropped where it no longer listens
     // Empty: it runs. Its group is ended with it.
     std::optional<ChildEnd> poll();

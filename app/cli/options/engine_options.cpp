@@ -38,7 +38,7 @@ constexpr auto notUnderTorch = std::to_array<NotHonoured>({
     {"--ranks-per-process", "", "every rank is a process of its own"},
     {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
 });
-constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--job", "--model-file"});
+constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--model-file"});
 constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data", "--stage-layers"});
 
 } // namespace
@@ -47,7 +47,7 @@ void addEngineOptions(OptionSet& verb, EngineOptions& options)
 {
     verb.value("--engine", &options.engine, "own, or torch: PyTorch's pipelining, one process a rank [own]").form("NAME").check(oneOf({"own", "torch"}));
     verb.value("--python", &options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]").form("FILE");
-    verb.value("--job", &options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]").form("FOLDER");
+    verb.value("--job", &options.job, "A new folder for the steps as a stream, events (with --progress jsonl) and a file 'stop' that ends it; under PyTorch for its job, logs and traces [beside the run file]").form("FOLDER");
     verb.value("--model-file", &options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss").form("FILE:FUNCTION");
     verb.watch(options.given);
 }

@@ -1,10 +1,12 @@
 #include "app/launch/hosts/ssh.h"
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -65,6 +67,43 @@ Error sshError(const Host& host, const std::string& said)
             break;
         }
     return {ErrorCode::Unavailable, fmt::format("host {} can't be reached{}{}", host.name, text.empty() ? "" : ": ", text), remedy};
+}
+
+Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double seconds, const std::stop_token& stop, const std::function<std::string()>& input)
+{
+    constexpr std::size_t most = std::size_t{1} << 20;
+    constexpr int unreached = 255; // ssh's own
+    auto command = sshCommand(host, script);
+    if (!command) return tl::unexpected(std::move(command.error()));
+    auto child = ChildProcess::start({*command, {}, "/", true});
+    if (!child) return tl::unexpected(std::move(child.error()));
+    SshSaid said;
+    bool feeding = static_cast<bool>(input);
+    if (!feeding) child->endInput();
+    const auto begin = std::chrono::steady_clock::now();
+    while (!child->atEnd() || child->errors() >= 0) {
+        if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
+        if (feeding) {
+            const std::string bytes = input();
+            feeding = !bytes.empty();
+            feeding ? child->say(bytes) : child->endInput();
+        }
+        std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
+        ::poll(ready.data(), ready.size(), feeding ? 0 : 100);
+        for (auto& [text, more] : {std::pair<std::string&, std::string>(said.out, child->read()), {said.err, child->readErrors()}})
+            if (text.size() < most) text += more;
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
+            return fail(ErrorCode::Unavailable, fmt::format("host {} gives no answer within {:.0f} s", host.name, seconds), fmt::format("'ssh {}' must work by hand, without a password", host.target));
+    }
+    for (;;) {
+        if (const auto end = child->poll()) {
+            said.end = *end;
+            break;
+        }
+        ::poll(nullptr, 0, 10);
+    }
+    if (said.end.code == unreached) return tl::unexpected(sshError(host, said.err));
+    return said;
 }
 
 std::string programScript(const Host& host, const std::vector<std::string>& arguments)
