@@ -92,8 +92,15 @@ END
     printf '#!/bin/sh\nexec ssh -F %s "$@"\n' "$SSH_FOLDER/config" >"$SSH_FOLDER/ssh"
     chmod +x "$SSH_FOLDER/ssh"
     export STAGEWRIGHT_SSH=$SSH_FOLDER/ssh
-    mkdir -p /run/sshd 2>/dev/null || true
-    LD_LIBRARY_PATH=$(daemon_libraries) "$DAEMONS/root/usr/sbin/sshd" -D -e -f "$SSH_FOLDER/sshd_config" 2>>"$SSH_FOLDER/sshd.log" &
+    # root's sshd wants a user and a folder of its own: it has them in a mount namespace, the system's stay as they are
+    local apart=()
+    if [ "$(id -u)" = 0 ]; then
+        { cat /etc/passwd; grep -q '^sshd:' /etc/passwd || echo 'sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin'; } >"$SSH_FOLDER/passwd"
+        # shellcheck disable=SC2016
+        apart=(unshare --mount sh -c 'mount --bind "$1/passwd" /etc/passwd && mount -t tmpfs tmpfs /run && mkdir /run/sshd && shift && exec "$@"' sh "$SSH_FOLDER")
+        unshare --mount true 2>/dev/null || { echo 'as root, sshd needs mount namespaces'; return 1; }
+    fi
+    LD_LIBRARY_PATH=$(daemon_libraries) "${apart[@]}" "$DAEMONS/root/usr/sbin/sshd" -D -e -f "$SSH_FOLDER/sshd_config" 2>>"$SSH_FOLDER/sshd.log" &
     SSHD_PID=$!
     daemon_pids+=("$SSHD_PID")
     local i

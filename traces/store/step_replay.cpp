@@ -20,9 +20,11 @@ constexpr std::size_t mostPending = std::size_t{1} << 30; // bytes of one step
 constexpr std::size_t mostRuns = 4096;
 constexpr std::int64_t mostSegments = std::int64_t{1} << 31;
 
+constexpr std::int64_t nothingYet = -2; // of a run's segments; its texts come with -1
+
 struct Ongoing {
     ReplayedRun run;
-    std::int64_t segment = -1;                // the last one that is in the file
+    std::int64_t segment = nothingYet;        // the last one that is in the file
     std::vector<std::vector<std::byte>> rows; // payloads of the step that is not complete
     std::size_t pending = 0;
     bool begun = false; // its Begin has come by in this replay
@@ -80,6 +82,7 @@ struct StepReplay::State {
     std::int64_t at = 0;           // of the first of them in the stream
     std::int64_t taken = 0;
     bool headed = false;
+    std::function<Result<void>(const std::vector<ReplayedRun>&)> began;
 
     tl::unexpected<Error> damaged(std::string_view what) const
     {
@@ -123,7 +126,7 @@ Result<void> StepReplay::State::begin(const StepBlock& block)
         const auto there = database.step(*found);
         if (!there) return tl::unexpected(there.error());
         if (*there && found->integer(0) == *when) {
-            known->segment = found->isNull(1) ? -1 : found->integer(1);
+            known->segment = found->isNull(1) ? nothingYet : found->integer(1);
             known->run.steps = found->smallInteger(2);
             found->reset();
             return known->run.ended ? Result<void>() : setState(database, known->run.here, "recording");
@@ -133,7 +136,7 @@ Result<void> StepReplay::State::begin(const StepBlock& block)
     } else if (ongoing.size() >= mostRuns) {
         return damaged("too many runs");
     } else {
-        ongoing.push_back({{block.run, 0, *when, 0, false}, -1, {}, 0, true});
+        ongoing.push_back({{block.run, 0, *when, 0, false}, nothingYet, {}, 0, true});
     }
     auto transaction = Transaction::begin(database);
     if (!transaction) return tl::unexpected(transaction.error());
@@ -143,8 +146,12 @@ Result<void> StepReplay::State::begin(const StepBlock& block)
         if (auto done = database.execute(fmt::format("UPDATE run SET {}=0 WHERE id={}", reset, *id)); !done) return done;
     if (auto done = setState(database, *id, "recording"); !done) return done;
     if (auto done = transaction->commit(); !done) return done;
-    find(block.run)->run.here = *id;
-    return {};
+    Ongoing& one = *find(block.run);
+    one.run.here = *id;
+    one.run.createdUnixMs = *when;
+    one.segment = nothingYet;
+    tell();
+    return began ? began(told) : Result<void>();
 }
 
 Result<void> StepReplay::State::rows(Ongoing& one, const StepBlock& block)
@@ -231,7 +238,7 @@ Result<void> StepReplay::State::take(const StepBlock& block)
     }
 }
 
-Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile, std::vector<ReplayedRun> known)
+Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile, std::vector<ReplayedRun> known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
 {
     auto state = std::make_unique<State>();
     auto opened = RunFile::open(runFile, OpenMode::Create);
@@ -241,7 +248,8 @@ Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile,
     state->store = state->runs->store();
     if (auto held = state->store->beginRecording(); !held) return tl::unexpected(std::move(held.error()));
     state->recording = true;
-    for (const ReplayedRun& run : known) state->ongoing.push_back({run, -1, {}, 0, false});
+    state->began = std::move(began);
+    for (const ReplayedRun& run : known) state->ongoing.push_back({run, nothingYet, {}, 0, false});
     state->tell();
     return std::unique_ptr<StepReplay>(new StepReplay(std::move(state)));
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,8 +45,8 @@ struct ReplayedRun {
 class StepReplay {
 public:
     // Opens or creates the run file and holds it as its writer. known: what an earlier replay of the same stream has put there; runs that
-    // were removed since begin again.
-    static Result<std::unique_ptr<StepReplay>> open(const std::string& runFile, std::vector<ReplayedRun> known = {});
+    // were removed since begin again. began: a run has got its place here and no step yet; what is kept of runs() then survives a crash.
+    static Result<std::unique_ptr<StepReplay>> open(const std::string& runFile, std::vector<ReplayedRun> known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
     // Runs that have not ended become interrupted, as those of a killed writer.
     ~StepReplay();
 

@@ -26,17 +26,6 @@ std::string fileIn(const TypedOption& option)
     return {};
 }
 
-// Its last part as a name that every file system takes.
-std::string sentName(const std::string& path, std::size_t number)
-{
-    constexpr std::size_t longest = 80;
-    std::string name = std::filesystem::path(path).filename().string();
-    for (char& c : name)
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-')) c = '_';
-    if (name.size() > longest) name.erase(0, name.size() - longest);
-    return fmt::format("{}-{}", number, name);
-}
-
 } // namespace
 
 void addHostOption(OptionSet& verb, PlaceOptions& options, const char* what)
@@ -93,7 +82,7 @@ Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place
         }
         if (!fileExists(file) || isFolder(file)) return fail(ErrorCode::Unreadable, fmt::format("{} {}: {}", option.name, file, isFolder(file) ? "it is a folder" : "it is not there"), "name a file on this computer; it is sent along");
         call.arguments.push_back(fmt::format("{}={{file:{}}}{}", option.name, call.files.size(), option.value->substr(file.size())));
-        call.files.push_back({std::filesystem::absolute(file).string(), sentName(file, call.files.size())});
+        call.files.push_back({std::filesystem::absolute(file).string(), std::filesystem::path(file).filename().string()});
     }
     return call;
 }

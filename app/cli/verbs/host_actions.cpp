@@ -41,7 +41,7 @@ Result<int> add(const HostOptions& options, Session& session)
     host.scratch = options.scratch;
     host.setup = options.setup;
     if (auto kept = keepHost(host); !kept) return tl::unexpected(std::move(kept.error()));
-    session.answer(hostJson(host));
+    if (session.json) session.answer(hostJson(host));
     session.note(fmt::format("kept in {}; 'stagewright hosts test {}' says what is there", hostsFile(), host.name));
     return ExitDone;
 }
@@ -67,7 +67,7 @@ Result<int> list(const HostOptions&, Session& session)
 Result<int> drop(const HostOptions& options, Session& session)
 {
     if (auto removed = removeHost(options.words[0]); !removed) return tl::unexpected(std::move(removed.error()));
-    session.answer({{"removed", options.words[0]}});
+    if (session.json) session.answer({{"removed", options.words[0]}});
     session.note("what was installed there stays there");
     return ExitDone;
 }
@@ -97,7 +97,7 @@ Result<int> install(const HostOptions& options, Session& session)
     auto report = installOnHost(
         *host, [&](const std::string& what) { session.note(what); }, session.stop());
     if (!report) return tl::unexpected(std::move(report.error()));
-    session.answer({{"host", host->name}, {"program", report->program}, {"version", report->version}, {"files", report->files}, {"bytes", report->bytes}});
+    if (session.json) session.answer({{"host", host->name}, {"program", report->program}, {"version", report->version}, {"files", report->files}, {"bytes", report->bytes}});
     session.out(fmt::format("{}: stagewright {} in {} ({} files, {})\n", host->name, report->version, report->program, report->files.size(), formatBytes(report->bytes)));
     return ExitDone;
 }
@@ -153,7 +153,7 @@ Result<int> follow(const HostOptions& options, const FollowOptions& how, Session
     auto recording = followElsewhere(*job, how, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
     if (!job->over() && !recording->stopped) {
-        session.answer(jobJson(*job));
+        if (session.json) session.answer(jobJson(*job));
         session.out(fmt::format("{}: {}, {} of {} steps are in {}\n", job->id, toText(job->state), job->steps, job->stepsAsked, job->file));
         return ExitDone;
     }
@@ -197,7 +197,7 @@ Result<int> forget(const HostOptions& options, Session& session)
         if (auto removed = forgetJob(job->id); !removed) return tl::unexpected(std::move(removed.error()));
         session.note(fmt::format("{} is forgotten; its runs stay in {}", job->id, job->file));
     }
-    session.answer({{"forgotten", options.words}});
+    if (session.json) session.answer({{"forgotten", options.words}});
     return ExitDone;
 }
 

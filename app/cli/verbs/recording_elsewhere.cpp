@@ -197,7 +197,7 @@ Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& p
     if (place.scriptOnly) {
         auto script = batchScriptOf(*order, session.stop());
         if (!script) return tl::unexpected(std::move(script.error()));
-        session.answer({{"script", *script}});
+        if (session.json) session.answer({{"script", *script}});
         session.out(*script);
         return ExitDone;
     }

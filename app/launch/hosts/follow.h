@@ -18,7 +18,7 @@ namespace stagewright {
 // A file that goes along; an argument of the job names it as "{file:N}", N its place in the list.
 struct SentFile {
     std::string path; // here
-    std::string name; // there, in the job's folder: [A-Za-z0-9._-]+
+    std::string name; // there, in a folder of its own: at most 200 bytes, no slash and no control characters
 };
 
 struct JobOrder {

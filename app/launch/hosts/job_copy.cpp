@@ -97,23 +97,21 @@ struct JobCopy::State {
     void takeLine(const std::string& text);
 };
 
-// The job as it is now: at once where a run began, else when its owner keeps it.
 Result<void> JobCopy::State::replayed(Result<void> done)
 {
-    const std::size_t before = job->runs.size();
-    const bool began = replay->runs().size() != before || !std::equal(replay->runs().begin(), replay->runs().end(), job->runs.begin(), [](const ReplayedRun& a, const ReplayedRun& b) { return a.here == b.here && a.ended == b.ended; });
     job->runs = replay->runs();
     job->steps = 0;
     for (const ReplayedRun& run : job->runs) job->steps += run.here != 0 ? run.steps : 0;
-    if (began)
-        if (auto kept = keepJob(*job); !kept) return kept;
     return done;
 }
 
 Result<void> JobCopy::State::replayFile()
 {
     replay.reset();
-    auto opened = StepReplay::open(job->file, job->runs);
+    auto opened = StepReplay::open(job->file, job->runs, [this](const std::vector<ReplayedRun>& runs) {
+        job->runs = runs;
+        return keepJob(*job);
+    });
     if (!opened) return tl::unexpected(std::move(opened.error()));
     replay = std::move(*opened);
     constexpr std::size_t chunk = std::size_t{1} << 20;

@@ -25,6 +25,7 @@
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/hosts/job_list.h"
 #include "app/launch/hosts/private_file.h"
+#include "app/launch/hosts/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -39,6 +40,7 @@ constexpr int pollMs = 50;
 constexpr double signOfLife = 3; // seconds
 constexpr double statusEvery = 0.3;
 constexpr double queueEvery = 3; // Slurm's programs are asked less often
+constexpr std::size_t longestName = 200;
 constexpr std::size_t chunk = std::size_t{256} << 10;
 constexpr std::size_t checkedBytes = 4096; // before the offset from which a fetch goes on
 
@@ -164,9 +166,9 @@ Result<void> HostServer::begin(const Value& value, bool call)
     std::uint64_t number = 0;
     for (const Value& file : value.value("files", Value::array())) {
         const std::string name = textOf(file, "name");
-        const bool good = !name.empty() && name.size() <= 200 && name.front() != '.' && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == std::string::npos;
+        const bool good = !name.empty() && name.size() <= longestName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
         if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned()) return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
-        m_files.emplace_back("file-" + name, file["bytes"].get<std::uint64_t>());
+        m_files.emplace_back(fmt::format("files/{}/{}", number, name), file["bytes"].get<std::uint64_t>());
         ++number;
     }
     // its folder is made by writing to it
