@@ -119,9 +119,82 @@ sshd_cut() {
     return $cut
 }
 
+# Slurm on this computer as one node: munged, slurmctld and slurmd, without accounting. $SLURM_FOLDER has its configuration and logs; the client programs
+# that it puts on PATH find it.
+slurm_start() {
+    [ "$(id -u)" = 0 ] || { echo 'Slurm is started as root only'; return 1; }
+    local root=$DAEMONS/root program lacks i
+    for program in "$root"/usr/sbin/{munged,slurmctld-wlm,slurmd-wlm,slurmstepd-wlm} "$root/usr/bin/srun"; do
+        lacks=$(daemon_lacks "$program")
+        [ -z "$lacks" ] || { echo "$(basename "$program") lacks $lacks"; return 1; }
+    done
+    SLURM_FOLDER=$(mktemp -d /tmp/stagewright-slurm-XXXXXX) # a socket's path is short
+    chmod 755 "$SLURM_FOLDER"
+    mkdir -p "$SLURM_FOLDER"/{spool,state,bin}
+    local port node
+    port=$(free_port)
+    node=$(hostname -s)
+    dd if=/dev/urandom of="$SLURM_FOLDER/munge.key" bs=1024 count=1 2>/dev/null
+    chmod 600 "$SLURM_FOLDER/munge.key"
+    LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/munged" --foreground --force --key-file="$SLURM_FOLDER/munge.key" --socket="$SLURM_FOLDER/munge" \
+        --pid-file="$SLURM_FOLDER/munged.pid" --log-file="$SLURM_FOLDER/munged.log" --seed-file="$SLURM_FOLDER/munge.seed" >"$SLURM_FOLDER/munged.out" 2>&1 &
+    daemon_pids+=($!)
+    cat >"$SLURM_FOLDER/slurm.conf" <<END
+ClusterName=test
+SlurmctldHost=$node(127.0.0.1)
+SlurmctldPort=$port
+SlurmdPort=$(free_port)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$SLURM_FOLDER/munge
+CredType=cred/munge
+PluginDir=$root/usr/lib/x86_64-linux-gnu/slurm-wlm
+StateSaveLocation=$SLURM_FOLDER/state
+SlurmdSpoolDir=$SLURM_FOLDER/spool
+SlurmctldPidFile=$SLURM_FOLDER/slurmctld.pid
+SlurmdPidFile=$SLURM_FOLDER/slurmd.pid
+SlurmctldLogFile=$SLURM_FOLDER/slurmctld.log
+SlurmdLogFile=$SLURM_FOLDER/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+KillWait=5
+MinJobAge=300
+InactiveLimit=0
+NodeName=$node NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000
+PartitionName=main Nodes=$node Default=YES MaxTime=INFINITE OverTimeLimit=0 State=UP
+END
+    for program in sbatch squeue sacct scontrol scancel srun sinfo; do
+        printf '#!/bin/sh\nexport SLURM_CONF=%s LD_LIBRARY_PATH=%s\nexec %s "$@"\n' "$SLURM_FOLDER/slurm.conf" "$(daemon_libraries)" "$root/usr/bin/$program" >"$SLURM_FOLDER/bin/$program"
+        chmod +x "$SLURM_FOLDER/bin/$program"
+    done
+    export SLURM_CONF=$SLURM_FOLDER/slurm.conf PATH=$SLURM_FOLDER/bin:$PATH
+    LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/slurmctld-wlm" -D -i -f "$SLURM_CONF" >"$SLURM_FOLDER/slurmctld.out" 2>&1 &
+    daemon_pids+=($!)
+    printf '#!/bin/sh\nexport LD_LIBRARY_PATH=%s\nexec %s "$@"\n' "$(daemon_libraries)" "$root/usr/sbin/slurmstepd-wlm" >"$SLURM_FOLDER/bin/slurmstepd"
+    chmod +x "$SLURM_FOLDER/bin/slurmstepd"
+    # a session of its own: it ends what is in its group
+    LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/slurmd-wlm" -D -f "$SLURM_CONF" -N "$node" -d "$SLURM_FOLDER/bin/slurmstepd" >"$SLURM_FOLDER/slurmd.out" 2>&1 &
+    daemon_pids+=($!)
+    for ((i = 0; i < 150; ++i)); do
+        [[ $(sinfo -h -o %T 2>/dev/null) == idle* ]] && return 0
+        sleep 0.1
+    done
+    echo "Slurm does not come up: $(sinfo 2>&1 | tail -n 2) $(tail -qn 2 "$SLURM_FOLDER"/*.log "$SLURM_FOLDER"/*.out 2>/dev/null)"
+    return 1
+}
+
 daemons_stop() {
     local pid
     for pid in "${daemon_pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     for pid in "${daemon_pids[@]}"; do wait "$pid" 2>/dev/null || true; done
     daemon_pids=()
+    if [ -n "${SLURM_FOLDER:-}" ]; then rm -rf "$SLURM_FOLDER"; fi
 }
