@@ -137,7 +137,7 @@ Error endOf(const HostJob& job)
 {
     const int code = job.exitCode.value_or(exitCodeOf(ErrorCode::Failed));
     const std::string where = job.host.empty() ? "job " + job.id : fmt::format("job {} on {}", job.id, job.host);
-    if (code == ExitInterrupted) return {ErrorCode::Cancelled, fmt::format("{}: stopped", where), {}};
+    if (code == ExitInterrupted) return {ErrorCode::Cancelled, fmt::format("{}: {}", where, job.detail.empty() ? "stopped" : job.detail), {}};
     return {job.state == JobState::Lost ? ErrorCode::Failed : errorCodeOf(code), fmt::format("{}: {}", where, job.detail), {}};
 }
 

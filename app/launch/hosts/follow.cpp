@@ -95,8 +95,8 @@ Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const
     return {};
 }
 
-// The next answer; signs of life are not.
-Result<Value> answerOf(HostLink& link, const std::stop_token& stop)
+// The next answer; signs of life are not. refused: the other end says no, so nothing has begun there.
+Result<Value> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr)
 {
     const auto begin = Clock::now();
     while (since(begin) < answerSeconds) {
@@ -106,6 +106,7 @@ Result<Value> answerOf(HostLink& link, const std::stop_token& stop)
         if (!*frame || (*frame)->kind != FrameKind::Message) continue;
         Value value = Value::parse((*frame)->bytes, nullptr, false);
         if (!value.is_object() || value.contains("alive")) continue;
+        if (refused) *refused = value.contains("error");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
         return value;
     }
@@ -197,6 +198,11 @@ Result<bool> JobFollower::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Steps) {
         if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken) return tl::unexpected(std::move(taken.error()));
+        if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
+            m_job.state = JobState::Running;
+            m_job.detail.clear();
+            if (m_watch.changed) m_watch.changed(m_job);
+        }
         keep(false);
         return false;
     }
@@ -288,8 +294,9 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
     };
     (*link)->send(FrameKind::Message, dumped(*value));
     if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return refused(std::move(sent.error()));
-    auto answer = answerOf(**link, stop);
-    if (!answer && answer.error().code == ErrorCode::Unavailable) { // it may have started
+    bool no = false;
+    auto answer = answerOf(**link, stop, &no);
+    if (!answer && !no) { // it may have started
         answer.error().remedy = fmt::format("it may have started: see 'stagewright hosts attach {}'", job.id);
         return tl::unexpected(std::move(answer.error()));
     }

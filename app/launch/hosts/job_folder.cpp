@@ -181,6 +181,8 @@ JobStatus jobStatus(const std::string& folder)
     if (state->kind == SlurmState::Kind::Queued) return {JobStatus::Kind::Queued, state->words, std::nullopt, {}};
     if (state->kind == SlurmState::Kind::Running) return {JobStatus::Kind::Running, state->words, std::nullopt, {}};
     if (auto after = ended()) return *after;
+    constexpr int interrupted = 130;
+    if (state->kind == SlurmState::Kind::Cancelled) return {JobStatus::Kind::Ended, state->words, interrupted, lastLines(folder)};
     return {JobStatus::Kind::Lost, state->words, std::nullopt, lastLines(folder)};
 }
 

@@ -22,7 +22,8 @@ bool isHarmless(char c)
 
 std::string shellWord(std::string_view text)
 {
-    if (!text.empty() && std::all_of(text.begin(), text.end(), isHarmless)) return std::string(text);
+    const bool option = text.starts_with('-'); // no assignment, whatever it is in front of
+    if (!text.empty() && std::all_of(text.begin(), text.end(), [&](char c) { return isHarmless(c) || (option && c == '='); })) return std::string(text);
     std::string quoted = "'";
     for (const char c : text)
         if (c == '\'')
