@@ -127,6 +127,10 @@ public:
             if (option->m_excluded) one->excludes(made.at(option->m_excluded));
             if (set.m_watch && !one->get_lnames().empty())
                 one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) { (*given)[name] = value; });
+            if (set.m_typed && !one->get_lnames().empty())
+                one->each([typed = set.m_typed, flag = option->m_flag, name = "--" + one->get_lnames().front()](const std::string& value) {
+                    typed->push_back({name, flag ? std::nullopt : std::optional(value)});
+                });
         }
         if (!set.m_notes.empty()) app.footer(set.m_notes); // else the one of the program
     }

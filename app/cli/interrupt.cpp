@@ -43,11 +43,11 @@ void install(void (*handler)(int))
 
 } // namespace
 
-Interrupt::Interrupt(bool watchStdin)
+Interrupt::Interrupt(bool watchStdin, std::string stopFile)
 {
     signalsSeen = 0;
     if (pipe2(wakePipe, O_CLOEXEC | O_NONBLOCK) != 0) return; // no descriptors left: the default actions stay
-    m_watcher = std::thread([this, watchStdin] { watch(watchStdin); });
+    m_watcher = std::thread([this, watchStdin, file = std::move(stopFile)] { watch(watchStdin, file); });
     install(onStopSignal);
 }
 
@@ -62,14 +62,17 @@ Interrupt::~Interrupt()
     close(wakePipe[1]);
 }
 
-void Interrupt::watch(bool watchStdin)
+void Interrupt::watch(bool watchStdin, const std::string& stopFile)
 {
+    constexpr int lookEvery = 200; // ms; a network's file system says nothing by itself
+    const int patience = stopFile.empty() ? -1 : lookEvery;
     std::array<pollfd, 2> watched{{{wakePipe[0], POLLIN, 0}, {watchStdin ? STDIN_FILENO : -1, POLLIN, 0}}};
     for (;;) {
-        if (poll(watched.data(), watched.size(), -1) < 0) {
+        if (poll(watched.data(), watched.size(), patience) < 0) {
             if (errno == EINTR) continue;
             return;
         }
+        if (!stopFile.empty() && access(stopFile.c_str(), F_OK) == 0) m_source.request_stop();
         if (watched[0].revents != 0) {
             char byte = 0;
             if (read(wakePipe[0], &byte, 1) == 1) {

@@ -1,22 +1,23 @@
-// Interrupt: SIGINT, SIGTERM and the end of stdin as one stop token. One object at a time.
+// Interrupt: SIGINT, SIGTERM, the end of stdin and a file that appears as one stop token. One object at a time.
 #pragma once
 
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace stagewright {
 
 class Interrupt {
 public:
-    explicit Interrupt(bool watchStdin);
-    ~Interrupt(); // restores the signals' default actions
+    explicit Interrupt(bool watchStdin, std::string stopFile = {}); // no file: ""
+    ~Interrupt();                                                   // restores the signals' default actions
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
     std::stop_token token() const { return m_source.get_token(); }
 
 private:
-    void watch(bool watchStdin);
+    void watch(bool watchStdin, const std::string& stopFile);
 
     std::stop_source m_source;
     std::thread m_watcher;

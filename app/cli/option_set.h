@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,12 @@ using OptionCheck = std::function<std::string(const std::string& text)>;
 OptionCheck wholeNumber(std::int64_t least, std::int64_t most);
 OptionCheck realNumber(double least, double most);
 OptionCheck oneOf(std::vector<std::string> names);
+
+// An option as it is on the command line: its long name, and its value as typed; of a flag none.
+struct TypedOption {
+    std::string name; // "--ranks"
+    std::optional<std::string> value;
+};
 
 class Option {
 public:
@@ -58,6 +65,8 @@ public:
     Option& value(std::string names, Option::Place place, std::string help); // an option, or an argument where the name has no dash
     // What is on the command line is written there, by the option's long name: its last value as typed; of a flag "true".
     void watch(std::map<std::string, std::string>& given) { m_watch = &given; }
+    // All of them, in the order of the options; each value of a list by itself.
+    void typed(std::vector<TypedOption>& words) { m_typed = &words; }
     void notes(std::string text) { m_notes = std::move(text); } // examples and exit codes, after the options
 
 private:
@@ -65,6 +74,7 @@ private:
     std::deque<Option> m_options; // in the order of --help
     std::string m_notes;
     std::map<std::string, std::string>* m_watch = nullptr;
+    std::vector<TypedOption>* m_typed = nullptr;
 };
 
 } // namespace stagewright

@@ -168,6 +168,7 @@ Result<int> inProcesses(Session& session, const std::function<Result<int>(std::s
     if (!leads) {
         session.silent = true;
         session.stdinControl = false;
+        session.jobFolder.clear();
         static_cast<void>(session.stop()); // the leader decides when to stop
     }
     auto job = ProcessJob::meet(std::move(*processes), programVersion);

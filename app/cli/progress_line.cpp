@@ -12,15 +12,17 @@ namespace stagewright {
 
 using namespace std::chrono_literals;
 
-ProgressLine::ProgressLine(Mode mode, std::string verb, bool colour)
+ProgressLine::ProgressLine(Mode mode, std::string verb, bool colour, const std::string& file)
     : m_mode(mode), m_colour(colour), m_begin(std::chrono::steady_clock::now())
 {
+    if (mode == Mode::JsonLines && !file.empty()) m_file = std::fopen(file.c_str(), "ae");
     event({{"event", "hello"}, {"protocol", 1}, {"version", programVersion}, {"verb", verb}});
 }
 
 ProgressLine::~ProgressLine()
 {
     clear();
+    if (m_file) std::fclose(m_file);
 }
 
 void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail)
@@ -53,11 +55,17 @@ void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t t
 
 void ProgressLine::event(const Json& object)
 {
+    if (m_mode == Mode::JsonLines) eventLine(object.line());
+}
+
+void ProgressLine::eventLine(const std::string& object)
+{
     if (m_mode != Mode::JsonLines) return;
-    const std::string line = object.line() + "\n";
+    const std::string line = object + "\n";
     const std::lock_guard lock(m_mutex);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fflush(stderr);
+    std::FILE* const to = m_file ? m_file : stderr;
+    std::fwrite(line.data(), 1, line.size(), to);
+    std::fflush(to);
 }
 
 void ProgressLine::clear()

@@ -1,10 +1,11 @@
 // ProgressLine: how long work reports its progress on stderr: a bar on a terminal, or one JSON object per line
-// (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version.
+// (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version. The objects may go to a file.
 // Thread safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ public:
         Bar,
         JsonLines,
     };
-    ProgressLine(Mode mode, std::string verb, bool colour);
+    // file: JsonLines are appended to it; "", or where it can't be opened: to stderr.
+    ProgressLine(Mode mode, std::string verb, bool colour, const std::string& file = {});
     ~ProgressLine();
 
     Mode mode() const { return m_mode; }
@@ -28,12 +30,14 @@ public:
     void tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail = {});
     // JsonLines only.
     void event(const Json& object);
-    void clear(); // wipes the bar before other output
+    void eventLine(const std::string& object); // one that is text already
+    void clear();                              // wipes the bar before other output
 
 private:
     Mode m_mode;
     bool m_colour;
     bool m_drawn = false;
+    std::FILE* m_file = nullptr;
     std::mutex m_mutex;
     std::chrono::steady_clock::time_point m_last;
     std::chrono::steady_clock::time_point m_begin;

@@ -15,6 +15,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/text/json.h"
+#include "app/launch/hosts/job_folder.h"
 
 namespace stagewright {
 
@@ -119,7 +120,7 @@ void Session::complain(const Error& error)
 
 std::stop_token Session::stop()
 {
-    if (!m_interrupt) m_interrupt = std::make_unique<Interrupt>(stdinControl);
+    if (!m_interrupt) m_interrupt = std::make_unique<Interrupt>(stdinControl, jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::stop);
     return m_interrupt->token();
 }
 
@@ -130,7 +131,7 @@ ProgressLine& Session::progress()
                           : progressMode == "jsonl"                 ? ProgressLine::Mode::JsonLines
                           : progressMode == "auto" && m_terminalErr ? ProgressLine::Mode::Bar
                                                                     : ProgressLine::Mode::Silent;
-        m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr);
+        m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr, jobFolder.empty() ? std::string() : jobFolder + "/" + jobfile::events);
     }
     return *m_progress;
 }

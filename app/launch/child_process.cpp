@@ -60,6 +60,26 @@ std::vector<char*> pointersTo(std::vector<std::string>& texts)
     return pointers;
 }
 
+// What is there to be read; at its end the descriptor is closed.
+std::string readAll(int& from)
+{
+    constexpr std::size_t most = std::size_t{16} << 20; // the rest the next time
+    std::string text;
+    std::array<char, 65536> bytes{};
+    while (from >= 0 && text.size() < most) {
+        const ssize_t count = ::read(from, bytes.data(), bytes.size());
+        if (count > 0) {
+            text.append(bytes.data(), static_cast<std::size_t>(count));
+            continue;
+        }
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        ::close(from);
+        from = -1;
+    }
+    return text;
+}
+
 } // namespace
 
 std::string toText(const ChildEnd& end)
@@ -76,11 +96,13 @@ Result<ChildProcess> ChildProcess::start(const ChildStart& what)
     const std::vector<char*> envp = pointersTo(variables);
     Pipe in;
     Pipe out;
+    Pipe err;
     Pipe problem; // the child's errno, where it can't become the program
-    if (!in.open() || !out.open() || !problem.open()) {
+    if (!in.open() || !out.open() || (what.ownErrors && !err.open()) || !problem.open()) {
         const int why = errno;
         in.close();
         out.close();
+        err.close();
         problem.close();
         return fail(ErrorCode::Failed, fmt::format("{}: no pipe: {}", what.arguments.front(), std::strerror(why)));
     }
@@ -89,7 +111,7 @@ Result<ChildProcess> ChildProcess::start(const ChildStart& what)
         ::setpgid(0, 0);
         ::dup2(in.read, STDIN_FILENO);
         ::dup2(out.write, STDOUT_FILENO);
-        ::dup2(out.write, STDERR_FILENO);
+        ::dup2(what.ownErrors ? err.write : out.write, STDERR_FILENO);
         sigset_t none;
         ::sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -103,21 +125,24 @@ Result<ChildProcess> ChildProcess::start(const ChildStart& what)
     if (pid > 0) ::setpgid(pid, pid); // whoever comes first
     ::close(in.read);
     ::close(out.write);
+    if (what.ownErrors) ::close(err.write);
     ::close(problem.write);
     ChildProcess child;
     child.m_pid = pid;
     child.m_output = out.read;
+    child.m_errors = err.read;
     child.m_input = in.write;
     int why = forked;
     const bool failed = pid < 0 || ::read(problem.read, &why, sizeof(why)) == sizeof(why);
     ::close(problem.read);
     if (failed) return fail(ErrorCode::Unavailable, fmt::format("{}: it can't be started: {}", what.arguments.front(), std::strerror(why)));
-    ::fcntl(child.m_output, F_SETFL, ::fcntl(child.m_output, F_GETFL) | O_NONBLOCK);
+    for (const int end : {child.m_output, child.m_errors})
+        if (end >= 0) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
     return child;
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : m_pid(std::exchange(other.m_pid, -1)), m_output(std::exchange(other.m_output, -1)), m_input(std::exchange(other.m_input, -1)), m_end(other.m_end)
+    : m_pid(std::exchange(other.m_pid, -1)), m_output(std::exchange(other.m_output, -1)), m_errors(std::exchange(other.m_errors, -1)), m_input(std::exchange(other.m_input, -1)), m_end(other.m_end)
 {
 }
 
@@ -127,35 +152,38 @@ ChildProcess::~ChildProcess()
         signalGroup(SIGKILL);
         ::waitpid(m_pid, nullptr, 0);
     }
-    if (m_output >= 0) ::close(m_output);
-    if (m_input >= 0) ::close(m_input);
+    for (const int end : {m_output, m_errors, m_input})
+        if (end >= 0) ::close(end);
 }
 
 std::string ChildProcess::read()
 {
-    std::string text;
-    std::array<char, 4096> bytes{};
-    while (m_output >= 0) {
-        const ssize_t count = ::read(m_output, bytes.data(), bytes.size());
-        if (count > 0) {
-            text.append(bytes.data(), static_cast<std::size_t>(count));
-            continue;
-        }
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-        ::close(m_output);
-        m_output = -1;
-    }
-    return text;
+    return readAll(m_output);
+}
+
+std::string ChildProcess::readErrors()
+{
+    return readAll(m_errors);
+}
+
+void ChildProcess::endInput()
+{
+    if (m_input >= 0) ::close(std::exchange(m_input, -1));
 }
 
 void ChildProcess::say(const std::string& text)
 {
     if (m_input < 0 || m_end) return;
     const auto before = ::signal(SIGPIPE, SIG_IGN);
-    if (::write(m_input, text.data(), text.size()) < 0) {
-        ::close(m_input);
-        m_input = -1;
+    for (std::size_t said = 0; said < text.size();) {
+        const ssize_t count = ::write(m_input, text.data() + said, text.size() - said);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) {
+            ::close(m_input);
+            m_input = -1;
+            break;
+        }
+        said += static_cast<std::size_t>(count);
     }
     ::signal(SIGPIPE, before);
 }

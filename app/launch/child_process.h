@@ -16,6 +16,7 @@ struct ChildStart {
     std::vector<std::string> arguments;                         // the program's path first; never a shell's text
     std::vector<std::pair<std::string, std::string>> variables; // set in addition to, or instead of, this program's
     std::string folder;                                         // it runs there
+    bool ownErrors = false;                                     // standard error apart from standard output
 };
 
 // How a program ended.
@@ -35,10 +36,13 @@ public:
     ChildProcess& operator=(ChildProcess&&) = delete;
     ~ChildProcess();
 
-    int output() const { return m_output; } // standard output and error together, to poll() for
+    int output() const { return m_output; } // standard output and, but for ownErrors, error together, to poll() for
     // Whatever it has written since; at the end of its output nothing, and atEnd().
     std::string read();
     bool atEnd() const { return m_output < 0; }
+    int errors() const { return m_errors; } // with ownErrors, to poll() for
+    std::string readErrors();
+    void endInput();
     void say(const std::string& text); // to its standard input; dropped where it no longer listens
     // Empty: it runs. Its group is ended with it.
     std::optional<ChildEnd> poll();
@@ -48,6 +52,7 @@ private:
     ChildProcess() = default;
     pid_t m_pid = -1;
     int m_output = -1;
+    int m_errors = -1;
     int m_input = -1;
     std::optional<ChildEnd> m_end;
 };

@@ -123,6 +123,21 @@ Result<void> RunStore::mayWrite()
     return lock.acquire();
 }
 
+Result<void> RunStore::beginRecording()
+{
+    if (auto held = mayWrite(); !held) return held;
+    // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
+    (void)database->execute("PRAGMA journal_mode=WAL");
+    ++writers;
+    return {};
+}
+
+void RunStore::endRecording()
+{
+    if (--writers == 0) leaveWal(*database);
+    lock.release();
+}
+
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
 {
     // A device or pipe can't hold a database, and a journal would stay beside it.
@@ -165,6 +180,11 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
 RunFile::RunFile(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 RunFile::~RunFile() = default;
+
+const std::shared_ptr<RunStore>& RunFile::store() const
+{
+    return m_state->store;
+}
 
 const std::string& RunFile::path() const
 {
@@ -273,10 +293,8 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
 Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
 {
     const auto& store = m_state->store;
-    if (auto held = store->mayWrite(); !held) return tl::unexpected(held.error());
+    if (auto held = store->beginRecording(); !held) return tl::unexpected(held.error());
     const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
-        // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
-        (void)store->database->execute("PRAGMA journal_mode=WAL");
         auto transaction = Transaction::begin(*store->database);
         if (!transaction) return tl::unexpected(transaction.error());
         Run own = header;
@@ -294,11 +312,7 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
     auto writer = start();
-    if (!writer) {
-        store->lock.release();
-        return writer;
-    }
-    ++store->writers;
+    if (!writer) store->endRecording();
     return writer;
 }
 
@@ -464,8 +478,7 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     (void)summarisePyramids(*state.store, id()); // the first view is slower without it
     if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
     if (result) result = storeDigest(*state.store->database, id());
-    if (--state.store->writers == 0) leaveWal(*state.store->database);
-    state.store->lock.release();
+    state.store->endRecording();
     return result;
 }
 

@@ -26,6 +26,7 @@ enum class OpenMode {
 }; // Write: must exist; Create: created if absent
 
 class RunWriter;
+struct RunStore;
 
 class RunFile {
 public:
@@ -142,7 +143,10 @@ public:
 
 private:
     friend class RunWriter;
+    friend class StepStreamWriter; // rows as they are stored
+    friend class StepReplay;
     struct State;
+    const std::shared_ptr<RunStore>& store() const;
     explicit RunFile(std::unique_ptr<State> state);
     Result<void> change(std::int64_t id, const char* sql, const std::string& text);
     Result<void> writing(const std::function<Result<void>()>& write); // with the lock held

@@ -29,6 +29,10 @@ struct RunStore {
     int writers = 0; // live RunWriters
 
     Result<void> mayWrite(); // acquires the lock; release it afterwards
+    // Around a recording: others read complete steps while it grows. beginRecording() holds the lock until the matching endRecording(),
+    // the last of which makes a single file again.
+    Result<void> beginRecording();
+    void endRecording();
 };
 
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.

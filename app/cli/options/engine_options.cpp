@@ -57,7 +57,7 @@ constexpr auto notUnderTitan = std::to_array<NotHonoured>({
     {"--lower", "", "TorchTitan inserts the messages by PyTorch's rule"},
     {"--warmup", "", "its profiler traces the last step"},
 });
-constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--job", "--model-file"});
+constexpr auto onlyUnderTorch = std::to_array<const char*>({"--python", "--model-file"});
 constexpr auto notWithModelFile = std::to_array<const char*>({"--model", "--data", "--stage-layers"});
 
 } // namespace
@@ -67,7 +67,7 @@ void addEngineOptions(OptionSet& verb, EngineOptions& options)
     verb.value("--engine", &options.engine, "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]").form("NAME").check(oneOf({"own", "torch", "torchtitan"}));
     verb.value("--config", &options.config, "The job's TOML file, for --engine torchtitan").form("FILE");
     verb.value("--python", &options.python, "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]").form("FILE");
-    verb.value("--job", &options.job, "Folder for PyTorch's job, logs and traces, which is kept [beside the run file]").form("FOLDER");
+    verb.value("--job", &options.job, "A new folder for the steps as a stream, events (with --progress jsonl) and a file 'stop' that ends it; under PyTorch for its job, logs and traces [beside the run file]").form("FOLDER");
     verb.value("--model-file", &options.modelFile, "Your own PyTorch model: a Python file and the function in it that gives modules, example and loss").form("FILE:FUNCTION");
     verb.watch(options.given);
 }

@@ -15,7 +15,7 @@ class OptionSet;
 struct EngineOptions {
     std::string engine = "own";               // "own", "torch", "torchtitan"
     std::string python;                       // an interpreter; "": $VIRTUAL_ENV's, else PATH's
-    std::string job;                          // the job folder; "": beside the run file
+    std::string job;                          // the job folder; "": under PyTorch beside the run file, else none
     std::string modelFile;                    // FILE:FUNCTION
     std::map<std::string, std::string> given; // the verb's options on the command line
     std::string config;                       // of TorchTitan: the job's TOML file

@@ -12,6 +12,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "app/cli/verbs/remote_call.h"
 #include "engine/check/backend_check.h"
 #include "engine/check/double_check.h"
 #include "engine/check/kernel_check.h"
@@ -42,6 +43,7 @@ struct Options {
     int microbatchSize = 2;
     std::int64_t seed = 1;
     int processes = 0; // 0: ranks are threads
+    PlaceOptions place;
 };
 
 std::string yesNo(bool value)
@@ -408,8 +410,9 @@ Command command_check()
                 addPerturbOption(verb, options->perturb);
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
                 verb.value("--processes", &options->processes, "Ranks in so many processes that mpirun starts, held against threads bit for bit").form("N").check(wholeNumber(1, 4096));
+                addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");
                 verb.notes("Exit code 1 if a check fails.");
-                return [options](Session& session) { return runAnywhere(*options, session); };
+                return [options](Session& session) { return options->place.elsewhere() ? callOnHost("check", options->place, session) : runAnywhere(*options, session); };
             },
             true, true};
 }

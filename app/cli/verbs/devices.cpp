@@ -5,6 +5,7 @@
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "app/cli/verbs/device_kernels.h"
+#include "app/cli/verbs/remote_call.h"
 #include "app/launch/pythons.h"
 #include "engine/device/backend.h"
 #include "schedules/model/analytic_costs.h"
@@ -110,10 +111,13 @@ Command command_devices()
     return {"devices", "List the devices that can train here, and why the others can't", [](OptionSet& verb) -> Runner {
                 auto presets = std::make_shared<bool>(false);
                 auto kernels = std::make_shared<KernelTimesChoice>();
+                auto place = std::make_shared<PlaceOptions>();
                 verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
                 addKernelTimesOptions(verb, *kernels);
-                return [presets, kernels](Session& session) { return *presets ? showPresets(session) : !kernels->model.empty() ? showKernelTimes(session, *kernels)
-                                                                                                                               : run(session); };
+                addHostOption(verb, *place, "Of this host; see 'stagewright hosts'");
+                return [presets, kernels, place](Session& session) { return place->elsewhere() ? callOnHost("devices", *place, session) : *presets              ? showPresets(session)
+                                                                                                                                      : !kernels->model.empty() ? showKernelTimes(session, *kernels)
+                                                                                                                                                                : run(session); };
             }};
 }
 

@@ -22,6 +22,7 @@ struct Options {
     std::string output;
     std::string name;
     bool hostOps = false;
+    bool oldHostOps = false; // by its former name
     bool oneJob = false;
     int threads = 0;
 };
@@ -115,7 +116,8 @@ void print(const ImportResult& result, Session& session)
 Result<int> run(const Options& options, Session& session)
 {
     ImportOptions import;
-    import.hostOps = options.hostOps;
+    if (options.oldHostOps) session.warn("--host is now --host-ops, for --host names a computer");
+    import.hostOps = options.hostOps || options.oldHostOps;
     import.oneJob = options.oneJob;
     import.threads = options.threads;
     if (!options.rules.empty()) {
@@ -166,7 +168,8 @@ Command command_import()
                 verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
                 verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
                 verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
-                verb.flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+                verb.flag("--host-ops", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+                verb.flag("--host", options->oldHostOps, "The former name of --host-ops");
                 verb.flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
                 verb.value("--threads", &options->threads, "Files to read at once [one per core]").form("N").check(wholeNumber(1, 1024));
                 verb.notes("Reads " + readableFormats() + ".\n"

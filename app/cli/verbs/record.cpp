@@ -5,18 +5,18 @@
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/engine_options.h"
+#include "app/cli/options/files.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
-#include "app/cli/options/run_access.h"
+#include "app/cli/options/place_options.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
-#include "app/cli/progress_line.h"
 #include "app/cli/session.h"
-#include "app/cli/text/run_json.h"
-#include "app/cli/text/run_text.h"
-#include "app/cli/text/table.h"
+#include "app/cli/verbs/recorded.h"
 #include "app/cli/verbs/recording.h"
+#include "app/cli/verbs/recording_elsewhere.h"
 #include "app/cli/verbs/torch_recording.h"
+#include "app/launch/hosts/job_folder.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
@@ -48,6 +48,7 @@ struct Options {
     ChannelOptions channels;
     ProcessOptions processes;
     EngineOptions engine;
+    PlaceOptions place;
     std::string deviceDump;
     bool noTrace = false;
     std::string output;
@@ -144,125 +145,9 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
     if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
+    if (!session.jobFolder.empty()) settings.stream = session.jobFolder + "/" + jobfile::steps;
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
     return settings;
-}
-
-struct Row {
-    Run run;
-    RunReport figures;
-    double stepTime = 0; // median of the measured steps
-    double contention = 0;
-};
-
-Json comparisonTableJson(const std::vector<Row>& rows)
-{
-    if (rows.size() < 2) return nullptr;
-    Json entries = Json::array();
-    for (const Row& row : rows) {
-        const Metric* loss = row.run.metric("loss");
-        const bool hasLoss = loss && !loss->values.empty();
-        const Metric* deviation = row.run.metric("deviation");
-        const bool hasDeviation = deviation && !deviation->values.empty();
-        entries.push_back({{"run", row.run.info.id},
-                           {"schedule", row.run.info.scheduleName},
-                           {"step_time_ns", static_cast<Nanos>(row.stepTime)},
-                           {"relative_step_time", rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
-                           {"bubble_fraction", row.figures.bubbles.bubbleFraction},
-                           {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
-                           {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
-                           {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
-                           {"deviation", hasDeviation ? Json(deviation->values.back()) : Json(nullptr)},
-                           {"contention", row.contention}});
-    }
-    return {{"baseline", rows.front().run.info.id}, {"entries", std::move(entries)}};
-}
-
-std::string comparisonTable(const std::vector<Row>& rows, bool colour)
-{
-    using Align = Table::Align;
-    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"peak activations", Align::Right}, {"loss", Align::Right}});
-    for (const Row& row : rows) {
-        const Metric* loss = row.run.metric("loss");
-        const double base = rows.front().stepTime;
-        table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
-                   &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
-                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
-                   loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
-    }
-    return table.text(colour);
-}
-
-// A run that the watchdog stopped before its first step was complete; no file holds it.
-Json stalledRunJson(const Recording& recording)
-{
-    Json object = hungJson(recording.stalledLists, {});
-    object["provenance"] = std::string(toText(Provenance::Measured));
-    object["clock"] = nullptr;
-    object["state"] = std::string(toText(RunState::Interrupted));
-    addDeadlockJson(object, *recording.stall);
-    object["file"] = nullptr;
-    return object;
-}
-
-// Reads the recorded runs back, as every other verb will, and prints their figures.
-Result<void> tell(const std::string& path, const Recording& recording, Session& session)
-{
-    std::unique_ptr<RunFile> file;
-    if (!recording.runs.empty()) {
-        auto opened = openRunFile(path);
-        if (!opened) return tl::unexpected(std::move(opened.error()));
-        file = std::move(*opened);
-    }
-    std::vector<Row> rows;
-    Json runs = Json::array();
-    for (const std::int64_t id : recording.runs) {
-        auto stored = readRun(*file, std::to_string(id));
-        if (!stored) return tl::unexpected(std::move(stored.error()));
-        auto figures = reportOf(stored->run);
-        if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
-        Json object = runJson(stored->run, *figures);
-        object["file"] = path;
-        if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
-        runs.push_back(std::move(object));
-        Row row{std::move(stored->run), std::move(*figures), 0, 0};
-        row.stepTime = medianOf(measuredValues(row.run, "step_time_ns"));
-        if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.makespan());
-        row.contention = medianOf(measuredValues(row.run, "contention"));
-        rows.push_back(std::move(row));
-    }
-    if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
-    if (session.json) session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
-    if (rows.empty()) return {};
-    const bool colour = session.colourOut();
-    session.out(comparisonTable(rows, colour));
-    const Row& first = rows.front();
-    const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
-    const std::string taken = measuredSteps == 0 ? std::string("of warm-up only: no measured step is complete")
-                                                 : "medians of " + plural(measuredSteps, "step");
-    session.out(fmt::format("\n{}, {}; {} × {}; {}{}\n", toText(first.run.info.provenance), clockText(first.run),
-                            plural(first.run.info.ranks, "rank"), plural(first.run.info.microbatches, "microbatch"), taken,
-                            measuredSteps > 0 && first.run.info.warmupSteps > 0
-                                ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
-                                : ""));
-    for (const Row& row : rows)
-        if (const std::string weights = weightsText(row.run); !weights.empty())
-            session.out(fmt::format("{}: weights {}\n", row.run.info.name, weights));
-    for (const Row& row : rows)
-        if (row.run.info.clock == "wall" && row.contention > 0.05)
-            session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
-                                     "leave the machine idle",
-                                     row.run.info.name, formatPercent(row.contention)));
-    return {};
-}
-
-std::string keptText(const Recording& recording, const std::string& path)
-{
-    if (recording.runs.empty()) return "no measured step was complete, nothing is kept";
-    int steps = 0;
-    for (const int complete : recording.completeSteps) steps += complete;
-    return fmt::format("{} of {} {} kept in {}: see 'stagewright report {}'", plural(steps, "complete step"),
-                       plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path, path);
 }
 
 Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, Session& session)
@@ -276,27 +161,24 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     }
     auto lowering = givenLowering(options.channels.lower);
     if (!lowering) return tl::unexpected(std::move(lowering.error()));
-    auto recording = options.engine.titan()   ? recordWithTitan(*settings, options.engine, session)
-                     : options.engine.torch() ? recordWithTorch(*settings, options.engine, *lowering, session)
-                                              : recordRuns(*settings, session);
+    if (options.place.elsewhere() && !options.place.followed()) return startElsewhere(*settings, options.place, options.processes, session);
+    auto recording = options.place.elsewhere() ? recordElsewhere(*settings, options.place, options.processes, session)
+                     : options.engine.titan()  ? recordWithTitan(*settings, options.engine, session)
+                     : options.engine.torch()  ? recordWithTorch(*settings, options.engine, *lowering, session)
+                                               : recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
-    if (!recording->runs.empty() || recording->stall) {
-        if (auto printed = tell(settings->file, *recording, session); !printed && !recording->stopped)
-            return tl::unexpected(std::move(printed.error()));
-    }
-    if (recording->stall)
-        session.out((recording->stall->cycle.empty() ? "where the ranks wait:\n" : "ranks that wait for each other:\n") +
-                    deadlockText(recording->stalledLists, *recording->stall, session.columns()));
-    if (recording->stopped) {
-        Error error = std::move(*recording->stopped);
-        const std::string kept = keptText(*recording, settings->file);
-        error.remedy = error.remedy.empty() ? kept : kept + "; " + error.remedy;
-        return tl::unexpected(std::move(error));
-    }
-    session.progress().event({{"event", "done"}, {"file", settings->file}, {"runs", recording->runs}});
-    session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", settings->file, settings->file,
-                             settings->file));
-    return ExitDone;
+    return endRecording(settings->file, std::move(*recording), session);
+}
+
+// What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a folder of its own in it.
+void useJobFolder(EngineOptions& engine, Session& session)
+{
+    if (engine.job.empty()) return;
+    const bool prepared = fileExists(engine.job + "/job.sh");
+    const bool own = engine.engine == "own";
+    if (!own && !prepared) return;
+    session.jobFolder = engine.job;
+    if (!own) engine.job += "/pytorch";
 }
 
 // What ranks left behind belongs to the run that they could not complete: the newest one that is not.
@@ -318,6 +200,7 @@ void noteOn(const std::string& path, const std::string& text, Session& session)
 Result<int> runAnywhere(const Options& given, Session& session)
 {
     Options options = given;
+    if (options.place.elsewhere()) return run(options, nullptr, session);
     const ProcessOptions& wish = options.processes;
     const auto launched = options.engine.engine != "own" ? std::nullopt : launchedProcesses();
     if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
@@ -367,6 +250,7 @@ Command command_record()
                 verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
                 addProcessOptions(verb, options->processes);
                 addEngineOptions(verb, options->engine);
+                addPlaceOptions(verb, options->place);
                 verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
                 verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE");
                 verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]").form("S").check(realNumber(0.1, 1e6));
@@ -374,9 +258,13 @@ Command command_record()
                 verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
                            "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
                            "          stagewright record -s mine.csv --steps 20\n"
-                           "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3");
+                           "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3\n"
+                           "          stagewright record -s 1f1b -p 8 --host node1 --backend cuda\n"
+                           "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm time=1:00:00");
                 return [options](Session& session) -> Result<int> {
                     if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
+                    if (auto can = placeHonours(options->place, options->engine.given); !can) return tl::unexpected(std::move(can.error()));
+                    useJobFolder(options->engine, session);
                     return runAnywhere(*options, session);
                 };
             },

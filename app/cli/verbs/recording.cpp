@@ -24,6 +24,7 @@
 #include "traces/fit/fit_costs.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_environment.h"
+#include "traces/store/step_stream.h"
 
 namespace stagewright {
 
@@ -39,7 +40,8 @@ struct Ongoing {
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
     int complete = 0;
-    bool stepsInLists = false; // optimizer steps that may be rolled back
+    bool stepsInLists = false;          // optimizer steps that may be rolled back
+    StepStreamWriter* stream = nullptr; // every complete step goes there, too
 };
 
 Run headerOf(const Training& training, const RecordSettings& settings, std::optional<Bytes> limit)
@@ -149,7 +151,7 @@ Json loadJson(LoadGauge* gauge)
     return devices;
 }
 
-Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, Session& session)
+Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, const RunFile& file, Session& session)
 {
     if (one.complete == settings.warmup) one.training->timeLayers(true);
     if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
@@ -170,6 +172,8 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     }
     auto kept = one.writer->append(*outcome->timeline, metrics);
     if (!kept) return kept;
+    if (one.stream)
+        if (auto sent = one.stream->append(file, one.writer->id()); !sent) return sent;
     if (++one.complete > settings.warmup) {
         one.measured.push_back(outcome->timeline);
         if (one.measured.size() > stepsForCosts) one.measured.pop_front();
@@ -245,6 +249,22 @@ void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSetting
     }
 }
 
+// Runs that are kept get their last state, the others are taken back.
+Result<void> endStream(StepStreamWriter& stream, const std::vector<std::int64_t>& begun, const std::string& path, const Recording& recording)
+{
+    std::unique_ptr<RunFile> file;
+    for (const std::int64_t run : begun) {
+        const bool kept = std::find(recording.runs.begin(), recording.runs.end(), run) != recording.runs.end();
+        if (kept && !file) {
+            auto opened = openRunFile(path);
+            if (!opened) return tl::unexpected(std::move(opened.error()));
+            file = std::move(*opened);
+        }
+        if (auto ended = kept ? stream.end(*file, run) : stream.remove(run); !ended) return ended;
+    }
+    return {};
+}
+
 void removeEmptyFile(const std::string& path)
 {
     for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -294,6 +314,12 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     auto file = openRunFile(settings.file, OpenMode::Create);
     if (!file) return tl::unexpected(std::move(file.error()));
 
+    std::unique_ptr<StepStreamWriter> stream;
+    if (!settings.stream.empty()) {
+        auto created = StepStreamWriter::create(settings.stream);
+        if (!created) return tl::unexpected(std::move(created.error()));
+        stream = std::move(*created);
+    }
     Recording recording;
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
@@ -304,6 +330,12 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
             break;
         }
         one.writer = std::move(*writer);
+        one.stream = stream.get();
+        if (stream)
+            if (auto begun = stream->append(**file, one.writer->id()); !begun) {
+                recording.stopped = std::move(begun.error());
+                break;
+            }
         line.event({{"event", "run"},
                     {"run", one.writer->id()},
                     {"schedule", one.training->schedule().name},
@@ -321,7 +353,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stopped = one.training->lost().value_or(Error{ErrorCode::Cancelled, "interrupted", {}});
                 break;
             }
-            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), session); !taken) {
+            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), **file, session); !taken) {
                 recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;
@@ -335,6 +367,9 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
     if (!settings.deviceDump.empty())
         if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
+    std::vector<std::int64_t> begun;
+    for (const Ongoing& one : ongoing)
+        if (one.writer) begun.push_back(one.writer->id());
     closeRuns(ongoing, **file, settings, recording);
     if (recording.stalledRun > 0) // complete steps do not say why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
@@ -344,6 +379,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         if (std::find(recording.runs.begin(), recording.runs.end(), id) == recording.runs.end()) continue;
         if (auto kept = addEnvironment(settings.file, id, facts); !kept) session.warn(kept.error().message);
     }
+    if (stream)
+        if (auto ended = endStream(*stream, begun, settings.file, recording); !ended && !recording.stopped) recording.stopped = std::move(ended.error());
     if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
     return recording;
 }

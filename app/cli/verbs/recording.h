@@ -29,6 +29,7 @@ struct RecordSettings {
     std::string memoryLimit;         // as given; kept with the runs
     std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
     std::string file;                // created if absent, else runs are appended
+    std::string stream;              // a new file for the stream of steps; empty: none
 };
 
 struct Recording {

@@ -1,6 +1,7 @@
 #include "app/cli/verbs/torch_recording.h"
 
 #include <filesystem>
+#include <memory>
 
 #include "app/cli/text/json.h"
 #include <fmt/core.h>
@@ -17,6 +18,8 @@
 #include "traces/export/torchtitan.h"
 #include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"
+#include "traces/store/run_file.h"
+#include "traces/store/step_stream.h"
 
 namespace stagewright {
 
@@ -75,8 +78,20 @@ void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done
         line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", one.job.schedule.name, event.loss, formatDuration(event.stepTime)));
 }
 
-// With its plan beside it, in the file.
-Result<void> store(const TorchImport& imported, const RecordSettings& settings, Session& session, Recording& recording)
+// For whoever started the job from elsewhere: a run of the file, whole.
+Result<void> sendAlong(StepStreamWriter& stream, const std::string& path, const std::vector<std::int64_t>& ids)
+{
+    auto file = RunFile::open(path, OpenMode::Read);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    for (const std::int64_t id : ids) {
+        if (auto sent = stream.append(**file, id); !sent) return sent;
+        if (auto sent = stream.end(**file, id); !sent) return sent;
+    }
+    return {};
+}
+
+// With its plan beside it, in the file, and in the stream where there is one.
+Result<void> store(const TorchImport& imported, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
 {
     const std::string& name = imported.run.info.scheduleName;
     if (!imported.warning.empty()) session.warn(imported.warning);
@@ -89,6 +104,8 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
         session.warn(fmt::format("{}: stored without its plan: {}", name, plan.error().message));
     auto ids = addRuns(settings.file, runs);
     if (!ids) return tl::unexpected(std::move(ids.error()));
+    if (stream)
+        if (auto sent = sendAlong(*stream, settings.file, *ids); !sent) return sent;
     recording.runs.push_back(ids->front());
     recording.completeSteps.push_back(imported.run.info.steps);
     if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->back(), settings.file, ids->back(), ids->front()));
@@ -96,7 +113,7 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
 }
 
 // Runs a job and stores what it traced. What stops it is in `recording`.
-Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total, const RecordSettings& settings, Session& session, Recording& recording)
+Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
 {
     TorchRun run;
     run.python = python.path;
@@ -124,11 +141,11 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     auto imported = importTorchJob(one.job, *end, one.folder, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(one.job.schedule.name));
     session.note(fmt::format("{}: PyTorch {} with {}; the job is kept in {}", one.job.schedule.name, end->torch, python.path, one.folder));
-    return store(*imported, settings, session, recording);
+    return store(*imported, settings, stream, session, recording);
 }
 
 // As runJob(), of a TorchTitan job.
-Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_t before, std::int64_t total, const RecordSettings& settings, Session& session, Recording& recording)
+Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
 {
     auto files = torchTitanFolder(schedule, "stagewright record");
     if (!files) return tl::unexpected(std::move(files.error()).with(schedule.name));
@@ -154,7 +171,14 @@ Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_
     auto imported = importTitanJob(schedule, told, *end, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(schedule.name));
     session.note(fmt::format("{}: TorchTitan with {}; the job is kept in {}", schedule.name, run.python, run.folder));
-    return store(*imported, settings, session, recording);
+    return store(*imported, settings, stream, session, recording);
+}
+
+// None: null.
+Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& settings)
+{
+    if (settings.stream.empty()) return nullptr;
+    return StepStreamWriter::create(settings.stream);
 }
 
 } // namespace
@@ -186,12 +210,14 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
         session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torch"}, {"folder", one.folder}, {"file", settings.file}});
         jobs.push_back(std::move(one));
     }
+    auto stream = streamOf(settings);
+    if (!stream) return tl::unexpected(std::move(stream.error()));
     Recording recording;
     const auto each = static_cast<std::int64_t>(settings.warmup + settings.steps);
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {
-        auto ran = runJob(one, *python, before, total, settings, session, recording);
+        auto ran = runJob(one, *python, before, total, settings, stream->get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += each;
@@ -212,6 +238,8 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
     if (!python) return tl::unexpected(std::move(python.error()));
     if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
     if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
+    auto stream = streamOf(settings);
+    if (!stream) return tl::unexpected(std::move(stream.error()));
     Recording recording;
     const auto total = static_cast<std::int64_t>(settings.steps) * static_cast<std::int64_t>(settings.schedules.size());
     std::int64_t before = 0;
@@ -219,7 +247,7 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
         auto folder = jobFolder(settings, options, schedule);
         if (!folder) return tl::unexpected(std::move(folder.error()));
         const TitanRun run{python->path, python->torch, *folder, config.lexically_normal().string(), settings.steps, settings.training.timeoutSeconds};
-        auto ran = runTitan(schedule, run, before, total, settings, session, recording);
+        auto ran = runTitan(schedule, run, before, total, settings, stream->get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += settings.steps;

@@ -1,0 +1,218 @@
+#include "app/cli/verbs/recording_elsewhere.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/text/json.h"
+#include "app/launch/hosts/job_folder.h"
+#include "app/launch/hosts/shell_words.h"
+#include "schedules/base/text.h"
+#include "traces/run/quantity.h"
+#include "traces/store/add_runs.h"
+#include "traces/store/run_environment.h"
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+
+namespace {
+
+ErrorCode errorCodeOf(int exitCode)
+{
+    for (const ErrorCode code : {ErrorCode::Invalid, ErrorCode::Usage, ErrorCode::Unreadable, ErrorCode::Unavailable, ErrorCode::Failed, ErrorCode::Cancelled})
+        if (exitCodeOf(code) == exitCode) return code;
+    return ErrorCode::Failed;
+}
+
+std::int64_t millisecondsNow()
+{
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Processes under srun: with --processes, or where several nodes or tasks are asked for; else 0.
+Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOption>& slurm, const ProcessOptions& processes, bool queued)
+{
+    if (!queued) return 0;
+    int tasks = 0;
+    bool several = processes.processes;
+    for (const auto& [key, value] : slurm) {
+        const int number = wholeOf<int>(value).value_or(0);
+        if (key == "ntasks") tasks = number;
+        if (key == "ntasks" || key == "nodes" || key == "ntasks-per-node") several = several || number > 1;
+    }
+    if (!several) return 0;
+    const int ranks = settings.schedules.front().ranks;
+    for (const Schedule& schedule : settings.schedules)
+        if (schedule.ranks != ranks)
+            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", settings.schedules.front().name, ranks, schedule.name, schedule.ranks), "record them one after the other");
+    if (tasks == 0) tasks = ranks / std::max(1, processes.perProcess);
+    if (tasks < 1 || ranks % tasks != 0) return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", ranks, tasks), "choose another -p, ntasks or --ranks-per-process");
+    return tasks;
+}
+
+Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes)
+{
+    JobOrder order;
+    auto slurm = slurmOptions(place);
+    if (!slurm) return tl::unexpected(std::move(slurm.error()));
+    const bool queued = !slurm->empty();
+    auto tasks = tasksOf(settings, *slurm, processes, queued);
+    if (!tasks) return tl::unexpected(std::move(tasks.error()));
+    std::vector<std::string> leftOut;
+    if (*tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
+    auto call = travelCall("record", place, leftOut);
+    if (!call) return tl::unexpected(std::move(call.error()));
+    order.slurm = std::move(*slurm);
+    order.tasks = *tasks;
+    order.arguments = std::move(call->arguments);
+    order.files = std::move(call->files);
+    if (*tasks > 0) order.arguments.push_back(fmt::format("--ranks-per-process={}", settings.schedules.front().ranks / *tasks));
+    for (const char* word : {"--progress=jsonl", "--job={job}"}) order.arguments.emplace_back(word);
+    order.arguments.push_back(fmt::format("--output={{job}}/{}", jobfile::run));
+    HostJob& job = order.job;
+    job.host = place.host;
+    job.id = newJobId(place.host.empty() ? "slurm" : place.host);
+    job.verb = "record";
+    job.arguments = std::move(call->shown);
+    job.file = std::filesystem::absolute(settings.file).lexically_normal().string();
+    job.createdUnixMs = millisecondsNow();
+    job.slurm = queued;
+    job.stepsAsked = (settings.warmup + settings.steps) * static_cast<int>(settings.schedules.size());
+    return order;
+}
+
+// The words of an event on the bar; warnings at once.
+void showEvent(const std::string& line, Session& session)
+{
+    const auto value = nlohmann::json::parse(line, nullptr, false);
+    if (!value.is_object()) return;
+    const std::string name = value.value("event", std::string());
+    ProgressLine& progress = session.progress();
+    if (name == "error" || name == "done" || name == "hello") return; // this end has its own
+    if (progress.mode() == ProgressLine::Mode::JsonLines) return progress.eventLine(line);
+    const auto number = [&](const char* key) { return value.contains(key) && value[key].is_number() ? value[key].get<double>() : 0.0; };
+    const auto text = [&](const char* key) { return value.contains(key) && value[key].is_string() ? plainText(value[key].get<std::string>(), 300) : std::string(); };
+    if (name == "warning") session.warn(text("message"));
+    if (name != "progress") return;
+    const auto whole = [&](const char* key) { return static_cast<std::int64_t>(std::clamp(number(key), 0.0, 1e15)); };
+    if (text("what") == "step")
+        progress.tell("steps", whole("done"), whole("total"), fmt::format("{}  loss {:.3f}  {}", text("schedule"), number("loss"), formatDuration(whole("step_time_ns"))));
+    else
+        progress.tell(text("what"), whole("done"), whole("total"));
+}
+
+void showState(const HostJob& job, Session& session)
+{
+    ProgressLine& progress = session.progress();
+    progress.event({{"event", "job"}, {"job", job.id}, {"host", textOrNull(job.host)}, {"state", toText(job.state)}, {"detail", job.detail}, {"file", job.file}});
+    if (job.state == JobState::Queued || (job.state == JobState::Running && !job.detail.empty())) session.note(fmt::format("job {}: {}", job.id, job.detail.empty() ? std::string(toText(job.state)) : job.detail));
+}
+
+// Runs that have no measured step because their recorder was killed.
+Result<void> dropUnmeasured(HostJob& job)
+{
+    const bool some = std::any_of(job.runs.begin(), job.runs.end(), [](const ReplayedRun& run) { return run.here != 0 && !run.ended; });
+    if (!some || !job.over()) return {};
+    auto file = RunFile::open(job.file, OpenMode::Write);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    auto infos = (*file)->runs();
+    if (!infos) return tl::unexpected(std::move(infos.error()));
+    for (ReplayedRun& run : job.runs) {
+        const auto info = std::find_if(infos->begin(), infos->end(), [&](const RunInfo& one) { return one.id == run.here; });
+        if (run.here == 0 || run.ended || info == infos->end() || info->steps > info->warmupSteps) continue;
+        if (auto removed = (*file)->remove(run.here); !removed) return removed;
+        run.here = 0;
+        run.ended = true;
+    }
+    return keepJob(job);
+}
+
+Error endOf(const HostJob& job)
+{
+    const int code = job.exitCode.value_or(exitCodeOf(ErrorCode::Failed));
+    const std::string where = job.host.empty() ? "job " + job.id : fmt::format("job {} on {}", job.id, job.host);
+    if (code == ExitInterrupted) return {ErrorCode::Cancelled, fmt::format("{}: {}", where, job.detail.empty() ? "stopped" : job.detail), {}};
+    return {job.state == JobState::Lost ? ErrorCode::Failed : errorCodeOf(code), fmt::format("{}: {}", where, job.detail), {}};
+}
+
+} // namespace
+
+Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Session& session)
+{
+    const std::stop_token stop = session.stop();
+    bool lost = false;
+    JobWatch watch;
+    watch.event = [&](const std::string& line) { showEvent(line, session); };
+    watch.changed = [&](const HostJob& now) { showState(now, session); };
+    watch.connection = [&](const std::string& sentence) {
+        if (sentence.empty() && lost) session.note("connected again");
+        if (!sentence.empty() && !lost) session.warn(sentence + "; the job goes on there, trying again");
+        lost = !sentence.empty();
+        session.progress().event({{"event", "connection"}, {"job", job.id}, {"lost", textOrNull(sentence)}});
+    };
+    const bool knownOver = job.over();
+    auto followed = followJob(job, options, watch, stop);
+    session.progress().clear();
+    Recording recording;
+    if (!job.host.empty() && job.over() && !knownOver) // once
+        for (const ReplayedRun& run : job.runs)
+            if (run.here != 0 && run.steps > 0)
+                if (auto kept = addEnvironment(job.file, run.here, {{"host", job.host}}); !kept) session.warn(kept.error().message);
+    if (!followed) recording.stopped = std::move(followed.error());
+    if (auto dropped = dropUnmeasured(job); !dropped && !recording.stopped) recording.stopped = std::move(dropped.error());
+    for (const ReplayedRun& run : job.runs) {
+        if (run.here == 0 || run.steps == 0) continue;
+        recording.runs.push_back(run.here);
+        recording.completeSteps.push_back(run.steps);
+    }
+    if (!recording.stopped && job.over() && (job.state == JobState::Lost || job.exitCode.value_or(0) != 0)) recording.stopped = endOf(job);
+    return recording;
+}
+
+Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session)
+{
+    if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
+    auto order = orderOf(settings, place, processes);
+    if (!order) return tl::unexpected(std::move(order.error()));
+    auto job = startJob(*order, session.stop());
+    if (!job) return tl::unexpected(std::move(job.error()));
+    session.note(fmt::format("job {}{}; 'stagewright hosts attach {}' goes on if this ends", job->id, job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob), job->id));
+    showState(*job, session);
+    const bool existed = std::filesystem::exists(settings.file);
+    auto recording = followElsewhere(*job, {}, session);
+    if (recording && recording->runs.empty() && !existed && job->over()) { // nothing is kept: the file is not left behind
+        std::error_code ignored;
+        const auto file = RunFile::open(settings.file, OpenMode::Read);
+        const auto runs = file ? (*file)->runs() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
+        if (file && runs && runs->empty()) std::filesystem::remove(settings.file, ignored);
+    }
+    return recording;
+}
+
+Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes, Session& session)
+{
+    auto order = orderOf(settings, place, processes);
+    if (!order) return tl::unexpected(std::move(order.error()));
+    if (place.scriptOnly) {
+        auto script = batchScriptOf(*order, session.stop());
+        if (!script) return tl::unexpected(std::move(script.error()));
+        if (session.json) session.answer({{"script", *script}});
+        session.out(*script);
+        return ExitDone;
+    }
+    auto job = startJob(*order, session.stop());
+    if (!job) return tl::unexpected(std::move(job.error()));
+    if (session.json) session.answer({{"job", job->id}, {"host", textOrNull(job->host)}, {"slurm_job", textOrNull(job->slurmJob)}, {"file", job->file}});
+    session.out(fmt::format("{}\n", job->id));
+    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' brings its steps", job->id));
+    return ExitDone;
+}
+
+} // namespace stagewright

@@ -1,0 +1,16 @@
+// A verb that is done on a host: this end passes its output on.
+#pragma once
+
+#include <string>
+
+#include "app/cli/options/place_options.h"
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+class Session;
+
+// The same call on place.host; its output and errors as they come. Returns its exit code.
+Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Session& session);
+
+} // namespace stagewright

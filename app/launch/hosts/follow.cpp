@@ -1,0 +1,376 @@
+#include "app/launch/hosts/follow.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/launch/hosts/job_copy.h"
+#include "app/launch/hosts/link.h"
+#include "app/launch/hosts/shell_words.h"
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Value = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr double answerSeconds = 60;
+constexpr double keepEvery = 1;     // seconds between writings of job.json
+constexpr double longestPause = 10; // between two tries to reconnect
+constexpr double stopSeconds = 60;  // for the job's last steps after a stop request
+
+double since(Clock::time_point when)
+{
+    return std::chrono::duration<double>(Clock::now() - when).count();
+}
+
+std::string textOf(const Value& value, const char* key, std::size_t most = 4000)
+{
+    return value.contains(key) && value[key].is_string() ? plainText(value[key].get<std::string>(), most) : std::string();
+}
+
+std::string dumped(const Value& value)
+{
+    return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+}
+
+// What the other end refuses, as an error of ours.
+Error errorOf(const Value& value)
+{
+    const Value& error = value["error"];
+    Error out{ErrorCode::Failed, "the host refused without a reason", {}};
+    if (!error.is_object()) return out;
+    if (const std::string message = textOf(error, "message"); !message.empty()) out.message = message;
+    out.remedy = textOf(error, "remedy");
+    if (error.contains("code") && error["code"].is_number_integer()) {
+        const auto code = error["code"].get<std::int64_t>();
+        if (code >= 0 && code <= static_cast<int>(ErrorCode::Cancelled)) out.code = static_cast<ErrorCode>(code);
+    }
+    return out;
+}
+
+Result<std::optional<Host>> hostNamed(const std::string& name)
+{
+    if (name.empty()) return std::optional<Host>();
+    auto host = findHost(name);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    return std::optional<Host>(std::move(*host));
+}
+
+// The files in the order of the request, whose sizes were given in it.
+Result<Value> fileList(const std::vector<SentFile>& files)
+{
+    Value list = Value::array();
+    for (const SentFile& file : files) {
+        std::error_code problem;
+        const auto size = fs::file_size(file.path, problem);
+        if (problem) return fail(ErrorCode::Unreadable, fmt::format("{}: {}", file.path, problem.message()), "check the name and the permission");
+        list.push_back({{"name", file.name}, {"bytes", static_cast<std::uint64_t>(size)}});
+    }
+    return list;
+}
+
+Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const Value& list)
+{
+    std::string bytes(std::size_t{1} << 20, '\0');
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        std::ifstream in(files[i].path, std::ios::binary);
+        const auto size = list[i]["bytes"].get<std::uint64_t>();
+        for (std::uint64_t at = 0; at < size;) {
+            in.read(bytes.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(bytes.size(), size - at)));
+            const auto count = static_cast<std::size_t>(in.gcount());
+            if (count == 0) return fail(ErrorCode::Unreadable, fmt::format("{}: it changed while it was sent", files[i].path), "try again");
+            link.send(FrameKind::File, std::string_view(bytes).substr(0, count), at);
+            at += count;
+        }
+    }
+    return {};
+}
+
+// The next answer; signs of life are not. refused: the other end says no, so nothing has begun there.
+Result<Value> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr)
+{
+    const auto begin = Clock::now();
+    while (since(begin) < answerSeconds) {
+        if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
+        auto frame = link.next(0.2);
+        if (!frame) return tl::unexpected(std::move(frame.error()));
+        if (!*frame || (*frame)->kind != FrameKind::Message) continue;
+        Value value = Value::parse((*frame)->bytes, nullptr, false);
+        if (!value.is_object() || value.contains("alive")) continue;
+        if (refused) *refused = value.contains("error");
+        if (value.contains("error")) return tl::unexpected(errorOf(value));
+        return value;
+    }
+    return fail(ErrorCode::Unavailable, fmt::format("the host gives no answer within {:.0f} s", answerSeconds));
+}
+
+Result<Value> orderOf(const JobOrder& order, const std::optional<Host>& host)
+{
+    auto files = fileList(order.files);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    Value slurm = Value::array();
+    for (const auto& [key, value] : order.slurm) slurm.push_back(value.empty() ? key : key + "=" + value);
+    return Value{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
+}
+
+// One connection to a job, and what it said.
+class JobFollower {
+public:
+    JobFollower(HostJob& job, std::optional<Host> host, JobCopy& copy, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop)
+        : m_job(job), m_host(std::move(host)), m_copy(copy), m_options(options), m_watch(watch), m_stop(stop), m_stopping(options.stop)
+    {
+    }
+    Result<void> run();
+
+private:
+    Result<bool> connection(); // true: everything is here
+    Result<bool> take(const Frame& frame);
+    Result<void> status(const Value& value);
+    void keep(bool now);
+    bool stopDue(HostLink& link);
+
+    HostJob& m_job;
+    std::optional<Host> m_host;
+    JobCopy& m_copy;
+    const FollowOptions& m_options;
+    const JobWatch& m_watch;
+    const std::stop_token& m_stop;
+    bool m_stopping; // the request is to be made
+    bool m_asked = false;
+    Clock::time_point m_askedAt{};
+    Clock::time_point m_kept{};
+    bool m_heard = false; // since the last time it was lost
+};
+
+void JobFollower::keep(bool now)
+{
+    if (!now && since(m_kept) < keepEvery) return;
+    m_kept = Clock::now();
+    (void)keepJob(m_job); // it says how far it was; the steps are in their file
+}
+
+Result<void> JobFollower::status(const Value& value)
+{
+    const std::string kind = textOf(value, "status", 20);
+    JobState state = JobState::Running;
+    std::string words = textOf(value, "words", 500);
+    if (kind == "queued")
+        state = JobState::Queued;
+    else if (kind == "ended")
+        state = JobState::Ended;
+    else if (kind == "lost" || kind == "absent")
+        state = JobState::Lost;
+    if (kind == "absent") words = "its folder is not there: it never started, or was removed";
+    if (value.contains("exit_code") && value["exit_code"].is_number_integer()) m_job.exitCode = static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
+    const bool failed = state == JobState::Lost || (state == JobState::Ended && m_job.exitCode.value_or(0) != 0);
+    if (failed) {
+        constexpr int signals = 128;
+        const int code = m_job.exitCode.value_or(0);
+        if (state == JobState::Ended && words.empty()) words = code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals) : code == signals + 2 ? "stopped"
+                                                                                                                                                                               : fmt::format("failed with code {}", code);
+        const std::string& said = m_copy.lastError();
+        const std::string lines = textOf(value, "last_lines");
+        if (!said.empty())
+            words += ": " + said;
+        else if (!lines.empty())
+            words += "; the last lines of its log:\n" + lines;
+    }
+    const bool changed = state != m_job.state || words != m_job.detail;
+    m_job.state = state;
+    m_job.detail = words;
+    if (changed) {
+        keep(true);
+        if (m_watch.changed) m_watch.changed(m_job);
+    }
+    return {};
+}
+
+Result<bool> JobFollower::take(const Frame& frame)
+{
+    if (frame.kind == FrameKind::Steps) {
+        if (auto taken = m_copy.takeSteps(frame.offset, frame.bytes); !taken) return tl::unexpected(std::move(taken.error()));
+        if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
+            m_job.state = JobState::Running;
+            m_job.detail.clear();
+            if (m_watch.changed) m_watch.changed(m_job);
+        }
+        keep(false);
+        return false;
+    }
+    if (frame.kind == FrameKind::Events) {
+        if (auto taken = m_copy.takeEvents(frame.offset, frame.bytes); !taken) return tl::unexpected(std::move(taken.error()));
+        return false;
+    }
+    if (frame.kind != FrameKind::Message) return false;
+    const Value value = Value::parse(frame.bytes, nullptr, false);
+    if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
+    if (value.contains("error")) return tl::unexpected(errorOf(value));
+    if (!value.contains("status")) return false;
+    if (auto done = status(value); !done) return tl::unexpected(std::move(done.error()));
+    return value.value("all", false);
+}
+
+bool JobFollower::stopDue(HostLink& link)
+{
+    m_stopping = m_stopping || m_stop.stop_requested();
+    if (m_stopping && !m_asked) {
+        link.send(FrameKind::Message, dumped({{"do", "stop"}, {"job", m_job.id}}));
+        m_asked = true;
+        m_askedAt = Clock::now();
+    }
+    return m_asked && since(m_askedAt) > stopSeconds;
+}
+
+Result<bool> JobFollower::connection()
+{
+    auto link = HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    m_asked = false; // a request may have been lost with the last connection
+    if (stopDue(**link)) return true;
+    (*link)->send(FrameKind::Message, dumped({{"do", "follow"}, {"job", m_job.id}, {"steps", m_copy.steps()}, {"sum", m_copy.stepsSum()}, {"events", m_copy.events()}, {"once", m_options.onlyWhatIsThere}}));
+    for (;;) {
+        auto frame = (*link)->next(0.1);
+        if (!frame) return tl::unexpected(std::move(frame.error()));
+        if (stopDue(**link)) return fail(ErrorCode::Cancelled, fmt::format("job {} was asked to stop and has not ended within {:.0f} s", m_job.id, stopSeconds), fmt::format("see 'stagewright hosts attach {}'", m_job.id));
+        if (!*frame) continue;
+        if (!m_heard && m_watch.connection) m_watch.connection({});
+        m_heard = true;
+        auto all = take(**frame);
+        if (!all || *all) return all;
+    }
+}
+
+Result<void> JobFollower::run()
+{
+    m_heard = true;
+    std::optional<Clock::time_point> lost;
+    double pause = 0.2;
+    for (;;) {
+        auto all = connection();
+        keep(true);
+        if (all) return {};
+        const Error& why = all.error();
+        if (why.code != ErrorCode::Unavailable) return tl::unexpected(std::move(all.error()));
+        if (m_heard) lost.reset(); // it worked meanwhile
+        if (m_heard) pause = 0.2;
+        if (!lost) lost = Clock::now();
+        m_heard = false;
+        const auto giveUp = [&](ErrorCode code) {
+            return fail(code, why.message, fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id, m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
+        };
+        if (m_stop.stop_requested() && !m_stopping) m_stopping = true;
+        if (since(*lost) + pause > m_options.reconnectSeconds) return giveUp(ErrorCode::Unavailable);
+        if (m_watch.connection) m_watch.connection(why.message);
+        for (const auto begin = Clock::now(); since(begin) < pause;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        pause = std::min(pause * 2, longestPause);
+    }
+}
+
+} // namespace
+
+Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
+{
+    HostJob job = order.job;
+    auto host = hostNamed(job.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto value = orderOf(order, *host);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    auto link = HostLink::open(*host, stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    job.state = JobState::Starting;
+    if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
+    const auto refused = [&](Error error) -> Result<HostJob> {
+        (void)forgetJob(job.id); // it was refused: there is no job
+        return tl::unexpected(std::move(error));
+    };
+    (*link)->send(FrameKind::Message, dumped(*value));
+    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return refused(std::move(sent.error()));
+    bool no = false;
+    auto answer = answerOf(**link, stop, &no);
+    if (!answer && !no) { // it may have started
+        answer.error().remedy = fmt::format("it may have started: see 'stagewright hosts attach {}'", job.id);
+        return tl::unexpected(std::move(answer.error()));
+    }
+    if (!answer) return refused(std::move(answer.error()));
+    job.slurmJob = textOf(*answer, "slurm_job", 40);
+    job.state = job.slurm ? JobState::Queued : JobState::Running;
+    if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
+    return job;
+}
+
+Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& stop)
+{
+    auto host = hostNamed(order.job.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto value = orderOf(order, *host);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    (*value)["script_only"] = true;
+    auto link = HostLink::open(*host, stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    (*link)->send(FrameKind::Message, dumped(*value));
+    if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return tl::unexpected(std::move(sent.error()));
+    auto answer = answerOf(**link, stop);
+    if (!answer) return tl::unexpected(std::move(answer.error()));
+    return textOf(*answer, "script", std::size_t{1} << 20);
+}
+
+Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop)
+{
+    if (job.over() && !options.stop) { // everything is here; the run file may have lost some of it
+        auto copy = JobCopy::open(job, watch.event);
+        if (!copy) return tl::unexpected(std::move(copy.error()));
+        return {};
+    }
+    auto host = hostNamed(job.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto copy = JobCopy::open(job, watch.event);
+    if (!copy) return tl::unexpected(std::move(copy.error()));
+    return JobFollower(job, std::move(*host), **copy, options, watch, stop).run();
+}
+
+Result<void> forgetThere(const HostJob& job, const std::stop_token& stop)
+{
+    auto host = hostNamed(job.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto link = HostLink::open(*host, stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    (*link)->send(FrameKind::Message, dumped({{"do", "forget"}, {"job", job.id}}));
+    auto answer = answerOf(**link, stop);
+    return answer ? Result<void>() : tl::unexpected(std::move(answer.error()));
+}
+
+Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const std::stop_token& stop)
+{
+    auto host = hostNamed(call.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto files = fileList(call.files);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    auto link = HostLink::open(*host, stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    (*link)->send(FrameKind::Message, dumped({{"do", "call"}, {"job", newJobId(call.host)}, {"arguments", call.arguments}, {"files", *files}}));
+    if (auto sent = sendFiles(**link, call.files, *files); !sent) return tl::unexpected(std::move(sent.error()));
+    for (;;) {
+        if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted"); // it ends with the connection
+        auto frame = (*link)->next(0.1);
+        if (!frame) return tl::unexpected(std::move(frame.error()));
+        if (!*frame) continue;
+        if ((*frame)->kind == FrameKind::Out && output.out) output.out((*frame)->bytes);
+        if ((*frame)->kind == FrameKind::Err && output.err) output.err((*frame)->bytes);
+        if ((*frame)->kind != FrameKind::Message) continue;
+        const Value value = Value::parse((*frame)->bytes, nullptr, false);
+        if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
+        if (value.contains("error")) return tl::unexpected(errorOf(value));
+        if (value.contains("exit_code") && value["exit_code"].is_number_integer()) return static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
+    }
+}
+
+} // namespace stagewright

@@ -1,0 +1,199 @@
+#include "app/launch/hosts/job_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/launch/hosts/private_file.h"
+#include "app/launch/hosts/shell_words.h"
+#include "app/launch/slurm/slurm_queue.h"
+#include "schedules/base/text.h"
+
+extern char** environ;
+
+namespace stagewright {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* processFile = "process";
+constexpr const char* slurmFile = "slurm";
+constexpr std::size_t tailBytes = 2000;
+
+std::string nodeName()
+{
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+std::string bootId()
+{
+    const auto text = readSmallFile("/proc/sys/kernel/random/boot_id");
+    return text ? std::string(trimmed(*text)) : std::string();
+}
+
+// When the process began, in the kernel's ticks: distinguishes it from a later one of the same number.
+std::string beginOf(pid_t process)
+{
+    const auto text = readSmallFile(fmt::format("/proc/{}/stat", process));
+    if (!text || text->empty()) return {};
+    const std::size_t name = text->rfind(')'); // it may hold blanks
+    const auto words = wordsOf(std::string_view(*text).substr(name == std::string::npos ? 0 : name + 1));
+    constexpr std::size_t state = 0;
+    constexpr std::size_t begin = 19;
+    return words.size() > begin && words[state] != "Z" ? std::string(words[begin]) : std::string();
+}
+
+std::string lastLines(const std::string& folder)
+{
+    std::string all;
+    for (const char* name : {jobfile::log, "slurm.log"}) {
+        std::FILE* file = std::fopen((folder + "/" + name).c_str(), "rb");
+        if (!file) continue;
+        std::fseek(file, 0, SEEK_END);
+        const long size = std::ftell(file);
+        std::fseek(file, std::max<long>(0, size - static_cast<long>(tailBytes)), SEEK_SET);
+        std::string text(tailBytes, '\0');
+        text.resize(std::fread(text.data(), 1, text.size(), file));
+        std::fclose(file);
+        all += text;
+    }
+    return plainText(trimmed(all), 2 * tailBytes);
+}
+
+Result<pid_t> startApart(const std::string& folder)
+{
+    const std::string script = folder + "/job.sh";
+    std::array<std::string, 2> words{"/bin/sh", script};
+    std::array<char*, 3> argv{words[0].data(), words[1].data(), nullptr};
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_init(&actions);
+    const std::string log = folder + "/" + jobfile::log;
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    sigset_t none;
+    sigset_t usual;
+    ::sigemptyset(&none);
+    ::sigemptyset(&usual);
+    for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGQUIT, SIGXFSZ, SIGCHLD}) ::sigaddset(&usual, signal);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &usual);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    pid_t process = -1;
+    const int failed = ::posix_spawn(&process, argv[0], &actions, &attributes, argv.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+    if (failed != 0) return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", script, std::strerror(failed)));
+    return process;
+}
+
+JobStatus endedStatus(const std::string& folder, const std::string& text)
+{
+    JobStatus status{JobStatus::Kind::Ended, {}, std::nullopt, lastLines(folder)};
+    const auto value = nlohmann::json::parse(text, nullptr, false);
+    if (value.is_object() && value.contains("code") && value["code"].is_number_integer()) status.exitCode = value["code"].get<int>();
+    return status;
+}
+
+JobStatus processStatus(const std::string& folder)
+{
+    const auto text = readSmallFile(folder + "/" + processFile);
+    const auto words = text ? wordsOf(*text) : std::vector<std::string_view>();
+    if (words.size() < 3) return {JobStatus::Kind::Lost, "it never started", std::nullopt, lastLines(folder)};
+    if (words[2] != nodeName()) return {JobStatus::Kind::Running, fmt::format("on {}; ask there", plainText(words[2], 64)), std::nullopt, {}};
+    const auto number = wholeOf<int>(words[0]);
+    const bool lives = number && words.size() > 3 && words[3] == bootId() && beginOf(*number) == words[1];
+    if (lives) return {JobStatus::Kind::Running, {}, std::nullopt, {}};
+    const bool restarted = words.size() > 3 && words[3] != bootId();
+    return {JobStatus::Kind::Lost, restarted ? "its computer was restarted" : "it was killed or crashed", std::nullopt, lastLines(folder)};
+}
+
+std::string slurmNumber(const std::string& folder)
+{
+    const auto text = readSmallFile(folder + "/" + slurmFile);
+    return text ? std::string(trimmed(*text)) : std::string();
+}
+
+} // namespace
+
+std::string batchText(const JobSetUp& job)
+{
+    return toText(BatchScript{job.name, job.folder, job.slurm, job.setup, job.command, job.tasks, job.queued});
+}
+
+Result<std::string> startJobFolder(const JobSetUp& job)
+{
+    const std::string script = job.folder + "/job.sh";
+    if (auto written = writePrivateFile(script, batchText(job)); !written) return tl::unexpected(std::move(written.error()));
+    std::error_code ignored;
+    fs::permissions(script, fs::perms::owner_exec, fs::perm_options::add, ignored);
+    if (job.queued) {
+        auto number = submitBatch(script);
+        if (!number) return number;
+        if (auto kept = writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"); !kept) return tl::unexpected(std::move(kept.error()));
+        return number;
+    }
+    auto process = startApart(job.folder);
+    if (!process) return tl::unexpected(std::move(process.error()));
+    const std::string who = fmt::format("{} {} {} {}\n", *process, beginOf(*process), nodeName(), bootId());
+    if (auto kept = writePrivateFile(job.folder + "/" + processFile, who); !kept) return tl::unexpected(std::move(kept.error()));
+    return std::string();
+}
+
+JobStatus jobStatus(const std::string& folder)
+{
+    std::error_code problem;
+    if (!fs::is_directory(folder, problem)) return {};
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    } // those that this process started
+    const auto ended = [&]() -> std::optional<JobStatus> {
+        const auto text = readSmallFile(folder + "/" + jobfile::ended);
+        if (!text || text->empty()) return std::nullopt;
+        return endedStatus(folder, *text);
+    };
+    if (auto status = ended()) return *status;
+    const std::string number = slurmNumber(folder);
+    if (number.empty()) {
+        JobStatus status = processStatus(folder);
+        if (status.kind == JobStatus::Kind::Lost) // it may have ended meanwhile
+            if (auto after = ended()) return *after;
+        return status;
+    }
+    const auto state = slurmState(number);
+    if (!state) return {JobStatus::Kind::Running, plainText(state.error().message), std::nullopt, {}};
+    if (state->kind == SlurmState::Kind::Queued) return {JobStatus::Kind::Queued, state->words, std::nullopt, {}};
+    if (state->kind == SlurmState::Kind::Running) return {JobStatus::Kind::Running, state->words, std::nullopt, {}};
+    if (auto after = ended()) return *after;
+    constexpr int interrupted = 130;
+    if (state->kind == SlurmState::Kind::Cancelled) return {JobStatus::Kind::Ended, state->words, interrupted, lastLines(folder)};
+    return {JobStatus::Kind::Lost, state->words, std::nullopt, lastLines(folder)};
+}
+
+Result<void> stopJobFolder(const std::string& folder)
+{
+    if (auto asked = writePrivateFile(folder + "/" + jobfile::stop, "\n"); !asked) return asked;
+    const std::string number = slurmNumber(folder);
+    if (number.empty()) return {};
+    const auto state = slurmState(number);
+    if (state && state->kind != SlurmState::Kind::Queued) return {}; // it ends by itself, with its steps
+    return cancelBatch(number);
+}
+
+} // namespace stagewright

@@ -1,0 +1,398 @@
+#include "app/launch/hosts/serve.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+
+#include "app/launch/child_process.h"
+#include "app/launch/hosts/frames.h"
+#include "app/launch/hosts/host_list.h"
+#include "app/launch/hosts/job_folder.h"
+#include "app/launch/hosts/job_list.h"
+#include "app/launch/hosts/private_file.h"
+#include "app/launch/hosts/shell_words.h"
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Value = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int pollMs = 50;
+constexpr double signOfLife = 3; // seconds
+constexpr double statusEvery = 0.3;
+constexpr double queueEvery = 3; // Slurm's programs are asked less often
+constexpr std::size_t longestName = 200;
+constexpr std::size_t chunk = std::size_t{256} << 10;
+constexpr std::size_t checkedBytes = 4096; // before the offset from which a fetch goes on
+
+double since(Clock::time_point when)
+{
+    return std::chrono::duration<double>(Clock::now() - when).count();
+}
+
+std::string textOf(const Value& value, const char* key)
+{
+    return value.contains(key) && value[key].is_string() ? value[key].get<std::string>() : std::string();
+}
+
+std::string dumped(const Value& value)
+{
+    return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+}
+
+const char* toText(JobStatus::Kind kind)
+{
+    switch (kind) {
+    case JobStatus::Kind::Absent: return "absent";
+    case JobStatus::Kind::Queued: return "queued";
+    case JobStatus::Kind::Running: return "running";
+    case JobStatus::Kind::Ended: return "ended";
+    case JobStatus::Kind::Lost: return "lost";
+    }
+    return "lost";
+}
+
+// A file of a job that only grows.
+struct Growing {
+    std::string path;
+    FrameKind kind = FrameKind::Steps;
+    std::uint64_t sent = 0;
+
+    std::uint64_t size() const
+    {
+        struct stat now {};
+        return ::stat(path.c_str(), &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+    }
+    std::string read(std::uint64_t from, std::size_t most) const
+    {
+        const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (descriptor < 0) return {};
+        std::string bytes(most, '\0');
+        const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(from));
+        ::close(descriptor);
+        bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+        return bytes;
+    }
+};
+
+class HostServer {
+public:
+    HostServer(std::string scratch, int in, int out) : m_scratch(std::move(scratch)), m_in(in), m_out(out) {}
+    Result<void> run();
+
+private:
+    void send(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0);
+    void answer(const Value& value) { send(FrameKind::Message, dumped(value)); }
+    void refuse(const Error& error) { answer({{"error", {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"remedy", error.remedy}}}}); }
+    void take(const Frame& frame);
+    void request(const Value& value);
+    Result<void> begin(const Value& value, bool call); // a job, or a call in the foreground: files come next
+    Result<void> launch();
+    void follow(const Value& value);
+    void pump();
+    void pumpCall();
+    bool sendGrown(Growing& file, std::uint64_t upTo);
+    std::string folderOf(const std::string& id) const { return m_scratch + "/" + id; }
+
+    std::string m_scratch;
+    int m_in;
+    int m_out;
+    bool m_gone = false;
+    FrameReader m_frames;
+    Clock::time_point m_said = Clock::now();
+
+    // What is being started.
+    Value m_order;
+    bool m_isCall = false;
+    std::string m_folder;
+    std::vector<std::pair<std::string, std::uint64_t>> m_files; // name, bytes
+    std::size_t m_file = 0;
+    std::uint64_t m_written = 0;
+
+    // What is followed.
+    std::string m_job;
+    Growing m_steps, m_events;
+    bool m_once = false;
+    JobStatus m_status;
+    std::optional<JobStatus> m_told;
+    Clock::time_point m_asked{};
+
+    std::optional<ChildProcess> m_call;
+};
+
+void HostServer::send(FrameKind kind, std::string_view bytes, std::uint64_t offset)
+{
+    const std::string frame = frameBytes(kind, bytes, offset);
+    for (std::size_t at = 0; at < frame.size() && !m_gone;) {
+        const ssize_t count = ::write(m_out, frame.data() + at, frame.size() - at);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0)
+            m_gone = true;
+        else
+            at += static_cast<std::size_t>(count);
+    }
+    m_said = Clock::now();
+}
+
+Result<void> HostServer::begin(const Value& value, bool call)
+{
+    const std::string id = textOf(value, "job");
+    if (!isJobId(id)) return fail(ErrorCode::Usage, "the job has no usable name");
+    m_order = value;
+    m_isCall = call;
+    m_folder = folderOf(id);
+    m_files.clear();
+    m_file = 0;
+    m_written = 0;
+    std::uint64_t number = 0;
+    for (const Value& file : value.value("files", Value::array())) {
+        const std::string name = textOf(file, "name");
+        const bool good = !name.empty() && name.size() <= longestName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
+        if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned()) return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
+        m_files.emplace_back(fmt::format("files/{}/{}", number, name), file["bytes"].get<std::uint64_t>());
+        ++number;
+    }
+    // its folder is made by writing to it
+    if (fs::exists(m_folder)) return fail(ErrorCode::Usage, fmt::format("{} is there already", m_folder));
+    if (auto made = writePrivateFile(m_folder + "/order.json", dumped(value) + "\n"); !made) return made;
+    for (const auto& [name, bytes] : m_files)
+        if (auto made = writePrivateFile(m_folder + "/" + name, {}); !made) return made;
+    while (m_file < m_files.size() && m_files[m_file].second == 0) ++m_file;
+    return m_file == m_files.size() ? launch() : Result<void>();
+}
+
+Result<void> HostServer::launch()
+{
+    std::error_code error;
+    std::vector<std::string> command{fs::read_symlink("/proc/self/exe", error).string()};
+    if (const char* wrapper = std::getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
+    for (const Value& word : m_order.value("arguments", Value::array())) {
+        if (!word.is_string()) return fail(ErrorCode::Usage, "an argument is not text");
+        std::string text = word.get<std::string>();
+        for (std::size_t i = 0; i < m_files.size(); ++i) {
+            const std::string place = fmt::format("{{file:{}}}", i);
+            if (const std::size_t at = text.find(place); at != std::string::npos) text.replace(at, place.size(), m_folder + "/" + m_files[i].first);
+        }
+        if (const std::size_t at = text.find("{job}"); at != std::string::npos) text.replace(at, 5, m_folder);
+        command.push_back(std::move(text));
+    }
+    m_files.clear();
+    if (m_isCall) {
+        auto child = ChildProcess::start({command, {}, m_folder, true});
+        if (!child) return tl::unexpected(std::move(child.error()));
+        m_call.emplace(std::move(*child));
+        return {};
+    }
+    JobSetUp job;
+    job.folder = m_folder;
+    job.name = textOf(m_order, "job");
+    job.command = std::move(command);
+    job.queued = m_order.value("queued", false);
+    job.tasks = m_order.value("tasks", 0);
+    for (const Value& line : m_order.value("setup", Value::array()))
+        if (line.is_string()) job.setup.push_back(line.get<std::string>());
+    for (const Value& option : m_order.value("slurm", Value::array())) {
+        auto parsed = parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string());
+        if (!parsed) return tl::unexpected(std::move(parsed.error()));
+        job.slurm.push_back(std::move(*parsed));
+    }
+    if (m_order.value("script_only", false)) {
+        answer({{"script", batchText(job)}});
+        return {};
+    }
+    auto number = startJobFolder(job);
+    if (!number) return tl::unexpected(std::move(number.error()));
+    answer({{"started", m_folder}, {"slurm_job", *number}});
+    return {};
+}
+
+void HostServer::follow(const Value& value)
+{
+    const std::string id = textOf(value, "job");
+    if (!isJobId(id)) return refuse({ErrorCode::Usage, "the job has no usable name", {}});
+    const std::string folder = folderOf(id);
+    m_steps = {folder + "/" + jobfile::steps, FrameKind::Steps, value.value("steps", std::uint64_t{0})};
+    m_events = {folder + "/" + jobfile::events, FrameKind::Events, value.value("events", std::uint64_t{0})};
+    if (m_steps.sent > 0) {
+        const std::uint64_t from = m_steps.sent > checkedBytes ? m_steps.sent - checkedBytes : 0;
+        const std::string bytes = m_steps.read(from, static_cast<std::size_t>(m_steps.sent - from));
+        const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
+        if (bytes.size() != m_steps.sent - from || sum != value.value("sum", std::uint64_t{0})) {
+            m_job.clear();
+            return refuse({ErrorCode::Unreadable, fmt::format("the steps in {} are not those that were fetched so far", folder), {}});
+        }
+    }
+    m_once = value.value("once", false);
+    m_job = id;
+    m_told.reset();
+    m_asked = {};
+}
+
+void HostServer::request(const Value& value)
+{
+    const std::string what = textOf(value, "do");
+    Result<void> done;
+    if (what == "start" || what == "call")
+        done = begin(value, what == "call");
+    else if (what == "follow")
+        follow(value);
+    else if (what == "stop" && isJobId(textOf(value, "job")))
+        done = stopJobFolder(folderOf(textOf(value, "job")));
+    else if (what == "forget" && isJobId(textOf(value, "job"))) {
+        std::error_code problem;
+        fs::remove_all(folderOf(textOf(value, "job")), problem);
+        answer({{"forgotten", true}});
+    } else
+        refuse({ErrorCode::Usage, fmt::format("the request '{}' is not known", what), {}});
+    if (!done) refuse(done.error());
+}
+
+void HostServer::take(const Frame& frame)
+{
+    if (frame.kind == FrameKind::Message) {
+        const Value value = Value::parse(frame.bytes, nullptr, false);
+        return value.is_object() ? request(value) : refuse({ErrorCode::Usage, "a request is not JSON", {}});
+    }
+    if (frame.kind != FrameKind::File || m_file >= m_files.size()) return;
+    const auto& [name, bytes] = m_files[m_file];
+    const std::string path = m_folder + "/" + name;
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    const bool good = frame.offset == m_written && frame.bytes.size() <= bytes - m_written && descriptor >= 0 &&
+                      ::write(descriptor, frame.bytes.data(), frame.bytes.size()) == static_cast<ssize_t>(frame.bytes.size());
+    const int why = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    if (!good) {
+        m_files.clear();
+        return refuse({ErrorCode::Failed, fmt::format("file {} can't be written: {}", path, std::strerror(why)), "free some space there"});
+    }
+    m_written += frame.bytes.size();
+    if (m_written < bytes) return;
+    m_written = 0;
+    ++m_file;
+    while (m_file < m_files.size() && m_files[m_file].second == 0) ++m_file;
+    if (m_file < m_files.size()) return;
+    if (auto launched = launch(); !launched) refuse(launched.error());
+}
+
+bool HostServer::sendGrown(Growing& file, std::uint64_t upTo)
+{
+    bool any = false;
+    while (file.sent < upTo && !m_gone) {
+        const std::string bytes = file.read(file.sent, static_cast<std::size_t>(std::min<std::uint64_t>(chunk, upTo - file.sent)));
+        if (bytes.empty()) break;
+        send(file.kind, bytes, file.sent);
+        file.sent += bytes.size();
+        any = true;
+    }
+    return any;
+}
+
+void HostServer::pump()
+{
+    const bool queued = fs::exists(folderOf(m_job) + "/slurm");
+    if (since(m_asked) > (queued ? queueEvery : statusEvery)) {
+        m_status = jobStatus(folderOf(m_job));
+        m_asked = Clock::now();
+    }
+    const JobStatus status = m_status;            // before the sizes: of a job that is over they are final
+    const std::uint64_t events = m_events.size(); // an event comes after the step that it is about
+    const std::uint64_t steps = m_steps.size();
+    sendGrown(m_steps, steps);
+    sendGrown(m_events, events);
+    const bool over = status.kind != JobStatus::Kind::Running && status.kind != JobStatus::Kind::Queued;
+    if (m_told == status && !over && !m_once) return;
+    m_told = status;
+    const bool all = over || m_once;
+    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Value(*status.exitCode) : Value(nullptr)}, {"last_lines", status.lastLines}, {"all", all}});
+    if (all) m_job.clear();
+}
+
+void HostServer::pumpCall()
+{
+    const std::string out = m_call->read();
+    const std::string err = m_call->readErrors();
+    for (std::size_t at = 0; at < out.size(); at += chunk) send(FrameKind::Out, std::string_view(out).substr(at, chunk));
+    for (std::size_t at = 0; at < err.size(); at += chunk) send(FrameKind::Err, std::string_view(err).substr(at, chunk));
+    if (!m_call->atEnd() || m_call->errors() >= 0) return;
+    const auto end = m_call->poll();
+    if (!end) return;
+    answer({{"exit_code", end->signal > 0 ? 128 + end->signal : end->code}});
+    m_call.reset();
+    std::error_code problem;
+    fs::remove_all(m_folder, problem);
+}
+
+Result<void> HostServer::run()
+{
+    ::signal(SIGPIPE, SIG_IGN);
+    answer({{"hello", "stagewright"}, {"protocol", linkProtocol}, {"version", serveVersion()}});
+    while (!m_gone) {
+        pollfd in{m_in, POLLIN, 0};
+        const int ready = ::poll(&in, 1, m_job.empty() && !m_call ? 1000 : pollMs);
+        if (ready < 0 && errno != EINTR) break;
+        if (ready > 0) {
+            std::array<char, 65536> bytes{};
+            const ssize_t count = ::read(m_in, bytes.data(), bytes.size());
+            if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) break;
+            if (count > 0) m_frames.add({bytes.data(), static_cast<std::size_t>(count)});
+        }
+        for (;;) {
+            auto frame = m_frames.next();
+            if (!frame) return tl::unexpected(std::move(frame.error()));
+            if (!*frame) break;
+            take(**frame);
+        }
+        if (!m_job.empty()) pump();
+        if (m_call) pumpCall();
+        if (since(m_said) > signOfLife) answer({{"alive", true}});
+    }
+    if (m_call) { // in the foreground: it ends with the connection
+        m_call.reset();
+        std::error_code problem;
+        fs::remove_all(m_folder, problem);
+    }
+    return {};
+}
+
+} // namespace
+
+std::string serveVersion()
+{
+    return STAGEWRIGHT_VERSION;
+}
+
+std::vector<std::string> serveArguments(const std::string& scratch)
+{
+    std::vector<std::string> arguments{"hosts", "serve"};
+    if (!scratch.empty()) arguments.push_back("--scratch=" + scratch);
+    return arguments;
+}
+
+Result<void> serveHost(const std::string& scratch, int in, int out)
+{
+    std::string folder = scratch.empty() ? stateFolder() + "/hosted" : scratch;
+    if (folder.starts_with("~/")) folder = userFolder("", folder.substr(2));
+    if (!folder.starts_with('/')) return fail(ErrorCode::Usage, fmt::format("folder '{}' is relative", folder), "begin it with / or ~/");
+    return HostServer(folder, in, out).run();
+}
+
+} // namespace stagewright

@@ -1,0 +1,25 @@
+// Quoting for the POSIX shell of another computer: the one place that does it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+// One word that the shell takes literally, whatever is in it.
+std::string shellWord(std::string_view text);
+std::string shellCommand(const std::vector<std::string>& words); // words with blanks between
+
+// A folder as a user gives it: "~/x" is below the home folder over there, all else literal.
+std::string shellPath(std::string_view folder);
+
+// "": the text can be sent; else why not. Line breaks and other control characters can't.
+std::string whyNotSent(std::string_view text);
+
+// Text of a host for a terminal: without control characters, at most so many bytes.
+std::string plainText(std::string_view text, std::size_t most = 2000);
+
+} // namespace stagewright

@@ -1,0 +1,196 @@
+#include "app/launch/slurm/slurm_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "app/launch/child_process.h"
+#include "app/launch/hosts/shell_words.h"
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr double patience = 60; // seconds for one of Slurm's programs
+
+std::string onPath(const std::string& program)
+{
+    const char* path = std::getenv("PATH");
+    for (const std::string_view folder : split(path ? path : "/usr/bin:/bin", ":")) {
+        if (folder.empty() || folder.front() != '/') continue;
+        const std::string file = std::string(folder) + "/" + program;
+        if (::access(file.c_str(), X_OK) == 0) return file;
+    }
+    return {};
+}
+
+struct Said {
+    ChildEnd end;
+    std::string out, err;
+};
+
+Result<Said> ask(const std::string& program, const std::vector<std::string>& arguments)
+{
+    const std::string path = onPath(program);
+    if (path.empty()) return fail(ErrorCode::Unavailable, fmt::format("Slurm's {} is not on PATH", program), "use --slurm on a computer of the cluster, or add --host LOGIN");
+    ChildStart start{{path}, {{"LC_ALL", "C"}}, "/", true};
+    start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());
+    auto child = ChildProcess::start(start);
+    if (!child) return tl::unexpected(std::move(child.error()));
+    Said said;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!child->atEnd() || child->errors() >= 0) {
+        std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
+        ::poll(ready.data(), ready.size(), 200);
+        said.out += child->read();
+        said.err += child->readErrors();
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience) return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
+    }
+    for (;;) {
+        if (const auto end = child->poll()) {
+            said.end = *end;
+            return said;
+        }
+        ::poll(nullptr, 0, 10);
+    }
+}
+
+struct Meaning {
+    std::string_view name;
+    SlurmState::Kind kind;
+    std::string_view words;
+};
+constexpr auto meanings = std::to_array<Meaning>({
+    {"PENDING", SlurmState::Kind::Queued, "queued"},
+    {"CONFIGURING", SlurmState::Kind::Queued, "its nodes are being made ready"},
+    {"REQUEUED", SlurmState::Kind::Queued, "queued again"},
+    {"SUSPENDED", SlurmState::Kind::Queued, "suspended by Slurm"},
+    {"RUNNING", SlurmState::Kind::Running, "running"},
+    {"COMPLETING", SlurmState::Kind::Running, "ending"},
+    {"STAGE_OUT", SlurmState::Kind::Running, "ending"},
+    {"COMPLETED", SlurmState::Kind::Done, "ended"},
+    {"FAILED", SlurmState::Kind::Failed, "failed"},
+    {"BOOT_FAIL", SlurmState::Kind::Failed, "failed: a node did not start"},
+    {"NODE_FAIL", SlurmState::Kind::Failed, "failed: a node went down"},
+    {"OUT_OF_MEMORY", SlurmState::Kind::Failed, "failed: out of memory"},
+    {"PREEMPTED", SlurmState::Kind::Failed, "ended by Slurm for another job"},
+    {"DEADLINE", SlurmState::Kind::TimeLimit, "ended at its deadline"},
+    {"TIMEOUT", SlurmState::Kind::TimeLimit, "ended at its time limit"},
+    {"CANCELLED", SlurmState::Kind::Cancelled, "cancelled"},
+});
+
+// Slurm's reasons are words run together.
+std::string reasonWords(std::string_view reason)
+{
+    constexpr auto known = std::to_array<std::pair<std::string_view, std::string_view>>({
+        {"Resources", "waits for free nodes"},
+        {"Priority", "jobs before it have a higher priority"},
+        {"Dependency", "waits for another job"},
+        {"BeginTime", "waits for its start time"},
+        {"PartitionTimeLimit", "asks for more time than its partition allows"},
+        {"PartitionNodeLimit", "asks for more nodes than its partition has"},
+        {"ReqNodeNotAvail", "a node that it asks for is not available"},
+        {"QOSMaxJobsPerUserLimit", "as many of your jobs run as are allowed"},
+        {"JobHeldUser", "held; release it with scontrol release"},
+        {"JobHeldAdmin", "held by an administrator"},
+    });
+    for (const auto& [name, words] : known)
+        if (reason == name || reason.starts_with(std::string(name) + ",")) return std::string(words);
+    return plainText(reason, 100);
+}
+
+std::optional<SlurmState> stateOf(std::string_view name, std::string_view reason, std::string_view nodes, std::string_view limit, std::string_view code)
+{
+    name = name.substr(0, name.find_first_of(" +")); // "CANCELLED by 0"
+    const auto found = std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& one) { return one.name == name; });
+    if (found == meanings.end()) return name.empty() ? std::nullopt : std::optional(SlurmState{SlurmState::Kind::Running, fmt::format("Slurm's state {}", plainText(name, 40))});
+    SlurmState state{found->kind, std::string(found->words)};
+    if (state.kind == SlurmState::Kind::Queued && !reason.empty() && reason != "None") state.words += ": " + reasonWords(reason);
+    if (state.kind == SlurmState::Kind::Running && !nodes.empty() && nodes != "(null)") state.words += " on " + plainText(nodes, 200);
+    if (found->name == "TIMEOUT" && !limit.empty()) state.words += " of " + plainText(limit, 40);
+    if (found->name == "FAILED" && !code.empty()) state.words += " with code " + plainText(code.substr(0, code.find(':')), 20);
+    return state;
+}
+
+std::string_view firstLine(std::string_view text)
+{
+    text = trimmed(text);
+    return text.substr(0, text.find('\n'));
+}
+
+} // namespace
+
+// STATE|REASON|NODES|LIMIT
+std::optional<SlurmState> readSqueue(const std::string& text)
+{
+    const auto parts = split(firstLine(text), "|");
+    if (parts.size() < 4) return std::nullopt;
+    return stateOf(parts[0], parts[1], parts[2], parts[3], {});
+}
+
+// State|ExitCode|NodeList|Timelimit
+std::optional<SlurmState> readSacct(const std::string& text)
+{
+    const auto parts = split(firstLine(text), "|");
+    if (parts.size() < 4) return std::nullopt;
+    return stateOf(parts[0], {}, parts[2], parts[3], parts[1]);
+}
+
+// KEY=VALUE between blanks
+std::optional<SlurmState> readScontrol(const std::string& text)
+{
+    const auto valueOf = [&](std::string_view key) -> std::string_view {
+        for (const std::string_view word : wordsOf(text))
+            if (const KeyValue pair = keyValueOf(word); pair.key == key) return pair.value.value_or("");
+        return {};
+    };
+    return stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"), valueOf("ExitCode"));
+}
+
+Result<std::string> submitBatch(const std::string& scriptFile)
+{
+    auto said = ask("sbatch", {"--parsable", scriptFile});
+    if (!said) return tl::unexpected(std::move(said.error()));
+    const std::string_view number = firstLine(said->out).substr(0, firstLine(said->out).find(';'));
+    const bool good = said->end.good() && !number.empty() && std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (good) return std::string(number);
+    return fail(ErrorCode::Failed, fmt::format("sbatch refused the job: {}", plainText(trimmed(said->err + said->out), 600)), fmt::format("the script is {}", scriptFile));
+}
+
+Result<SlurmState> slurmState(const std::string& job)
+{
+    auto queue = ask("squeue", {"--noheader", "--jobs=" + job, "--states=all", "--format=%T|%r|%N|%l"});
+    if (!queue) return tl::unexpected(std::move(queue.error()));
+    std::optional<SlurmState> state;
+    if (queue->end.good()) state = readSqueue(queue->out);
+    if (state && !state->over()) return *state;
+    // over: accounting has the code, scontrol has it for some minutes
+    if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job, "--format=State,ExitCode,NodeList,Timelimit"}); account && account->end.good())
+        if (auto told = readSacct(account->out)) return *told;
+    if (auto shown = ask("scontrol", {"show", "job", job}); shown && shown->end.good())
+        if (auto told = readScontrol(shown->out)) return *told;
+    if (state) return *state;
+    const bool unknown = queue->end.good() || queue->err.find("Invalid job id") != std::string::npos;
+    if (unknown) return SlurmState{SlurmState::Kind::Unknown, fmt::format("Slurm no longer knows job {}", job)};
+    return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue->err), 300)), "Slurm's controller may be down; the job is not affected");
+}
+
+Result<void> cancelBatch(const std::string& job)
+{
+    auto said = ask("scancel", {job});
+    if (!said) return tl::unexpected(std::move(said.error()));
+    if (said->end.good()) return {};
+    return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said->err), 300)));
+}
+
+} // namespace stagewright

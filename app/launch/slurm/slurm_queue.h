@@ -1,0 +1,36 @@
+// Slurm's queue by its own programs: sbatch, squeue, sacct or scontrol, scancel.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+struct SlurmState {
+    enum class Kind {
+        Queued,
+        Running,
+        Done,
+        Failed,
+        TimeLimit,
+        Cancelled,
+        Unknown, // Slurm no longer knows the job
+    };
+    Kind kind = Kind::Unknown;
+    std::string words; // "queued: waits for resources", "running on node1", "ended at its time limit of 1:00:00"
+    bool over() const { return kind == Kind::Done || kind == Kind::Failed || kind == Kind::TimeLimit || kind == Kind::Cancelled; }
+};
+
+// The number of the new job. Unavailable where Slurm is missing, Failed with what sbatch said.
+Result<std::string> submitBatch(const std::string& scriptFile);
+Result<SlurmState> slurmState(const std::string& job);
+Result<void> cancelBatch(const std::string& job);
+
+// What squeue, sacct and scontrol say, read: for tests. Empty text: not known to that program.
+std::optional<SlurmState> readSqueue(const std::string& text);
+std::optional<SlurmState> readSacct(const std::string& text);
+std::optional<SlurmState> readScontrol(const std::string& text);
+
+} // namespace stagewright

@@ -1,0 +1,315 @@
+// Replaying a stream of steps into a run file: one transaction a step, each once.
+#include "traces/store/step_stream.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "traces/store/rows.h"
+#include "traces/store/run_digest.h"
+#include "traces/store/run_names.h"
+#include "traces/store/run_store.h"
+#include "traces/store/step_blocks.h"
+#include "traces/store/step_tables.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostPending = std::size_t{1} << 30; // bytes of one step
+constexpr std::size_t mostRuns = 4096;
+constexpr std::int64_t mostSegments = std::int64_t{1} << 31;
+
+constexpr std::int64_t nothingYet = -2; // of a run's segments; its texts come with -1
+
+struct Ongoing {
+    ReplayedRun run;
+    std::int64_t segment = nothingYet;        // the last one that is in the file
+    std::vector<std::vector<std::byte>> rows; // payloads of the step that is not complete
+    std::size_t pending = 0;
+    bool begun = false; // its Begin has come by in this replay
+};
+
+Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)
+{
+    Database& database = *store.database;
+    auto there = readRunInfos(store);
+    if (!there) return tl::unexpected(there.error());
+    std::string marks = "?";
+    for (int i = 1; i < runRowCount; ++i) marks += ",?";
+    auto statement = database.prepare(fmt::format("INSERT INTO run({}) VALUES({})", runRowColumns, marks));
+    if (!statement) return tl::unexpected(statement.error());
+    const auto* name = std::get_if<std::string_view>(row.values.data());
+    const std::string own = freeRunName(*there, name ? std::string(*name) : std::string());
+    statement->bind(std::string_view(own));
+    for (int i = 1; i < runRowCount; ++i) bindValue(*statement, row.values[static_cast<std::size_t>(i)]);
+    if (auto done = database.run(*statement); !done) return tl::unexpected(std::move(done.error()));
+    return database.lastId();
+}
+
+Result<void> setColumns(Database& database, std::int64_t run, std::string_view columns, const StoredRow& row, std::size_t first)
+{
+    std::string places;
+    for (std::size_t begin = 0; begin < columns.size();) {
+        const std::size_t end = std::min(columns.find(", ", begin), columns.size());
+        places += fmt::format("{}{}=?", places.empty() ? "" : ", ", columns.substr(begin, end - begin));
+        begin = end + 2;
+    }
+    auto statement = database.prepare(fmt::format("UPDATE run SET {} WHERE id=?", places));
+    if (!statement) return tl::unexpected(statement.error());
+    for (std::size_t i = first; i < row.values.size(); ++i) bindValue(*statement, row.values[i]);
+    statement->bind(run);
+    return database.run(*statement);
+}
+
+Result<void> setState(Database& database, std::int64_t run, std::string_view state)
+{
+    auto statement = bound(database, "UPDATE run SET state=? WHERE id=?", [&](Statement& s) { s.bind(state).bind(run); });
+    if (!statement) return tl::unexpected(statement.error());
+    return database.run(*statement);
+}
+
+} // namespace
+
+struct StepReplay::State {
+    std::string file;
+    std::unique_ptr<RunFile> runs;
+    std::shared_ptr<RunStore> store;
+    bool recording = false;
+    std::vector<Ongoing> ongoing;
+    std::vector<ReplayedRun> told; // runs()
+    std::vector<std::byte> rest;   // bytes that are no whole block yet
+    std::int64_t at = 0;           // of the first of them in the stream
+    std::int64_t taken = 0;
+    bool headed = false;
+    std::function<Result<void>(const std::vector<ReplayedRun>&)> began;
+
+    tl::unexpected<Error> damaged(std::string_view what) const
+    {
+        return fail(ErrorCode::Unreadable, fmt::format("the stream of steps is damaged at byte {}: {}", at, what), "complete steps before it are in the run file");
+    }
+    Ongoing* find(std::uint32_t run)
+    {
+        const auto found = std::find_if(ongoing.begin(), ongoing.end(), [&](const Ongoing& one) { return one.run.there == run; });
+        return found == ongoing.end() ? nullptr : &*found;
+    }
+    Result<void> begin(const StepBlock& block);
+    Result<void> rows(Ongoing& one, const StepBlock& block);
+    Result<void> commit(Ongoing& one, const StepBlock& block);
+    Result<void> storeRows(Ongoing& one);
+    Result<void> remove(Ongoing& one);
+    Result<void> take(const StepBlock& block);
+    void tell();
+};
+
+void StepReplay::State::tell()
+{
+    told.clear();
+    for (const Ongoing& one : ongoing) told.push_back(one.run);
+}
+
+Result<void> StepReplay::State::begin(const StepBlock& block)
+{
+    RowReader reader(block.payload);
+    StoredRow row;
+    if (!reader.next(row) || row.table != runRowTable || row.values.size() != static_cast<std::size_t>(runRowCount)) return damaged("a run's row");
+    constexpr std::size_t created = 3;
+    const auto* when = std::get_if<std::int64_t>(&row.values[created]);
+    if (!when) return damaged("a run's time");
+    Database& database = *store->database;
+    if (Ongoing* known = find(block.run)) {
+        if (known->begun) return damaged("a run begins twice");
+        known->begun = true;
+        if (known->run.here == 0) return {}; // removed
+        auto found = bound(database, "SELECT created_unix_ms, (SELECT max(segment) FROM segment WHERE run=run_.id), steps FROM run AS run_ WHERE id=?", [&](Statement& s) { s.bind(known->run.here); });
+        if (!found) return tl::unexpected(found.error());
+        const auto there = database.step(*found);
+        if (!there) return tl::unexpected(there.error());
+        if (*there && found->integer(0) == *when) {
+            known->segment = found->isNull(1) ? nothingYet : found->integer(1);
+            known->run.steps = found->smallInteger(2);
+            found->reset();
+            return known->run.ended ? Result<void>() : setState(database, known->run.here, "recording");
+        }
+        known->run.ended = false; // it was removed here: once more
+        known->run.steps = 0;
+    } else if (ongoing.size() >= mostRuns) {
+        return damaged("too many runs");
+    } else {
+        ongoing.push_back({{block.run, 0, *when, 0, false}, nothingYet, {}, 0, true});
+    }
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    auto id = insertRun(*store, row);
+    if (!id) return tl::unexpected(std::move(id.error()));
+    for (const std::string_view reset : {"steps", "span_count"}) // until a step is complete
+        if (auto done = database.execute(fmt::format("UPDATE run SET {}=0 WHERE id={}", reset, *id)); !done) return done;
+    if (auto done = setState(database, *id, "recording"); !done) return done;
+    if (auto done = transaction->commit(); !done) return done;
+    Ongoing& one = *find(block.run);
+    one.run.here = *id;
+    one.run.createdUnixMs = *when;
+    one.segment = nothingYet;
+    tell();
+    return began ? began(told) : Result<void>();
+}
+
+Result<void> StepReplay::State::rows(Ongoing& one, const StepBlock& block)
+{
+    if ((one.pending += block.payload.size()) > mostPending) return damaged(fmt::format("a step of more than {} bytes", mostPending));
+    one.rows.emplace_back(block.payload.begin(), block.payload.end());
+    return {};
+}
+
+Result<void> StepReplay::State::storeRows(Ongoing& one)
+{
+    Database& database = *store->database;
+    StoredRow row;
+    for (const std::vector<std::byte>& payload : one.rows) {
+        RowReader reader(payload);
+        while (!reader.atEnd()) {
+            if (!reader.next(row) || row.table >= stepTableCount()) return damaged("a row");
+            const StepTable table = stepTable(row.table);
+            if (row.values.size() != static_cast<std::size_t>(table.count)) return damaged(fmt::format("a row of {}", table.name));
+            std::string marks;
+            for (int i = 0; i < table.count; ++i) marks += ",?";
+            auto statement = database.cached(fmt::format("INSERT OR REPLACE INTO {}(run, {}) VALUES(?{})", table.name, table.columns, marks));
+            if (!statement) return tl::unexpected(statement.error());
+            (*statement)->bind(one.run.here);
+            for (const StoredValue& value : row.values) bindValue(**statement, value);
+            if (auto done = database.run(**statement); !done) return done;
+        }
+    }
+    return {};
+}
+
+Result<void> StepReplay::State::commit(Ongoing& one, const StepBlock& block)
+{
+    const bool end = block.kind == StepBlockKind::End;
+    const int columns = end ? runRowCount : runStepCount;
+    RowReader reader(block.payload);
+    const auto segment = reader.number();
+    StoredRow row;
+    if (!segment || *segment < -1 || *segment >= mostSegments || !reader.next(row) || row.table != runRowTable || row.values.size() != static_cast<std::size_t>(columns))
+        return damaged("the end of a step");
+    const auto* steps = std::get_if<std::int64_t>(&row.values[end ? 10 : 0]);
+    if (!steps || *steps < 0 || *steps >= mostSegments) return damaged("a number of steps");
+    const bool known = end ? one.run.ended : *segment <= one.segment;
+    if (one.run.here != 0 && !known) {
+        Database& database = *store->database;
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (auto done = storeRows(one); !done) return done;
+        const std::string_view all = runRowColumns;
+        if (auto done = setColumns(database, one.run.here, end ? all.substr(all.find(", ") + 2) : runStepColumns, row, end ? 1 : 0); !done) return done;
+        if (auto done = transaction->commit(); !done) return done;
+        if (end)
+            if (auto done = storeDigest(database, one.run.here); !done) return done;
+        one.segment = *segment;
+    }
+    one.run.steps = std::max(one.run.steps, static_cast<int>(*steps));
+    one.run.ended = one.run.ended || end;
+    one.rows.clear();
+    one.pending = 0;
+    return {};
+}
+
+Result<void> StepReplay::State::remove(Ongoing& one)
+{
+    if (one.run.here == 0) return {};
+    auto transaction = Transaction::begin(*store->database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    if (auto done = removeRun(*store->database, one.run.here); !done) return done;
+    if (auto done = transaction->commit(); !done) return done;
+    one.run.here = 0;
+    one.run.ended = true;
+    return {};
+}
+
+Result<void> StepReplay::State::take(const StepBlock& block)
+{
+    if (block.kind == StepBlockKind::Begin) return begin(block);
+    Ongoing* one = find(block.run);
+    if (!one || !one->begun) return damaged("a step of a run that has not begun");
+    switch (block.kind) {
+    case StepBlockKind::Rows: return rows(*one, block);
+    case StepBlockKind::Remove: return remove(*one);
+    default: return commit(*one, block);
+    }
+}
+
+Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile, std::vector<ReplayedRun> known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
+{
+    auto state = std::make_unique<State>();
+    auto opened = RunFile::open(runFile, OpenMode::Create);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    state->file = runFile;
+    state->runs = std::move(*opened);
+    state->store = state->runs->store();
+    if (auto held = state->store->beginRecording(); !held) return tl::unexpected(std::move(held.error()));
+    state->recording = true;
+    state->began = std::move(began);
+    for (const ReplayedRun& run : known) state->ongoing.push_back({run, nothingYet, {}, 0, false});
+    state->tell();
+    return std::unique_ptr<StepReplay>(new StepReplay(std::move(state)));
+}
+
+StepReplay::StepReplay(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+
+StepReplay::~StepReplay()
+{
+    if (!m_state->recording) return;
+    for (const Ongoing& one : m_state->ongoing)
+        if (one.begun && one.run.here != 0 && !one.run.ended) (void)setState(*m_state->store->database, one.run.here, "interrupted");
+    m_state->store->endRecording();
+}
+
+Result<void> StepReplay::take(std::span<const std::byte> bytes)
+{
+    State& state = *m_state;
+    state.rest.insert(state.rest.end(), bytes.begin(), bytes.end());
+    std::span<const std::byte> rest = state.rest;
+    if (!state.headed) {
+        if (rest.size() < streamHeadBytes) return {};
+        if (const std::string why = whyNoStream(rest); !why.empty()) return state.damaged(why);
+        rest = rest.subspan(streamHeadBytes);
+        state.headed = true;
+        state.at = state.taken = static_cast<std::int64_t>(streamHeadBytes);
+    }
+    Result<void> done;
+    for (;;) {
+        StepBlock block;
+        std::size_t length = 0;
+        const BlockState read = readBlock(rest, block, length);
+        if (read == BlockState::Partial) break;
+        if (read == BlockState::Damaged) {
+            done = state.damaged("its checksum or form is wrong");
+            break;
+        }
+        done = state.take(block);
+        if (!done) break;
+        rest = rest.subspan(length);
+        state.at += static_cast<std::int64_t>(length);
+        if (block.kind != StepBlockKind::Rows) state.taken = state.at;
+    }
+    state.rest = std::vector<std::byte>(rest.begin(), rest.end());
+    state.tell();
+    return done;
+}
+
+std::int64_t StepReplay::taken() const
+{
+    return m_state->taken;
+}
+
+const std::vector<ReplayedRun>& StepReplay::runs() const
+{
+    return m_state->told;
+}
+
+const std::string& StepReplay::file() const
+{
+    return m_state->file;
+}
+
+} // namespace stagewright

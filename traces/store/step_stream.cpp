@@ -1,0 +1,162 @@
+// Writing the stream: after every complete step the rows that it added are read back and appended.
+#include "traces/store/step_stream.h"
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "traces/store/rows.h"
+#include "traces/store/run_store.h"
+#include "traces/store/step_blocks.h"
+#include "traces/store/step_tables.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t fullBlock = std::size_t{1} << 20; // rows are packed to about so many bytes
+constexpr std::int64_t latest = std::numeric_limits<std::int64_t>::max();
+
+struct Sent {
+    bool begun = false;
+    bool ended = false;
+    std::int64_t segment = -1;                   // the last one
+    std::map<std::size_t, std::int64_t> numbers; // by table: the last number
+};
+
+} // namespace
+
+struct StepStreamWriter::State {
+    std::string path;
+    int descriptor = -1;
+    std::map<std::int64_t, Sent> runs;
+    RowWriter rows;
+
+    ~State()
+    {
+        if (descriptor >= 0) ::close(descriptor);
+    }
+
+    Result<void> write(std::span<const std::byte> bytes) const
+    {
+        while (!bytes.empty()) {
+            const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)), "free some space");
+            bytes = bytes.subspan(static_cast<std::size_t>(count));
+        }
+        return {};
+    }
+    Result<void> flush(StepBlockKind kind, std::int64_t run)
+    {
+        auto written = write(blockBytes(kind, static_cast<std::uint32_t>(run), rows.bytes()));
+        rows.clear();
+        return written;
+    }
+    // Rows of a table from `from` to `to` in its growing column.
+    Result<void> table(Database& database, std::int64_t run, std::size_t number, std::int64_t from, std::int64_t to, std::int64_t& last)
+    {
+        const StepTable table = stepTable(number);
+        const std::string where = table.grows.empty() ? std::string() : fmt::format(" AND {0} BETWEEN ? AND ? ORDER BY {0}", table.grows);
+        const std::string first = table.grows.empty() ? "0" : std::string(table.grows);
+        auto statement = database.prepare(fmt::format("SELECT {}, {} FROM {} WHERE run=?{}", first, table.columns, table.name, where));
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(run);
+        if (!table.grows.empty()) statement->bind(from).bind(to);
+        for (;;) {
+            const auto more = database.step(*statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) return {};
+            last = std::max(last, statement->integer(0));
+            rows.add(static_cast<std::uint8_t>(number), *statement, 1, table.count);
+            if (rows.bytes().size() < fullBlock) continue;
+            if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
+        }
+    }
+    Result<void> runRow(Database& database, std::int64_t run, std::string_view columns, int count)
+    {
+        auto statement = database.prepare(fmt::format("SELECT {} FROM run WHERE id=?", columns));
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(run);
+        const auto there = database.step(*statement);
+        if (!there) return tl::unexpected(there.error());
+        if (!*there) return fail(ErrorCode::Failed, fmt::format("file {}: run {} is not in the run file", path, run));
+        rows.add(runRowTable, *statement, 0, count);
+        return {};
+    }
+    Result<void> send(RunStore& store, std::int64_t run, bool end);
+};
+
+Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bool end)
+{
+    Database& database = *store.database;
+    Sent& sent = runs[run];
+    rows.clear();
+    if (!sent.begun) {
+        if (auto done = runRow(database, run, runRowColumns, runRowCount); !done) return done;
+        if (auto done = flush(StepBlockKind::Begin, run); !done) return done;
+    }
+    std::int64_t segment = sent.segment;
+    for (std::size_t number = 0; number < stepTableCount(); ++number) {
+        const StepTable table = stepTable(number);
+        if (table.text && sent.begun && !end) continue;
+        std::int64_t ignored = 0;
+        if (table.grows == "segment") {
+            if (auto done = this->table(database, run, number, sent.segment + 1, latest, segment); !done) return done;
+            if (end && table.summarised) // of all segments; its number is below them
+                if (auto done = this->table(database, run, number, summarySegment, summarySegment, ignored); !done) return done;
+            continue;
+        }
+        std::int64_t& last = sent.numbers.try_emplace(number, -1).first->second;
+        if (auto done = this->table(database, run, number, last + 1, latest, last); !done) return done;
+    }
+    if (!rows.bytes().empty())
+        if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
+    rows.number(segment);
+    if (auto done = runRow(database, run, end ? runRowColumns : runStepColumns, end ? runRowCount : runStepCount); !done) return done;
+    if (auto done = flush(end ? StepBlockKind::End : StepBlockKind::Commit, run); !done) return done;
+    sent.begun = true;
+    sent.ended = end;
+    sent.segment = segment;
+    return {};
+}
+
+Result<std::unique_ptr<StepStreamWriter>> StepStreamWriter::create(const std::string& path)
+{
+    auto state = std::make_unique<State>();
+    state->path = path;
+    state->descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+    if (state->descriptor < 0) return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno)), "name a new or empty folder");
+    if (auto done = state->write(streamHead()); !done) return tl::unexpected(std::move(done.error()));
+    return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
+}
+
+StepStreamWriter::StepStreamWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+
+StepStreamWriter::~StepStreamWriter() = default;
+
+Result<void> StepStreamWriter::append(const RunFile& file, std::int64_t run)
+{
+    return m_state->send(*file.store(), run, false);
+}
+
+Result<void> StepStreamWriter::end(const RunFile& file, std::int64_t run)
+{
+    return m_state->send(*file.store(), run, true);
+}
+
+Result<void> StepStreamWriter::remove(std::int64_t run)
+{
+    const auto sent = m_state->runs.find(run);
+    if (sent == m_state->runs.end() || !sent->second.begun) return {};
+    m_state->rows.clear();
+    return m_state->flush(StepBlockKind::Remove, run);
+}
+
+} // namespace stagewright
