@@ -31,7 +31,7 @@ case "$2" in
     add) for last; do before=$name; name=$last; done
          [ "$name" != -x ] || { echo "stagewright: target '-x' would be an option of ssh" >&2; echo "  give a host name" >&2; exit 2; }
          printf '{"name":"%s","target":"%s","setup":["module load cuda"]}' "$before" "$name" >"$here/kept" ;;
-    test) [ "$5" != far ] || { echo "stagewright: host far can't be reached: timed out" >&2; echo "  see ssh far" >&2; exit 4; }
+    test) [ "$5" != far ] || { echo "stagewright: host far is out of reach: timed out" >&2; echo "  see ssh far" >&2; exit 4; }
           echo '{"facts":[{"label":"Stagewright","value":null,"remedy":"stagewright hosts install '$5'","needed":true},{"label":"CPUs","value":"16","remedy":null}]}'; exit 1 ;;
     install) echo '{"version":"1"}' ;;
     remove) rm -f "$here/kept" ;;
@@ -73,7 +73,7 @@ private slots:
         QVERIFY(askProgram({}, {}).message.contains(QStringLiteral("not found")));
         const ProgramAnswer far = askProgram(program(), {QStringLiteral("hosts"), QStringLiteral("test"), QStringLiteral("--json"), QStringLiteral("--"), QStringLiteral("far")});
         QCOMPARE(far.exitCode, 4);
-        QCOMPARE(far.message, QStringLiteral("host far can't be reached: timed out"));
+        QCOMPARE(far.message, QStringLiteral("host far is out of reach: timed out"));
         QCOMPARE(far.remedy, QStringLiteral("see ssh far"));
         std::stop_source stop;
         stop.request_stop();
