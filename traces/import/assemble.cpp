@@ -10,6 +10,7 @@
 
 #include "traces/fit/fit_costs.h"
 #include "traces/import/clock_alignment.h"
+#include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
 #include "traces/run/quantity.h"
 
@@ -221,6 +222,13 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops lie within other ops and were skipped", reading.nested));
     if (reading.dialect) job.dialect = toText(*reading.dialect);
 
+    if (options.suggestRules || !reading.dialect) {
+        auto seen = std::make_shared<RangeNames>();
+        seen->patterns = namePatterns(ranks);
+        if (options.suggestRules) seen->draft = suggestRules(ranks, seen->patterns, !messages.pairs.empty() || messages.unpaired > 0, progress.stop);
+        if (progress.cancelled()) return cancelled();
+        job.rangeNames = std::move(seen);
+    }
     const auto pipelines = pipelinesOf(ranks, reading);
     std::vector<ImportedRun> out;
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
@@ -234,7 +242,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
             for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r) numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
             one.notes.push_back(fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
         }
-        inferStages(parts.ops, one.notes);
+        inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);
         auto timeline = buildTimeline(std::move(parts), one, progress);
         if (!timeline) return tl::unexpected(std::move(timeline.error()));
