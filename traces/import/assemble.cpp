@@ -123,6 +123,22 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after replacing bad characters", repaired));
 }
 
+// Where the traces are, one path per line: the files, or their folders if there are many. For importing them again with other rules.
+std::string sourcesText(const std::vector<std::string>& files)
+{
+    constexpr std::size_t mostFiles = 64;
+    std::string text;
+    std::set<std::string> seen;
+    for (const std::string& file : files) {
+        std::error_code failed;
+        std::filesystem::path path = std::filesystem::absolute(file, failed);
+        if (failed || file.empty()) continue;
+        if (files.size() > mostFiles) path = path.parent_path();
+        if (seen.insert(path.string()).second) text += (text.empty() ? "" : "\n") + path.string();
+    }
+    return text;
+}
+
 void describeRun(ImportedRun& out, Nanos origin)
 {
     RunInfo& info = out.run.info;
@@ -140,6 +156,7 @@ void describeRun(ImportedRun& out, Nanos origin)
     if (origin > 1'000'000'000'000'000'000) info.createdUnixMs = origin / 1'000'000;
     addFact(out, "format", out.format);
     addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), out.files.size() > 1 ? fmt::format(" and {} more", out.files.size() - 1) : ""));
+    addFact(out, "sources", sourcesText(out.files));
     addFact(out, "labels", out.dialect);
     addFact(out, "clocks", out.clocks);
     addFact(out, "schedule", out.recognised);
