@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include <QAction>
 #include <QDir>
 #include <QDockWidget>
 #include <QFile>
@@ -66,10 +67,10 @@ QStringList tracesOf(const Run& run)
 
 } // namespace
 
-MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel) {}
+MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel, workspace.addAction(toggle, ActionId::DeviceTables)) {}
 
-MapperController::MapperController(Workspace& workspace, MapperPanel* panel)
-    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, workspace.addAction(toggle, ActionId::DeviceTables), [panel] { panel->names()->setFocus(); }), m_panel(panel), m_previewing(workspace.jobs())
+MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAction* action)
+    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action, [panel] { panel->names()->setFocus(); }), m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
 {
     connect(m_panel, &MapperPanel::rulesChanged, this, &MapperController::preview);
     connect(m_panel, &MapperPanel::suggestAsked, this, &MapperController::suggest);
@@ -135,6 +136,11 @@ void MapperController::mark()
     if (!m_marked) return;
     m_marked = false;
     m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+}
+
+void MapperController::open()
+{
+    if (dock()->isHidden()) m_toggle->trigger();
 }
 
 void MapperController::suggest()

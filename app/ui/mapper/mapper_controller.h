@@ -14,21 +14,23 @@ class MapperController : public DockOfStep {
 public:
     explicit MapperController(Workspace& workspace);
     MapperPanel* panel() { return m_panel; }
+    void open();    // shows the dock
+    void suggest(); // rules from the names that look like passes
     // All or nothing; false: the window says why not.
     bool saveRules(const QString& path);
     bool openRules(const QString& path);
     void importWith(const QString& rulesFile); // the traces of the run shown, in the import dialog
 
 private:
-    MapperController(Workspace& workspace, MapperPanel* panel);
+    MapperController(Workspace& workspace, MapperPanel* panel, QAction* toggle);
     void compute(const std::shared_ptr<const RunView>& view) override;
     void clear() override;
     void preview();
     void mark(); // the ranges that the rules match, in the timeline
-    void suggest();
     void askToSave(bool thenImport);
     void followSelection();
 
+    QAction* m_toggle;
     MapperPanel* m_panel;
     Job m_previewing;
     std::shared_ptr<const RunView> m_view;
