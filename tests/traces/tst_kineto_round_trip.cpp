@@ -11,6 +11,7 @@
 #include "traces/analysis/memory.h"
 #include "traces/export/kineto_writer.h"
 #include "traces/import/import.h"
+#include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
 
 using namespace stagewright;
@@ -164,6 +165,39 @@ private slots:
             for (int rank = 0; rank < 4; ++rank)
                 for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Workspace})
                     QCOMPARE(memorySeries(timeline, rank, category).peak, memorySeries(*run.timeline, rank, category).peak);
+        }
+    }
+
+    // Every figure of the report is what it was, known and unknown ones.
+    void figuresAreKept()
+    {
+        for (const char* name : {"gpipe", "1f1b", "zb-h1", "interleaved-1f1b"}) {
+            const Schedule order = *makeSchedule(name, Shape{4, 8, 0});
+            CostModel::UnitCosts unit;
+            unit.latency = 0.1;
+            CostModel costs = CostModel::uniform(order, unit);
+            costs.timeUnit = costs.memoryUnit = 1;
+            for (StageMemory& memory : costs.memory) memory = {.activation = 1'000'000, .freedAtInput = 200'000, .workspace = 50'000, .boundary = 4'000, .weight = 700'000, .gradient = 700'000};
+            const Run run = *simulatedRun(order, costs);
+            const QTemporaryDir folder;
+            const std::string traces = folder.filePath("traces").toStdString();
+            QVERIFY(writeKinetoFolder(run, traces).has_value());
+            const auto back = importTraces({traces}, {});
+            QVERIFY(back && back->runs.size() == 1);
+            const auto before = reportOf(run);
+            const auto after = reportOf(back->runs[0].run);
+            QVERIFY(before && after);
+            const auto figures = before->figures();
+            const auto returned = after->figures();
+            QVERIFY(figures.size() > 20);
+            QCOMPARE(returned.size(), figures.size());
+            for (std::size_t i = 0; i < figures.size(); ++i) {
+                const std::string what = std::string(name) + " " + figures[i].key;
+                QCOMPARE(returned[i].key, figures[i].key);
+                QVERIFY2(returned[i].unknown == figures[i].unknown, (what + ": " + figures[i].unknown + " | " + returned[i].unknown).c_str());
+                QVERIFY2(returned[i].value == figures[i].value, (what + ": " + std::to_string(figures[i].value) + " | " + std::to_string(returned[i].value)).c_str());
+                QVERIFY2(returned[i].byRank == figures[i].byRank, what.c_str());
+            }
         }
     }
 

@@ -22,22 +22,34 @@ constexpr std::string_view zeroBubbleRules = "F F{microbatch}.{chunk}.{slice}\n"
                                              "I B{microbatch}.{chunk}.{slice}\n"
                                              "W W{microbatch}.{chunk}.{slice}\n"
                                              "B BW{microbatch}.{chunk}.{slice}\n"
+                                             "F F{microbatch}\n"
+                                             "I B{microbatch}\n"
+                                             "W W{microbatch}\n"
+                                             "B BW{microbatch}\n"
                                              "step iter_*_{step}\n";
 constexpr std::string_view passRules = "F Forward {microbatch}\n"
                                        "B Backward {microbatch}\n";
 constexpr std::string_view megatronRules = "F forward_step\n"
                                            "F forward-compute\n"
+                                           "F *.forward_step\n"
                                            "B backward_step\n"
                                            "B backward-compute\n"
-                                           "step train_step*\n";
-
-// "PP:0F1, seq = 12, op_id = 3": the suffixes that a profiler adds to a name.
-std::string_view plainName(std::string_view name)
-{
-    for (const std::string_view tail : std::to_array<std::string_view>({", op_id = ", ", seq = ", ", sizes = "}))
-        if (const std::size_t at = name.find(tail); at != std::string_view::npos) name = name.substr(0, at);
-    return trimmed(name);
-}
+                                           "B *.backward_step\n"
+                                           "OPT optimizer\n"
+                                           "step train_step*\n"
+                                           "step *.train_step\n";
+// instrument_w_nvtx names a range as the function's qualified name.
+constexpr std::string_view deepSpeedRules = "F *PipelineEngine._exec_forward_pass\n"
+                                            "F *DeepSpeedEngine.forward\n"
+                                            "B *PipelineEngine._exec_backward_pass\n"
+                                            "B *DeepSpeedEngine.backward\n"
+                                            "OPT *PipelineEngine._exec_optimizer_step\n"
+                                            "OPT *DeepSpeedEngine.step\n"
+                                            "step *PipelineEngine.train_batch\n";
+constexpr std::string_view vllmRules = "F gpu_model_runner: forward\n"
+                                       "F *GPUModelRunner.execute_model\n"
+                                       "F execute_model*\n"
+                                       "F execute_context_*\n";
 
 std::optional<OpKind> kindOf(std::string_view text)
 {
@@ -76,8 +88,31 @@ std::string_view toText(LabelDialect dialect)
     case LabelDialect::ZeroBubble: return "zero-bubble's letters";
     case LabelDialect::PassNames: return "Forward i and Backward i";
     case LabelDialect::Megatron: return "Megatron's function names";
+    case LabelDialect::DeepSpeed: return "DeepSpeed's function names";
+    case LabelDialect::VLlm: return "vLLM's ranges";
     }
     return "";
+}
+
+std::string_view readyRules(LabelDialect dialect)
+{
+    switch (dialect) {
+    case LabelDialect::User: return "";
+    case LabelDialect::PyTorch: return pytorchRules;
+    case LabelDialect::ZeroBubble: return zeroBubbleRules;
+    case LabelDialect::PassNames: return passRules;
+    case LabelDialect::Megatron: return megatronRules;
+    case LabelDialect::DeepSpeed: return deepSpeedRules;
+    case LabelDialect::VLlm: return vllmRules;
+    }
+    return "";
+}
+
+std::string_view plainRangeName(std::string_view name)
+{
+    for (const std::string_view tail : std::to_array<std::string_view>({", op_id = ", ", seq = ", ", sizes = "}))
+        if (const std::size_t at = name.find(tail); at != std::string_view::npos) name = name.substr(0, at);
+    return trimmed(name);
 }
 
 struct LabelRules::Match {
@@ -134,6 +169,7 @@ Result<void> LabelRules::add(std::string_view text, LabelDialect dialect, bool u
         const std::size_t word = std::min(line.find_first_of(" \t"), line.size());
         Rule rule;
         rule.dialect = dialect;
+        rule.line = number;
         rule.kind = line.substr(0, word);
         if (rule.kind == "step")
             rule.what = LabelMeaning::What::Step;
@@ -157,10 +193,7 @@ const LabelRules& LabelRules::builtIn()
 {
     static const LabelRules rules = [] {
         LabelRules made;
-        (void)made.add(pytorchRules, LabelDialect::PyTorch, false);
-        (void)made.add(zeroBubbleRules, LabelDialect::ZeroBubble, false);
-        (void)made.add(passRules, LabelDialect::PassNames, false);
-        (void)made.add(megatronRules, LabelDialect::Megatron, false);
+        for (std::size_t d = 0; d < labelDialectCount; ++d) (void)made.add(readyRules(static_cast<LabelDialect>(d)), static_cast<LabelDialect>(d), false);
         return made;
     }();
     return rules;
@@ -210,13 +243,14 @@ bool LabelRules::matches(const std::vector<Part>& parts, std::size_t part, std::
 std::optional<LabelMeaning> LabelRules::meaningOf(std::string_view name) const
 {
     if (name.size() > longestName) return std::nullopt;
-    name = plainName(name);
+    name = plainRangeName(name);
     for (const Rule& rule : m_rules) {
         Match match;
         if (!matches(rule.parts, 0, name, match)) continue;
         LabelMeaning meaning;
         meaning.what = rule.what;
         meaning.dialect = rule.dialect;
+        meaning.line = rule.line;
         Op op;
         if (rule.what == LabelMeaning::What::Op && rule.kind != "action") {
             op.kind = *kindOf(rule.kind);

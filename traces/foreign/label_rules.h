@@ -1,5 +1,5 @@
 // LabelRules: which op a range's name in a foreign trace means. Built in: PyTorch's `PP:` labels and `Forward i`,
-// zero-bubble's letters, Megatron's function names; a user's file comes before them. One rule per line, `#` starts a comment line:
+// zero-bubble's letters, the function names of Megatron-LM, DeepSpeed and vLLM; a user's file comes before them. One rule per line, `#` starts a comment line:
 //
 //     F        fwd stage {stage} mb {microbatch}*
 //     B        bwd stage {stage} mb {microbatch}*
@@ -34,9 +34,16 @@ enum class LabelDialect : std::uint8_t {
     ZeroBubble,
     PassNames,
     Megatron,
+    DeepSpeed,
+    VLlm,
 };
-inline constexpr std::size_t labelDialectCount = 5;
+inline constexpr std::size_t labelDialectCount = 7;
 std::string_view toText(LabelDialect dialect);
+// The rules of a built-in dialect, to start a file of one's own from; "" for User.
+std::string_view readyRules(LabelDialect dialect);
+
+// "PP:0F1, seq = 12, op_id = 3" → "PP:0F1": without the suffixes that a profiler adds to a range's name.
+std::string_view plainRangeName(std::string_view name);
 
 struct LabelMeaning {
     enum class What : std::uint8_t {
@@ -52,6 +59,7 @@ struct LabelMeaning {
     bool saysMicrobatch = false;
     int chunk = -1;
     std::int64_t step = -1; // −1: missing
+    int line = 0;           // of the rule in its text, from 1
 };
 
 class LabelRules {
@@ -80,6 +88,7 @@ private:
         LabelDialect dialect = LabelDialect::User;
         std::string kind; // "F"; "action"
         std::vector<Part> parts;
+        int line = 0;
     };
     struct Match;
 

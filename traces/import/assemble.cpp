@@ -10,6 +10,7 @@
 
 #include "traces/fit/fit_costs.h"
 #include "traces/import/clock_alignment.h"
+#include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
 #include "traces/run/quantity.h"
 
@@ -122,6 +123,22 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after replacing bad characters", repaired));
 }
 
+// Where the traces are, one path per line: the files, or their folders if there are many. For importing them again with other rules.
+std::string sourcesText(const std::vector<std::string>& files)
+{
+    constexpr std::size_t mostFiles = 64;
+    std::string text;
+    std::set<std::string> seen;
+    for (const std::string& file : files) {
+        std::error_code failed;
+        std::filesystem::path path = std::filesystem::absolute(file, failed);
+        if (failed || file.empty()) continue;
+        if (files.size() > mostFiles) path = path.parent_path();
+        if (seen.insert(path.string()).second) text += (text.empty() ? "" : "\n") + path.string();
+    }
+    return text;
+}
+
 void describeRun(ImportedRun& out, Nanos origin)
 {
     RunInfo& info = out.run.info;
@@ -139,6 +156,7 @@ void describeRun(ImportedRun& out, Nanos origin)
     if (origin > 1'000'000'000'000'000'000) info.createdUnixMs = origin / 1'000'000;
     addFact(out, "format", out.format);
     addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), out.files.size() > 1 ? fmt::format(" and {} more", out.files.size() - 1) : ""));
+    addFact(out, "sources", sourcesText(out.files));
     addFact(out, "labels", out.dialect);
     addFact(out, "clocks", out.clocks);
     addFact(out, "schedule", out.recognised);
@@ -221,6 +239,13 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops lie within other ops and were skipped", reading.nested));
     if (reading.dialect) job.dialect = toText(*reading.dialect);
 
+    if (options.suggestRules || !reading.dialect) {
+        auto seen = std::make_shared<RangeNames>();
+        seen->patterns = namePatterns(ranks);
+        if (options.suggestRules) seen->draft = suggestRules(ranks, seen->patterns, !messages.pairs.empty() || messages.unpaired > 0, progress.stop);
+        if (progress.cancelled()) return cancelled();
+        job.rangeNames = std::move(seen);
+    }
     const auto pipelines = pipelinesOf(ranks, reading);
     std::vector<ImportedRun> out;
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
@@ -234,7 +259,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
             for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r) numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
             one.notes.push_back(fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
         }
-        inferStages(parts.ops, one.notes);
+        inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);
         auto timeline = buildTimeline(std::move(parts), one, progress);
         if (!timeline) return tl::unexpected(std::move(timeline.error()));

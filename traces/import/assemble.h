@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "schedules/base/result.h"
 #include "traces/foreign/foreign_trace.h"
 #include "traces/foreign/import_options.h"
+#include "traces/import/rule_draft.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
@@ -32,7 +34,8 @@ struct ImportedRun {
     std::int64_t collectives = 0; // of two ranks or more
     std::int64_t damaged = 0;
     std::vector<std::pair<std::string, std::int64_t>> leftOut;
-    std::vector<std::string> notes; // sentences; also the run's note
+    std::vector<std::string> notes;               // sentences; also the run's note
+    std::shared_ptr<const RangeNames> rangeNames; // of the job, where no range is named like an op, or if asked for; else null
 };
 
 // One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks without a number are numbered in the order

@@ -104,8 +104,13 @@ bool hasSuffix(const std::string& path, std::initializer_list<std::string_view> 
 }
 
 // Files that users may try to import but that are not supported, with the alternative.
-Error unknown(const std::string& path, bool empty)
+Error unknown(const std::string& path, std::string_view head)
 {
+    const bool empty = head.empty();
+    // Protocols 2 to 5, as torch.cuda.memory._dump_snapshot writes them; 0 and 1 by their suffix.
+    if ((head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) || (!empty && hasSuffix(path, {".pickle", ".pkl"})))
+        return {ErrorCode::Unreadable, fmt::format("file {}: a Python pickle, which is not loaded because that runs what is in it", path),
+                fmt::format("if you trust it, convert it: python3 -c \"import json,pickle,sys; json.dump(pickle.load(open(sys.argv[1],'rb')), open(sys.argv[2],'w'), default=str)\" {} snapshot.json", path)};
     if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
         return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path), fmt::format("export it: nsys export --type sqlite {}", path)};
     if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
@@ -125,7 +130,7 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
     const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
     for (const FormatInfo* one : allFormats())
         if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
-    if (info == nullptr) return tl::unexpected(unknown(path, head.empty()));
+    if (info == nullptr) return tl::unexpected(unknown(path, head));
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/model/kinds.h"
+#include "traces/import/rank_work.h"
 
 namespace stagewright {
 
@@ -113,9 +114,18 @@ private:
         m_steps.push_back(std::move(steps));
     }
 
-    // Older files write B for the input gradient and BW for the full backward.
+    // Older files write B for the input gradient and BW for the full backward. Where zero-bubble's letters come without W, B is the full one.
     void useOldLetters(OpReading& out)
     {
+        if (out.dialect == LabelDialect::ZeroBubble) {
+            const auto isWeight = [](const OpRange& range) { return range.op.kind == OpKind::WeightGrad || range.op.kind == OpKind::Backward; };
+            for (const RankOps& rank : out.ranks)
+                if (std::any_of(rank.ops.begin(), rank.ops.end(), isWeight)) return;
+            for (RankOps& rank : out.ranks)
+                for (OpRange& range : rank.ops)
+                    if (range.op.kind == OpKind::InputGrad) range.op.kind = OpKind::Backward;
+            return;
+        }
         if (out.dialect != LabelDialect::PyTorch && out.dialect != LabelDialect::User) return;
         bool hasInput = false;
         bool hasWeight = false;
@@ -181,6 +191,11 @@ private:
     void cutByRepetition(OpReading& out)
     {
         for (RankOps& rank : out.ranks) {
+            if (cutByOptimizer(rank)) {
+                for (const OpRange& range : rank.ops) out.steps = std::max(out.steps, range.step + 1);
+                markStepBegins(rank);
+                continue;
+            }
             std::map<Key, int> times;
             std::vector<OpRange> kept;
             for (OpRange range : rank.ops) {
@@ -207,10 +222,41 @@ private:
                 kept.push_back(range);
             }
             rank.ops = std::move(kept);
-            for (const OpRange& range : rank.ops)
-                if (rank.stepBegins.empty() || range.step > rank.stepBegins.back().second) rank.stepBegins.emplace_back(range.start, range.step);
+            markStepBegins(rank);
         }
         out.steps = std::max(out.steps, 1);
+    }
+
+    static void markStepBegins(RankOps& rank)
+    {
+        for (const OpRange& range : rank.ops)
+            if (rank.stepBegins.empty() || range.step > rank.stepBegins.back().second) rank.stepBegins.emplace_back(range.start, range.step);
+    }
+
+    // Names without the microbatch don't repeat: a step ends with its optimizer. False: microbatches are named, or nothing is an optimizer.
+    static bool cutByOptimizer(RankOps& rank)
+    {
+        bool counted = false;
+        bool optimizer = false;
+        for (const OpRange& range : rank.ops) {
+            counted = counted || (isCompute(range.op.kind) && !range.saysMicrobatch);
+            optimizer = optimizer || range.op.kind == OpKind::Optimizer;
+        }
+        if (!counted || !optimizer) return false;
+        int step = 0;
+        bool any = false;
+        bool ended = false;
+        for (OpRange& range : rank.ops) {
+            if (isCompute(range.op.kind)) {
+                if (ended) ++step;
+                ended = false;
+                any = true;
+            } else if (range.op.kind == OpKind::Optimizer) {
+                ended = any; // one before the first pass ends a step that began before the trace
+            }
+            range.step = step;
+        }
+        return true;
     }
 
     void cutSteps(OpReading& out)
@@ -251,6 +297,24 @@ int placeInPipeline(const ForeignRank& rank, std::vector<int>* members = nullptr
         return static_cast<int>(found - ranks->second.begin());
     }
     return -1;
+}
+
+// Every rank runs its first forward while rank 0 runs its own, for more than half of the shorter of them. Stages can't: a stage waits for the one before it.
+bool runTogether(const std::vector<RankOps>& ranks)
+{
+    const auto firstForward = [](const RankOps& rank) -> const OpRange* {
+        for (const OpRange& range : rank.ops)
+            if (range.op.kind == OpKind::Forward && range.step == 0) return &range;
+        return nullptr;
+    };
+    const OpRange* first = firstForward(ranks.front());
+    if (first == nullptr) return false;
+    return std::all_of(ranks.begin(), ranks.end(), [&](const RankOps& rank) {
+        const OpRange* own = firstForward(rank);
+        if (own == nullptr) return false;
+        const Nanos both = std::min(first->end, own->end) - std::max(first->start, own->start);
+        return 2 * both > std::min(first->end - first->start, own->end - own->start);
+    });
 }
 
 } // namespace
@@ -299,17 +363,33 @@ std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>
     return pipelines;
 }
 
-void inferStages(OpReading& reading, std::vector<std::string>& notes)
+void inferStages(const std::vector<ForeignRank>& foreign, bool messages, OpReading& reading, std::vector<std::string>& notes)
 {
     const int ranks = static_cast<int>(reading.ranks.size());
     bool inferred = false;
+    bool passes = false; // of them
     int chunks = 1;
     for (const RankOps& rank : reading.ranks)
         for (const OpRange& range : rank.ops) {
             inferred = inferred || !range.saysStage;
+            passes = passes || (!range.saysStage && isCompute(range.op.kind));
             if (!range.saysStage) chunks = std::max(chunks, range.chunk + 1);
         }
     if (!inferred || ranks == 0) return;
+    if (ranks > 1 && !messages && runTogether(reading.ranks)) {
+        std::vector<RankOps> onDevice = reading.ranks; // hosts may run ahead of their devices
+        for (std::size_t r = 0; r < onDevice.size(); ++r) (void)placeWork(foreign[r], onDevice[r], {});
+        if (runTogether(onDevice)) {
+            for (RankOps& rank : reading.ranks)
+                for (OpRange& range : rank.ops) {
+                    if (!range.saysStage) range.op.stage = static_cast<std::uint16_t>(std::max(0, range.chunk));
+                    range.saysStage = true;
+                }
+            reading.copies = true;
+            notes.emplace_back("the ranks run the same forwards at the same time and send each other nothing: they hold copies of a model, not stages of a pipeline");
+            return;
+        }
+    }
     const auto firstOfChunk = [&](std::size_t rank, int chunk) {
         Nanos first = std::numeric_limits<Nanos>::max();
         for (const OpRange& range : reading.ranks[rank].ops)
@@ -326,7 +406,7 @@ void inferStages(OpReading& reading, std::vector<std::string>& notes)
             range.saysStage = true;
         }
     }
-    notes.push_back(chunks > 1 ? fmt::format("stages inferred from chunks, placed in a {}", vShape ? "V" : "loop") : "stages inferred from the order of ranks");
+    if (passes) notes.push_back(chunks > 1 ? fmt::format("stages inferred from chunks, placed in a {}", vShape ? "V" : "loop") : "stages inferred from the order of ranks");
     // Slices are named though there is but one.
     bool sliced = false;
     for (const RankOps& rank : reading.ranks)

@@ -35,13 +35,14 @@ struct OpReading {
     std::vector<RankOps> ranks;          // as given
     std::optional<LabelDialect> dialect; // empty: no op was found
     int steps = 0;
-    bool markedSteps = false; // cut where ranges mark them, else where ops repeat
+    bool markedSteps = false; // cut where ranges mark them, else where ops repeat or after the optimizer
+    bool copies = false;      // the ranks are copies of a model, not stages (inferStages)
     std::int64_t outside = 0; // skipped ops outside complete steps; messages come from their records
     std::int64_t nested = 0;  // skipped ranges of ops within ops
     std::vector<std::string> notes;
 };
 
-// Stages missing in names stay 0 with saysStage false.
+// Stages missing in names stay 0 with saysStage false. Looks only at names and ranges of the ranks.
 OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules);
 
 // Ranks that work on the same microbatches of the same stages are copies of one pipeline (data or tensor parallel): the pipelines,
@@ -49,7 +50,8 @@ OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules
 std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>& ranks, const OpReading& reading);
 
 // Stages missing in names: the place in the pipeline, chunks in a loop or, if the last rank starts its second chunk before
-// the first rank does, in a V. Then every op has its stage.
-void inferStages(OpReading& reading, std::vector<std::string>& notes);
+// the first rank does, in a V. Ranks that run the same forwards at the same time without sending each other anything are copies of a model:
+// all have stage 0. Then every op has its stage. `messages`: the ranks send to each other. Launches are sorted by correlation.
+void inferStages(const std::vector<ForeignRank>& ranks, bool messages, OpReading& reading, std::vector<std::string>& notes);
 
 } // namespace stagewright

@@ -257,6 +257,22 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         event.category = MemoryCategory::Workspace;
         return event;
     };
+    // When each step's last pass ends on the host: memory that outlives it is not that pass's.
+    std::map<int, Nanos> passesEnd;
+    for (const OpRange& range : hostOps)
+        if (isCompute(range.op.kind)) passesEnd[range.step] = std::max(passesEnd[range.step], range.end);
+    // What memory is, by who made it, and who frees it when.
+    const auto categoryOf = [&](std::uint32_t maker, std::uint32_t freer, int freedIn, Nanos freed) {
+        if (maker == noOpRange || maker == freer) return MemoryCategory::Workspace;
+        const OpRange& made = hostOps[maker];
+        if (made.op.kind == OpKind::Forward) return MemoryCategory::Activations;
+        const bool later = freedIn > made.step;
+        if (made.op.kind == OpKind::Optimizer) return later ? MemoryCategory::Optimizer : MemoryCategory::Workspace;
+        // Gradients are used by the optimizer and freed by it, after it, or where the next step sets them to none.
+        const bool byOptimizer = freer != noOpRange && hostOps[freer].op.kind == OpKind::Optimizer;
+        return later || byOptimizer || (freer == noOpRange && freed >= passesEnd[made.step]) ? MemoryCategory::Gradients : MemoryCategory::Workspace;
+    };
+    const Nanos firstOp = hostOps.empty() ? 0 : hostOps.front().start;
     if (changes.front().total > changes.front().delta) {
         MemoryEvent before = eventOf(changes.front(), noOpRange);
         before.delta = changes.front().total - changes.front().delta;
@@ -281,11 +297,8 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         } else if (const auto found = held.find(change.address); found != held.end()) {
             auto& [index, maker] = found->second;
             MemoryEvent& made = out[index];
-            const bool forward = maker != noOpRange && hostOps[maker].op.kind == OpKind::Forward;
-            if (forward && maker != op) {
-                made.category = MemoryCategory::Activations;
-                made.microbatch = hostOps[maker].op.microbatch;
-            }
+            made.category = categoryOf(maker, op, event.step, change.time);
+            if (made.category == MemoryCategory::Activations) made.microbatch = hostOps[maker].op.microbatch;
             event.category = made.category;
             event.microbatch = made.microbatch;
             event.stage = made.stage;
@@ -299,7 +312,10 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
     }
     for (const auto& [address, kept] : held) {
         MemoryEvent& made = out[kept.first];
-        if (kept.second == noOpRange) continue;
+        if (kept.second == noOpRange) {
+            if (!hostOps.empty() && made.time < firstOp) made.category = MemoryCategory::Weights; // made before the first pass, and never freed
+            continue;
+        }
         const Op& op = hostOps[kept.second].op;
         if (op.kind == OpKind::Forward) {
             made.category = MemoryCategory::Activations;

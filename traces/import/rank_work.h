@@ -58,9 +58,10 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
 // The step of something at `time` that belongs to no op.
 int stepAt(const RankOps& ops, Nanos time);
 
-// Memory by category from the allocator's events: memory that a forward leaves allocated are activations of its microbatch, memory that a backward
-// leaves until the end are gradients, memory allocated and freed within an op is workspace. In use before the first event: weights. Takes the
-// rank's events.
+// Memory by category from the allocator's events, as the trace names it, else by who allocates and who frees it: what a forward leaves allocated are
+// activations of its microbatch; what a backward leaves until the optimizer, the next step or the end are gradients, in every step; what the
+// optimizer leaves is its state; memory freed by the op that allocated it is workspace. In use before the first event, or allocated before the first op and
+// never freed: weights. Takes the rank's events.
 std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop);
 
 } // namespace stagewright

@@ -6,12 +6,19 @@
 #include <vector>
 
 #include "schedules/model/schedule.h"
+#include "traces/import/op_ranges.h"
+#include "traces/import/rank_work.h"
 
 namespace stagewright {
 
-// The order of a complete step: the first of those with the most ops. By step, rank and place: the ops, and whether each is the first of
-// an overlapped pair. Null with `why` if there is no op, or the order is not a valid schedule; steps that differ are noted.
-std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
-                                                const std::string& name, std::string& why, std::vector<std::string>& notes);
+struct RebuiltSchedule {
+    std::shared_ptr<const Schedule> schedule; // null: there is no op, or the order is not valid
+    std::string recognised;                   // the library's name of it, "" if it is not in the library
+    std::string why;                          // why there is none
+};
+
+// The order of a complete step: the first of those with the most ops. `work` by rank, as placeWork() gives it; stages are known. Steps that
+// differ are noted.
+RebuiltSchedule rebuildSchedule(const OpReading& ops, const std::vector<RankWork>& work, const std::string& name, std::vector<std::string>& notes);
 
 } // namespace stagewright

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "schedules/base/release_items.h"
-#include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "traces/import/message_ops.h"
@@ -119,34 +118,10 @@ private:
 
     void rebuild()
     {
-        const auto steps = static_cast<std::size_t>(std::max(1, m_parts.ops.steps));
-        if (m_out.ops == 0) {
-            m_out.notRebuilt = "no range is named like an op";
-            return;
-        }
-        std::vector<std::vector<std::vector<Op>>> order(steps, std::vector<std::vector<Op>>(static_cast<std::size_t>(m_ranks)));
-        std::vector<std::vector<std::vector<bool>>> paired(steps, std::vector<std::vector<bool>>(static_cast<std::size_t>(m_ranks)));
-        for (int r = 0; r < m_ranks; ++r) {
-            const auto& list = m_work[static_cast<std::size_t>(r)].compute;
-            for (std::size_t k = 0; k < list.size(); ++k) {
-                const OpRange& range = ops(r).ops[list[k]];
-                if (!isCompute(range.op.kind)) continue;
-                auto& row = order[static_cast<std::size_t>(range.step)][static_cast<std::size_t>(r)];
-                auto& pairs = paired[static_cast<std::size_t>(range.step)][static_cast<std::size_t>(r)];
-                const bool second = k > 0 && range.paired && !pairs.empty() && ops(r).ops[list[k - 1]].paired && ops(r).ops[list[k - 1]].start == range.start && ops(r).ops[list[k - 1]].end == range.end;
-                if (second && (pairs.size() < 2 || !pairs[pairs.size() - 2])) pairs.back() = true;
-                row.push_back(range.op);
-                pairs.push_back(false);
-            }
-        }
-        m_schedule = rebuildSchedule(order, paired, m_out.run.info.name, m_out.notRebuilt, m_out.notes);
-        if (!m_schedule) return;
-        m_out.recognised = recognise(*m_schedule);
-        if (!m_out.recognised.empty()) {
-            Schedule named = *m_schedule;
-            named.name = m_out.recognised;
-            m_schedule = std::make_shared<const Schedule>(std::move(named));
-        }
+        RebuiltSchedule rebuilt = rebuildSchedule(m_parts.ops, m_work, m_out.run.info.name, m_out.notes);
+        m_schedule = std::move(rebuilt.schedule);
+        m_out.notRebuilt = std::move(rebuilt.why);
+        m_out.recognised = std::move(rebuilt.recognised);
     }
 
     void findMessages()

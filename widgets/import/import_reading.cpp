@@ -67,7 +67,8 @@ ImportFact scheduleFact(const ImportedRun& run)
         fact.value = Text::tr("not rebuilt: %1").arg(text(run.notRebuilt));
         fact.wrong = true;
     } else {
-        fact.value = Text::tr("none: no range is named like an op; a rules file can name the ops");
+        const std::string names = run.rangeNames ? namesText(run.rangeNames->patterns) : std::string();
+        fact.value = names.empty() ? Text::tr("none: no range is named") : Text::tr("none: no range is named like an op. Ranges: %1. Import, then Analyse ▸ Make a pipeline of ranges").arg(text(names));
         fact.wrong = true;
     }
     return fact;

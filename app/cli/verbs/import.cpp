@@ -8,8 +8,10 @@
 #include "app/cli/session.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
+#include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/import.h"
+#include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"
 
 namespace stagewright {
@@ -19,6 +21,7 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string rules;
+    std::string suggested;
     std::string output;
     std::string name;
     bool hostOps = false;
@@ -108,9 +111,60 @@ void print(const ImportResult& result, Session& session)
             else if (said.insert(note).second)
                 session.out(fmt::format("{} runs: {}\n", times, note));
         }
-        if (imported.ops == 0 && imported.run.timeline)
-            session.out(fmt::format("{}: no range is named like an op; map names to ops with --rules (docs/formats.md)\n", imported.run.info.name));
+        if (imported.ops == 0 && imported.run.timeline) {
+            const std::string names = imported.rangeNames ? namesText(imported.rangeNames->patterns) : std::string();
+            if (names.empty())
+                session.out(fmt::format("{}: no range is named: record with record_function or NVTX ranges around the passes\n", imported.run.info.name));
+            else
+                session.out(fmt::format("{}: no range is named like an op; the ranges are {}. --suggest-rules drafts a file that maps names to ops (docs/formats.md)\n", imported.run.info.name, names));
+        }
     }
+}
+
+const RuleDraft* draftOf(const ImportedRun& imported)
+{
+    return imported.rangeNames && imported.rangeNames->draft ? &*imported.rangeNames->draft : nullptr;
+}
+
+Json jsonOf(const RuleDraft& draft)
+{
+    Json rules = Json::array();
+    for (const RuleMatches& rule : draft.preview.rules)
+        rules.push_back({{"kind", rule.kind}, {"pattern", rule.pattern}, {"ranges", rule.ranges}, {"ranks", rule.ranks}, {"example", rule.example}});
+    return {{"rules", std::move(rules)},
+            {"orphans", draft.preview.orphans},
+            {"schedule", toText(draft.preview)},
+            {"recognised", textOrNull(draft.preview.rebuilt.recognised)},
+            {"remarks", draft.preview.remarks}};
+}
+
+void print(const RuleDraft& draft, Session& session)
+{
+    Table table({{"kind"}, {"pattern"}, {"ranges", Table::Align::Right}, {"ranks", Table::Align::Right}, {"for example"}});
+    for (const RuleMatches& rule : draft.preview.rules) table.add({rule.kind, rule.pattern, std::to_string(rule.ranges), std::to_string(rule.ranks), rule.example});
+    session.out(table.text(session.colourOut()));
+    session.out(fmt::format("It gives {}{}\n", toText(draft.preview), draft.preview.orphans > 0 ? "; " + counted(draft.preview.orphans, "range") + " without a counterpart" : draft.preview.whole() ? "; every range has its counterpart"
+                                                                                                                                                                                                    : ""));
+    for (const std::string& remark : draft.preview.remarks) session.out(remark + '\n');
+}
+
+// The draft of the first job that has one, as a file.
+Result<int> suggest(const Options& options, const ImportResult& result, Session& session)
+{
+    for (const ImportedRun& imported : result.runs) {
+        const RuleDraft* draft = draftOf(imported);
+        if (draft == nullptr) continue;
+        if (auto written = writeFileAtomically(options.suggested, draft->text); !written) return tl::unexpected(std::move(written.error()));
+        if (session.json) session.answer({{"file", options.suggested}, {"name", imported.run.info.name}, {"draft", jsonOf(*draft)}});
+        print(*draft, session);
+        session.note(fmt::format("wrote {}; check it, then import with --rules {}", options.suggested, options.suggested));
+        return ExitDone;
+    }
+    std::string names;
+    for (const ImportedRun& imported : result.runs)
+        if (names.empty() && imported.rangeNames) names = namesText(imported.rangeNames->patterns);
+    return fail(ErrorCode::Invalid, names.empty() ? "no range is named" : fmt::format("no range looks like a forward pass; the ranges are {}", names),
+                names.empty() ? "record with record_function or NVTX ranges around the passes" : "write the rules yourself: docs/formats.md, Rules");
 }
 
 Result<int> run(const Options& options, Session& session)
@@ -120,6 +174,7 @@ Result<int> run(const Options& options, Session& session)
     import.hostOps = options.hostOps || options.oldHostOps;
     import.oneJob = options.oneJob;
     import.threads = options.threads;
+    import.suggestRules = !options.suggested.empty();
     if (!options.rules.empty()) {
         auto text = readFile(options.rules);
         if (!text) return tl::unexpected(std::move(text.error()));
@@ -132,6 +187,7 @@ Result<int> run(const Options& options, Session& session)
     auto result = importTraces(options.files, import, session.reporter("bytes"));
     if (!result) return tl::unexpected(std::move(result.error()));
     warnOfRefused(result->refused, session);
+    if (!options.suggested.empty()) return suggest(options, *result, session);
     if (!options.output.empty()) {
         std::vector<const Run*> runs;
         for (ImportedRun& imported : result->runs) {
@@ -167,6 +223,7 @@ Command command_import()
                 verb.value("FILES", &options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run").required();
                 verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
                 verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
+                verb.value("--suggest-rules", &options->suggested, "Write a draft of such a file, with what its rules match and the schedule it would be; stores no run").form("FILE");
                 verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
                 verb.flag("--host-ops", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
                 verb.flag("--host", options->oldHostOps, "The former name of --host-ops");
@@ -175,7 +232,8 @@ Command command_import()
                 verb.notes("Reads " + readableFormats() + ".\n"
                                                           "Unreadable files are reported and skipped.\n"
                                                           "Examples: stagewright import traces/ -o job.stagewright\n"
-                                                          "          stagewright import 'rank*.json.gz' --rules names.txt --json");
+                                                          "          stagewright import 'rank*.json.gz' --rules names.txt --json\n"
+                                                          "          stagewright import traces/ --suggest-rules names.txt");
                 return [options](Session& session) { return run(*options, session); };
             },
             true, true};

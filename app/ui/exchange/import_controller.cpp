@@ -37,7 +37,7 @@ ImportController::~ImportController()
     if (m_stop) m_stop->request_stop();
 }
 
-ImportDialog* ImportController::open(const QStringList& traces)
+ImportDialog* ImportController::open(const QStringList& traces, const QString& rulesFile)
 {
     if (!m_dialog) {
         m_dialog = new ImportDialog(m_workspace.window());
@@ -49,6 +49,7 @@ ImportDialog* ImportController::open(const QStringList& traces)
         connect(m_dialog, &ImportDialog::openAsked, this, [this](const QStringList& paths) { m_workspace.feature<FileOpening>()->openFiles(paths); });
         m_dialog->open();
     }
+    if (!rulesFile.isEmpty() && !m_dialog->storing()) m_dialog->setRulesFile(rulesFile);
     if (!traces.isEmpty() && !m_dialog->storing()) m_dialog->setTraces(traces);
     m_dialog->raise();
     return m_dialog;
@@ -70,7 +71,7 @@ void ImportController::store()
         offer.plan = true;
     } else if (!first.run.schedule) {
         offer.message = tr("%1 was imported without a schedule: %2").arg(QString::fromStdString(info.name), first.notRebuilt.empty() ? tr("no range is named like an op") : QString::fromStdString(first.notRebuilt));
-        offer.remedy = tr("its lanes are imported; a rules file can name the ops");
+        offer.remedy = tr("its lanes are imported; Analyse ▸ Make a pipeline of ranges names the ops");
     }
     m_stop.emplace();
     m_dialog->setStoring(true);

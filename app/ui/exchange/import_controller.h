@@ -28,8 +28,8 @@ public:
     explicit ImportController(Workspace& workspace);
     ~ImportController() override; // cancels storing
 
-    ImportDialog* open(const QStringList& traces = {}); // window modal, deleted when closed; an open dialog takes the traces
-    void openTraces(const QStringList& traces) override { open(traces); }
+    ImportDialog* open(const QStringList& traces = {}, const QString& rulesFile = {}); // window modal, deleted when closed; an open dialog takes the traces
+    void openTraces(const QStringList& traces, const QString& rulesFile) override { open(traces, rulesFile); }
     ImportDialog* dialog() const { return m_dialog; }
     bool settled() const override { return !m_stop; } // nothing is being stored
 

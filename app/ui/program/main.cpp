@@ -22,6 +22,7 @@
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/explore/library_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/mapper/mapper_controller.h"
 #include "app/ui/playback/playback_controller.h"
 #include "app/ui/program/command_line.h"
 #include "app/ui/shell/appearance.h"
@@ -41,6 +42,7 @@
 #include "widgets/hosts/hosts_page.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
+#include "widgets/mapper/mapper_panel.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/preferences/preferences_dialog.h"
 #include "widgets/record/record_dialog.h"
@@ -144,6 +146,14 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.workspace().actions()[ActionId::DeviceTables]->trigger();
         window.workspace().feature<DeviceController>()->panel()->pages()->setCurrentIndex(static_cast<int>(page));
         waitUntil([&] { return window.workspace().settled(); }, 60000);
+    }
+    if (line.show == QLatin1String("mapper")) { // with the rules that are suggested, and the first name chosen
+        auto* mapper = window.workspace().feature<MapperController>();
+        mapper->open();
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
+        mapper->suggest();
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
+        mapper->panel()->chooseRow(0);
     }
     if (line.show == QLatin1String("search")) window.workspace().actions()[ActionId::SearchList]->trigger();
     if (line.show == QLatin1String("sql")) {

@@ -145,7 +145,7 @@ protected:
 
 class TraceImporting {
 public:
-    virtual void openTraces(const QStringList& traces) = 0; // in the import dialog
+    virtual void openTraces(const QStringList& traces, const QString& rulesFile = {}) = 0; // in the import dialog; no file: the one used last
 
 protected:
     ~TraceImporting() = default;

@@ -1,0 +1,217 @@
+#include "app/ui/mapper/mapper_controller.h"
+
+#include <map>
+
+#include <QAction>
+#include <QDir>
+#include <QDockWidget>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QSettings>
+
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "traces/foreign/label_rules.h"
+#include "traces/format/atomic_file.h"
+#include "traces/import/rule_draft.h"
+#include "widgets/device/figure_table.h"
+#include "widgets/mapper/mapper_panel.h"
+#include "widgets/preferences/preferences.h"
+
+namespace stagewright {
+namespace {
+
+const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "mapper", QT_TRANSLATE_NOOP("stagewright::Actions", "Make a &pipeline of ranges"), "", "Ctrl+Alt+R",
+                         QT_TRANSLATE_NOOP("stagewright::Actions", "Says which named ranges are forwards and backwards, with all that match and the schedule it would be"), true};
+
+constexpr std::size_t mostMarks = 20'000;
+constexpr qint64 mostRuleBytes = 1 << 20;
+
+struct Previewed {
+    Result<RulePreview> preview;
+    std::shared_ptr<const std::vector<SpanId>> marks; // of the ranges that are ops or steps; null: too many to mark, or none
+};
+
+Previewed previewOf(const RunView& view, const TimelineRanges& ranges, const std::string& rules, const std::stop_token& stop)
+{
+    Previewed out{previewRules(ranges.ranks, rules, ranges.messages, stop), nullptr};
+    if (!out.preview || out.preview->matched == 0) return out;
+    const auto meanings = LabelRules::parse(rules);
+    const Timeline& timeline = *view.run->timeline;
+    std::map<std::uint32_t, bool> matches; // by label
+    std::vector<SpanId> marks;
+    for (const Track& track : timeline.tracks()) {
+        if (!isRangeTrack(track)) continue;
+        for (SpanId id = track.begin; id < track.end && marks.size() <= mostMarks; ++id) {
+            const Span& span = timeline.spans()[id];
+            const auto [found, added] = matches.try_emplace(span.label, false);
+            if (added) {
+                const auto meaning = meanings->meaningOf(timeline.nameOf(span));
+                found->second = meaning && meaning->dialect == LabelDialect::User && meaning->what == LabelMeaning::What::Op;
+            }
+            if (found->second) marks.push_back(id);
+        }
+    }
+    if (!marks.empty() && marks.size() <= mostMarks) out.marks = std::make_shared<const std::vector<SpanId>>(std::move(marks));
+    return out;
+}
+
+// The traces that the run was imported from, as import notes them.
+QStringList tracesOf(const Run& run)
+{
+    for (const auto& [key, value] : run.configuration)
+        if (key == "sources") return QString::fromStdString(value).split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    return {};
+}
+
+} // namespace
+
+MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel, workspace.addAction(toggle, ActionId::DeviceTables)) {}
+
+MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAction* action)
+    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action, [panel] { panel->names()->setFocus(); }), m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
+{
+    connect(m_panel, &MapperPanel::rulesChanged, this, &MapperController::preview);
+    connect(m_panel, &MapperPanel::suggestAsked, this, &MapperController::suggest);
+    connect(m_panel, &MapperPanel::saveAsked, this, [this] { askToSave(false); });
+    connect(m_panel, &MapperPanel::applyAsked, this, [this] { askToSave(true); });
+    connect(m_panel, &MapperPanel::openAsked, this, [this] {
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open rules"), PreferenceStore::instance().value().folder, tr("Rules (*.rules *.txt);;All files (*)"));
+        if (!path.isEmpty()) openRules(path);
+    });
+    connect(workspace.viewState(), &ViewState::selectionChanged, this, &MapperController::followSelection);
+    connect(dock(), &QDockWidget::visibilityChanged, this, [this] {
+        if (dock()->isHidden()) mark();
+    });
+}
+
+void MapperController::compute(const std::shared_ptr<const RunView>& view)
+{
+    struct Read {
+        std::shared_ptr<const TimelineRanges> ranges;
+        std::shared_ptr<const std::vector<NamePattern>> patterns;
+    };
+    m_view = view;
+    m_panel->setWorking();
+    m_previewing.drop();
+    m_job.start(
+        [view] {
+            Read read{std::make_shared<const TimelineRanges>(rangesOf(*view->run->timeline)), nullptr};
+            read.patterns = std::make_shared<const std::vector<NamePattern>>(namePatterns(read.ranges->ranks));
+            return read;
+        },
+        [this](Read read) {
+            m_ranges = std::move(read.ranges);
+            m_patterns = std::move(read.patterns);
+            const bool any = !m_patterns->empty();
+            m_panel->setPatterns(any ? m_patterns : nullptr, tr("This run has no named ranges: record with record_function or NVTX ranges around the passes."));
+            if (any) preview();
+        });
+}
+
+void MapperController::clear()
+{
+    m_previewing.drop();
+    m_view.reset();
+    m_ranges.reset();
+    m_patterns.reset();
+    m_panel->setPatterns(nullptr, tr("No run is shown."));
+}
+
+void MapperController::preview()
+{
+    if (!m_view || !m_ranges) return;
+    m_previewing.start([view = m_view, ranges = m_ranges, rules = m_panel->rules().toStdString()](const std::stop_token& stop) { return previewOf(*view, *ranges, rules, stop); },
+                       [this](Previewed answer) {
+                           m_panel->setPreview(answer.preview);
+                           if (dock()->isHidden()) return;
+                           m_marked = answer.marks != nullptr;
+                           m_workspace.feature<NoteKeeping>()->setHits(0, answer.marks, noSpan);
+                       });
+}
+
+void MapperController::mark()
+{
+    if (!m_marked) return;
+    m_marked = false;
+    m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+}
+
+void MapperController::open()
+{
+    if (dock()->isHidden()) m_toggle->trigger();
+}
+
+void MapperController::suggest()
+{
+    if (!m_ranges || !m_patterns) return;
+    m_previewing.start([ranges = m_ranges, patterns = m_patterns](const std::stop_token& stop) { return suggestRules(ranges->ranks, *patterns, ranges->messages, stop); },
+                       [this](std::optional<RuleDraft> draft) {
+                           if (draft)
+                               m_panel->setRules(QString::fromStdString(draft->text));
+                           else
+                               m_workspace.room().tell(tr("No name looks like a forward pass: choose one and say what it is"), 8000);
+                       });
+}
+
+bool MapperController::saveRules(const QString& path)
+{
+    const auto written = writeFileAtomically(path.toStdString(), m_panel->rules().toStdString());
+    if (!written) {
+        m_workspace.banner()->showError(tr("could not save the rules"), written.error());
+        return false;
+    }
+    QSettings().setValue(QStringLiteral("import/rules"), path); // the import dialog starts with them
+    m_workspace.room().tell(tr("Saved the rules in %1").arg(QDir::toNativeSeparators(path)), 6000);
+    return true;
+}
+
+bool MapperController::openRules(const QString& path)
+{
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly) || file.size() > mostRuleBytes) {
+        m_workspace.banner()->showError(tr("could not open the rules"), Error{ErrorCode::Unreadable, "file " + path.toStdString() + ": " + (file.isOpen() ? std::string("more than a megabyte of rules") : file.errorString().toStdString()), "choose a text file with one rule per line"});
+        return false;
+    }
+    m_panel->setRules(QString::fromUtf8(file.readAll()));
+    return true;
+}
+
+void MapperController::askToSave(bool thenImport)
+{
+    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the rules"), PreferenceStore::instance().value().folder, tr("Rules (*.rules *.txt);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("rules"));
+    const QStringList traces = m_view ? tracesOf(*m_view->run) : QStringList();
+    if (!traces.isEmpty() && QFileInfo(QFileInfo(traces.front()).absolutePath()).isWritable()) dialog->setDirectory(QFileInfo(traces.front()).absolutePath());
+    dialog->selectFile(QStringLiteral("ranges.rules"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this, thenImport](const QString& path) {
+        if (saveRules(path) && thenImport) importWith(path);
+    });
+    dialog->open();
+}
+
+void MapperController::importWith(const QString& rulesFile)
+{
+    if (!m_view) return;
+    QStringList traces, missing;
+    for (const QString& path : tracesOf(*m_view->run)) (QFileInfo::exists(path) ? traces : missing) << path;
+    if (!missing.isEmpty())
+        m_workspace.banner()->showNote(tr("%1 is not where it was imported from; choose the traces in the dialog").arg(QDir::toNativeSeparators(missing.front())));
+    m_workspace.feature<TraceImporting>()->openTraces(missing.isEmpty() ? traces : QStringList(), rulesFile);
+}
+
+void MapperController::followSelection()
+{
+    const SpanRef selected = m_workspace.viewState()->selected();
+    if (dock()->isHidden() || !m_view || !m_patterns || selected.panel != 0 || !selected.valid() || m_view != m_workspace.shown().view()) return;
+    const Timeline& timeline = *m_view->run->timeline;
+    if (selected.span >= timeline.spans().size() || timeline.trackOf(selected.span).lane != Lane::Other) return;
+    m_panel->chooseName(timeline.nameOf(timeline.spans()[selected.span]));
+}
+
+Feature* mapperFeature(Workspace& workspace) { return new MapperController(workspace); }
+
+} // namespace stagewright
