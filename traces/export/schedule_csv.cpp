@@ -59,6 +59,7 @@ struct Text {
     std::string text;
     int ranks = 0;
     std::int64_t ops = 0;
+    std::optional<TorchVersion> torch; // that can run it, if it was written for PyTorch
 };
 
 Result<Text> textOf(const ExportRequest& request)
@@ -78,7 +79,7 @@ Result<Text> textOf(const ExportRequest& request)
     }
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount())};
+    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch ? std::optional(torchNeeded(*schedule)) : std::nullopt};
 }
 
 Result<WrittenFile> write(const ExportRequest& request)
@@ -86,7 +87,9 @@ Result<WrittenFile> write(const ExportRequest& request)
     const auto made = textOf(request);
     if (!made) return tl::unexpected(made.error());
     if (auto done = writeFileAtomically(request.path, made->text); !done) return tl::unexpected(std::move(done.error()));
-    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops"};
+    std::string sentence = std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops";
+    if (made->torch) sentence += "; for PyTorch " + toText(*made->torch) + " and later";
+    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::move(sentence)};
 }
 
 Result<void> can(const ExportRequest& request)
@@ -107,7 +110,7 @@ const FormatInfo schedule_csv{
     .writes = "the schedule",
     .suffixes = {".csv"},
     .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
-                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
+                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
     .order = true,
     .bySuffix = true,
     .write = write,
