@@ -1,5 +1,8 @@
 // Schedule CSV as a foreign format: an order without times. Reading and writing are schedules/text/csv.h.
+#include <cctype>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "schedules/check/validate.h"
 #include "schedules/library/registry.h"
@@ -26,6 +29,19 @@ bool looksLikeSchedule(std::string_view head)
     return schedule && schedule->opCount() > 0;
 }
 
+// A table of something else: no cell of the first line begins like an op, with a stage.
+bool isForeign(std::string_view text)
+{
+    std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    while (!line.empty()) {
+        const std::size_t cell = line.find_first_not_of(" \t\"");
+        if (cell != std::string_view::npos && std::isdigit(static_cast<unsigned char>(line[cell])) != 0) return false;
+        const std::size_t comma = line.find(',');
+        line = comma == std::string_view::npos ? std::string_view() : line.substr(comma + 1);
+    }
+    return true;
+}
+
 Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress&)
 {
     auto source = ByteSource::open(path);
@@ -41,6 +57,9 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     }
     if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
     auto schedule = readScheduleCsv(text, {}, std::filesystem::path(path).stem().string());
+    if (!schedule && isForeign(text))
+        return fail(ErrorCode::Unreadable, fmt::format("a CSV, but not a schedule: its first line is \"{}\"", text.substr(0, std::min<std::size_t>(text.find_first_of("\r\n"), 60))),
+                    "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
     if (std::string name = recognise(withoutCommunication(*schedule)); !name.empty()) schedule->name = std::move(name);

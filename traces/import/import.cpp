@@ -132,6 +132,7 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
     for (const FormatInfo* one : allFormats())
         if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
     if (info == nullptr) return tl::unexpected(unknown(path, head.empty()));
+    if (head.find("\"rocprofiler-sdk-tool\"") < 4096) return named({ErrorCode::Unreadable, "JSON of rocprofv3, which is not read", "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"});
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));
@@ -413,7 +414,10 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         std::vector<ForeignRank> job;
         for (const std::size_t i : of)
             for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
-        auto runs = assemble(std::move(job), jobNameOf(files, of), options, progress);
+        const std::string own = job.empty() ? std::string() : job.front().run;
+        const bool named = !own.empty() && std::all_of(job.begin(), job.end(), [&own](const ForeignRank& rank) { return rank.run == own; });
+        const std::string name = named ? own : jobNameOf(files, of);
+        auto runs = assemble(std::move(job), name, options, progress);
         if (!runs) {
             if (runs.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(runs.error()));
             out.refused.push_back({file, std::move(runs.error()).with("file " + file)});
