@@ -38,6 +38,7 @@ libcli11-dev            command line options
 libsqlite3-dev          run files
 libprotozero-dev        Perfetto traces
 zlib1g-dev              compressed traces
+libarchive-dev          archives of traces (zip, tar, zstd, xz), optional
 libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine
 libopenmpi-dev          ranks as processes, where it is installed

@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(LibArchive QUIET) # archives of traces; without it they are refused with the command that unpacks them
 find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp)

@@ -11,11 +11,6 @@
 
 namespace stagewright {
 
-std::string toText(const TorchVersion& version)
-{
-    return fmt::format("{}.{}", version.major, version.minor);
-}
-
 std::optional<TorchVersion> parseTorchVersion(std::string_view text)
 {
     TorchVersion version;

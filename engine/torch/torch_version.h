@@ -1,7 +1,6 @@
 // Which schedules which version of PyTorch can run.
 #pragma once
 
-#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,21 +8,13 @@
 #include "schedules/base/result.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/schedule.h"
+#include "schedules/text/pytorch.h"
 
 namespace stagewright {
 
-struct TorchVersion {
-    int major = 0;
-    int minor = 0;
-    auto operator<=>(const TorchVersion&) const = default;
-};
-std::string toText(const TorchVersion& version);                      // "2.6"
 std::optional<TorchVersion> parseTorchVersion(std::string_view text); // "2.6.0+debian"; none: no version
 
-inline constexpr TorchVersion oldestTorch{2, 6};
-inline constexpr TorchVersion newestTorch{2, 11};     // that the driver was written for
-inline constexpr TorchVersion torchWithPairs{2, 9};   // overlapped pairs: the DualPipeV schedule
-inline constexpr TorchVersion torchWithReduce{2, 10}; // REDUCE_GRAD in a list
+inline constexpr TorchVersion newestTorch{2, 11}; // that the driver was written for
 
 struct TorchSchedule {
     std::string csv;

@@ -77,6 +77,21 @@ double apart(double a, double b)
 
 } // namespace
 
+std::string toText(const TorchVersion& version)
+{
+    return fmt::format("{}.{}", version.major, version.minor);
+}
+
+TorchVersion torchNeeded(const Schedule& schedule)
+{
+    for (const auto& list : schedule.order)
+        for (const Op& op : list)
+            if (op.kind == OpKind::ReduceGrad) return torchWithReduce;
+    for (const auto& pairs : schedule.paired)
+        if (!pairs.empty()) return torchWithPairs;
+    return oldestTorch;
+}
+
 std::optional<std::string> pytorchObstacle(const Schedule& schedule)
 {
     for (std::size_t r = 0; r < schedule.order.size(); ++r)

@@ -2,6 +2,7 @@
 // that are on one rank each, and overlapped pairs; weights are synchronous.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,19 @@
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
+
+struct TorchVersion {
+    int major = 0;
+    int minor = 0;
+    auto operator<=>(const TorchVersion&) const = default;
+};
+std::string toText(const TorchVersion& version); // "2.6"
+
+inline constexpr TorchVersion oldestTorch{2, 6};      // the letters of today: I, W and B
+inline constexpr TorchVersion torchWithPairs{2, 9};   // overlapped pairs: the DualPipeV schedule
+inline constexpr TorchVersion torchWithReduce{2, 10}; // REDUCE_GRAD in a list
+// The first that takes these lists, with the messages and reductions in them: "2.9". Precondition: pytorchObstacle() names none.
+TorchVersion torchNeeded(const Schedule& schedule);
 
 // The first thing that PyTorch can't express: "rank 0, op 3 (0R0): recompute is unknown to PyTorch"; none: it can.
 std::optional<std::string> pytorchObstacle(const Schedule& schedule);

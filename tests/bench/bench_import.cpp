@@ -1,5 +1,6 @@
 // Reading large JSON traces: megabytes per second of one file, plain and gzip, and the memory used beside the kept data.
 //   bench_import [--megabytes N] [--only few|gzip|kernels] [--cancels N]; files go to $TMPDIR or /tmp and are removed.
+//   bench_import --ranks N [--megabytes M]: a folder of N ranks of M MB each, imported as a job into a run file.
 // --cancels: creating the run is cancelled N times, at moments spread over it; prints the latest return.
 #include <algorithm>
 #include <chrono>
@@ -17,22 +18,23 @@
 
 #include "traces/import/import.h"
 #include "traces/import/kineto/kineto_json.h"
+#include "traces/store/add_runs.h"
 
 namespace {
 
 using namespace stagewright;
 
 // Written as PyTorch's profiler writes: launches, kernels, operators and flows, and ranges of a 1F1B rank.
-void writeTrace(const std::string& path, std::int64_t bytes, bool kernels)
+void writeTrace(const std::string& path, std::int64_t bytes, bool kernels, int rank = 0, int ranks = 1)
 {
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr) std::abort();
-    std::int64_t written = std::fprintf(file, "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1},\n  \"traceEvents\": [\n");
+    std::int64_t written = std::fprintf(file, "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, \"world_size\": %d},\n  \"traceEvents\": [\n", rank, ranks);
     for (std::int64_t i = 0; written < bytes; ++i) {
         const double at = 1000.0 + static_cast<double>(i) * 20.125;
         if (i % 1000 == 0)
-            written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"PP:0%c%d\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": 1, \"Record function id\": 0\n    }\n  },\n",
-                                    i / 8000 % 2 == 0 ? 'F' : 'B', static_cast<int>(i / 1000 % 8), at, 19'000.0);
+            written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"PP:%d%c%d\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": 1, \"Record function id\": 0\n    }\n  },\n",
+                                    rank, i / 8000 % 2 == 0 ? 'F' : 'B', static_cast<int>(i / 1000 % 8), at, 19'000.0);
         written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::addmm\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": 12.250,\n    \"args\": {\n      \"External id\": %lld,\"Record function id\": 0, \"Sequence number\": 12, \"Fwd thread id\": 0, \"Ev Idx\": %lld, \"Input Dims\": [[4096], [2048, 4096], [4096, 4096], [], []]\n    }\n  },\n",
                                 at, static_cast<long long>(i), static_cast<long long>(i));
         if (!kernels && i % 64 != 0) continue;
@@ -130,6 +132,31 @@ void measure(const char* what, const std::string& path, double megabytes, int ca
     if (cancels > 0) measureCancels(path, cancels, makeTime);
 }
 
+// A job as a user imports it: read, joined, stored.
+int measureJob(int ranks, std::int64_t megabytes)
+{
+    const auto folder = std::filesystem::temp_directory_path() / ("stagewright-bench-job-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder / "job");
+    double size = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const std::string path = (folder / "job" / ("rank" + std::to_string(rank) + ".json")).string();
+        writeTrace(path, megabytes * 1'000'000, true, rank, ranks);
+        size += static_cast<double>(std::filesystem::file_size(path)) / 1e6;
+    }
+    const double cpu = cpuSeconds();
+    const auto begin = std::chrono::steady_clock::now();
+    auto imported = importTraces({(folder / "job").string()}, {});
+    if (!imported || imported->runs.size() != 1) return 1;
+    const double readCpu = cpuSeconds() - cpu, readTime = since(begin);
+    const std::size_t spans = imported->runs[0].run.timeline->spans().size();
+    const Run* const run = &imported->runs[0].run;
+    const auto ids = addRuns((folder / "job.stagewright").string(), {&run, 1});
+    std::printf("%d ranks, %.0f MB: %zu spans; read and joined in %.1f s CPU (%.1f s by the clock), stored as well %.1f s CPU (%.1f s); peak %.0f MiB\n", ranks, size, spans, readCpu, readTime,
+                cpuSeconds() - cpu, since(begin), peakMegabytes());
+    std::filesystem::remove_all(folder);
+    return ids ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -140,6 +167,7 @@ int main(int argc, char** argv)
     for (int i = 1; i + 1 < argc; i += 2) {
         if (std::strcmp(argv[i], "--megabytes") == 0) megabytes = std::atoll(argv[i + 1]);
         if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+        if (std::strcmp(argv[i], "--ranks") == 0) return measureJob(std::atoi(argv[i + 1]), argc > i + 3 ? std::atoll(argv[i + 3]) : megabytes);
         if (std::strcmp(argv[i], "--cancels") == 0) cancels = std::atoi(argv[i + 1]);
     }
     const auto wanted = [&only](const char* what) { return only.empty() || only == what; };

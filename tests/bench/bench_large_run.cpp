@@ -1,8 +1,11 @@
 // The window with a run of any size: time to the first and to the exact picture, longest stall of the GUI thread, memory.
-//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches]]]        (10,000,000 × 64 × 32 where not given)
+//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches [one]]]]        (10,000,000 × 64 × 32 where not given)
+// "one": all of it is one step, of which the window reads what is in view.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
+#include <string_view>
 #include <thread>
 
 #include <QApplication>
@@ -11,6 +14,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/ui/runs/run_lanes.h"
 #include "app/ui/shell/main_window.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -52,6 +56,55 @@ private:
     qint64 m_longest = 0;
 };
 
+// First picture, frames at every zoom, details of what is in view.
+int measureOneStep(MainWindow& window, const QString& path, const std::function<void(const char*)>& report, const std::function<const TimelinePanel*()>& shown)
+{
+    Workspace& workspace = window.workspace();
+    workspace.feature<FileOpening>()->openFiles({path});
+    (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
+    (void)workspace.views().timeline->grab();
+    report("first picture");
+    (void)QTest::qWaitFor([&] { return workspace.settled(); }, 600'000);
+    report("settled");
+    ViewState& state = *workspace.viewState();
+    const Nanos whole = shown()->duration;
+    double worst = 0, sum = 0;
+    int frames = 0;
+    for (double zoom = 1; zoom < 1e5; zoom *= 1.5) {
+        const Nanos width = std::max<Nanos>(1000, static_cast<Nanos>(static_cast<double>(whole) / zoom));
+        state.setVisible({whole / 3, whole / 3 + width});
+        QElapsedTimer frame;
+        frame.start();
+        workspace.views().timeline->repaint();
+        const double took = static_cast<double>(frame.nsecsElapsed()) / 1e6;
+        worst = std::max(worst, took);
+        sum += took;
+        ++frames;
+    }
+    std::printf("%d frames from the whole to 1/%.0f of it: %.1f ms in the mean, %.1f ms at most\n", frames, 1e5, sum / frames, worst);
+    (void)QTest::qWaitFor([&] { return workspace.settled(); }, 600'000);
+    report("frames");
+    const auto large = workspace.library()->vastRun(workspace.shown().ref());
+    if (!large) return 1;
+    for (const qint64 wanted : {10'000, 100'000, 200'000}) {
+        std::vector<double> times;
+        for (int round = 0; round < 9; ++round) {
+            const Nanos begin = whole * (round + 1) / 11;
+            Nanos width = whole / 2;
+            while (width > 1000 && large->spansIn(begin + large->content.begin, begin + width + large->content.begin) > wanted) width = width * 9 / 10;
+            QElapsedTimer reading;
+            reading.start();
+            const auto view = readExcerptView(*large, *shown(), begin + large->content.begin, begin + width + large->content.begin, {}, {});
+            times.push_back(static_cast<double>(reading.nsecsElapsed()) / 1e6);
+            if (!view) return 1;
+        }
+        std::sort(times.begin(), times.end());
+        std::printf("details of %lld spans in view: %.0f ms in the median, %.0f … %.0f ms\n", static_cast<long long>(wanted), times[4], times.front(), times.back());
+    }
+    report("details");
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -63,6 +116,7 @@ int main(int argc, char** argv)
     const std::int64_t spans = number(1, 10'000'000);
     samples::RecordedShape shape{static_cast<int>(number(2, 64)), static_cast<int>(number(3, 32)), 1, "zb-h1", 0.05, true};
     const QString path = folder.filePath(QStringLiteral("large.stagewright"));
+    shape.oneStep = argc > 4 && std::string_view(argv[4]) == "one";
     std::int64_t made = 0;
     std::thread([&] { // its memory is not the window's
         const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
@@ -90,6 +144,7 @@ int main(int argc, char** argv)
     const auto shown = [&] { return window.workspace().views().timeline->panels().empty() ? nullptr : window.workspace().views().timeline->panels().front().get(); };
     stalls.reset();
     clock.start();
+    if (shape.oneStep) return measureOneStep(window, path, report, shown);
     window.workspace().feature<FileOpening>()->openFiles({path});
     (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
     (void)window.workspace().views().timeline->grab();

@@ -18,6 +18,7 @@ struct RecordedShape {
     std::string schedule = "zb-h1";
     double latency = 0.05;
     bool memory = true;
+    bool oneStep = false; // all of it is one step, too large for a timeline
 };
 
 class Recording {
@@ -29,7 +30,7 @@ public:
         header.timeline = nullptr;
         header.info.name = shape.schedule + " recorded";
         header.info.steps = 0;
-        header.info.warmupSteps = 1;
+        header.info.warmupSteps = shape.oneStep ? 0 : 1;
         header.metrics = {{"step_time_ns", "ns", {}}};
         m_writer = m_file->begin(header).value();
     }
@@ -55,7 +56,7 @@ public:
                 Span span = base.spans()[id];
                 span.start = at(span.start);
                 span.end = at(span.end);
-                span.step = m_step;
+                span.step = stepNumber();
                 span.label = 0;
                 end = std::max(end, span.end);
                 ids[id] = builder.addSpan(number, span);
@@ -65,7 +66,7 @@ public:
         if (m_shape.memory)
             for (MemoryEvent event : base.memory()) {
                 event.time = at(event.time);
-                event.step = m_step;
+                event.step = stepNumber();
                 builder.addMemory(event);
             }
         auto built = builder.build();
@@ -79,6 +80,8 @@ public:
     Result<void> finish() { return m_writer->finish(); }
 
 private:
+    int stepNumber() const { return m_shape.oneStep ? 0 : m_step; }
+
     RecordedShape m_shape;
     Run m_base;
     std::unique_ptr<RunFile> m_file;

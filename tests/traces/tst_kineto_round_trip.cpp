@@ -2,12 +2,18 @@
 #include <QtTest/QtTest>
 
 #include <map>
+#include <set>
 
+#include <nlohmann/json.hpp>
+
+#include "import_rig.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/kernels.h"
 #include "traces/analysis/memory.h"
 #include "traces/export/kineto_writer.h"
 #include "traces/import/import.h"
@@ -74,6 +80,72 @@ std::map<std::tuple<int, Op, Op>, Nanos> arrivalsOf(const Timeline& timeline)
     return arrivals;
 }
 
+// What a rank's file holds on devices, by what tools join and group.
+struct DeviceContent {
+    std::multiset<std::tuple<std::string, std::string, int, Nanos>> work; // category, name, stream, duration
+    std::map<std::int64_t, int> launches, works, starts, ends;            // by correlation: how many calls, kernels and copies, ends of arrows
+    std::vector<std::string> steps;                                       // of the host
+    bool hasRange(const std::string& name) const { return ranges.contains(name); }
+    std::set<std::string> ranges;
+};
+
+DeviceContent contentOf(const std::string& path)
+{
+    DeviceContent content;
+    const auto trace = nlohmann::json::parse(import_rig::textOf(path));
+    for (const auto& event : trace.is_array() ? trace : trace.at("traceEvents")) {
+        const std::string category = event.value("cat", ""), phase = event.value("ph", ""), name = event.value("name", "");
+        const nlohmann::json args = event.value("args", nlohmann::json::object());
+        if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
+            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(event.at("dur").get<double>() * 1000 + 0.5)});
+            ++content.works[args.value("correlation", std::int64_t{-1})];
+        }
+        if ((category == "cuda_runtime" || category == "cuda_driver") && args.contains("correlation")) ++content.launches[args.at("correlation").get<std::int64_t>()];
+        if (category == "ac2g") ++(phase == "s" ? content.starts : content.ends)[event.at("id").get<std::int64_t>()];
+        if (category == "user_annotation") content.ranges.insert(name);
+        if (category == "user_annotation" && name.starts_with("ProfilerStep")) content.steps.push_back(name);
+    }
+    return content;
+}
+
+// Two ranks' work of two steps: kernels on two streams, copies and fills, a collective, calls in and out of ranges, one without a call, a host that waits.
+std::string gpuText(int rank)
+{
+    std::string text = "{'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':2},'traceEvents':[";
+    bool first = true;
+    const auto add = [&text, &first](const std::string& event) {
+        text += (first ? "" : ",") + event;
+        first = false;
+    };
+    int id = 10;
+    const auto host = [&](const std::string& category, const std::string& name, int thread, int start, int length, const std::string& args = {}) {
+        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':900,'tid':" + std::to_string(thread) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{" + args + "}}");
+    };
+    const auto work = [&](const std::string& category, const std::string& name, int thread, int called, int stream, int start, int length) {
+        ++id;
+        const std::string correlation = "'correlation':" + std::to_string(id);
+        if (called >= 0) host("cuda_runtime", category == "kernel" ? "cudaLaunchKernel" : "cudaMemsetAsync", thread, called, 2, correlation);
+        add("{'ph':'X','cat':'" + category + "','name':'" + name + "','pid':" + std::to_string(rank) + ",'tid':" + std::to_string(stream) + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) +
+            ",'args':{'device':" + std::to_string(rank) + ",'stream':" + std::to_string(stream) + "," + correlation + "}}");
+    };
+    for (int step = 0; step < 2; ++step) {
+        const int at = 1000 * step;
+        host("user_annotation", "ProfilerStep#" + std::to_string(40 + step), 901, at + 100, 890);
+        host("user_annotation", "## forward ##", 901, at + 110, 200);
+        host("user_annotation", "inner", 901, at + 150, 50);
+        work("gpu_memset", "Memset (Device)", 901, at + 115, 7, at + 120, 4);
+        work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 901, at + 118, 22, at + 122, 30);
+        work("kernel", "gemm", 901, at + 155, 7, at + 160, 90);
+        work("kernel", "gelu", 901, at + 210, 7, at + 260, 40);
+        work("kernel", "ncclDevKernel_AllReduce_Sum_f32(x)", 902, at + 300, 84, at + 310, 100 + 20 * rank);
+        work("kernel", "gemm", 902, at + 350, 7, at + 500, 60);
+        host("cuda_runtime", "cudaStreamSynchronize", 902, at + 420, 40);
+        work("kernel", "lost", 901, -1, 7, at + 600, 10);
+        work("kernel", "axpy", 901, at + 690, 7, at + 700, 20);
+    }
+    return import_rig::quoted(text + "]}");
+}
+
 } // namespace
 
 class TestKinetoRoundTrip : public QObject {
@@ -129,6 +201,84 @@ private slots:
             QVERIFY(returned == arrivals);
         }
         if (drawn) QCOMPARE(read.messages, static_cast<std::int64_t>(arrivals.size()));
+    }
+
+    // Of a trace without ops, of one with ops timed by their kernels, and of a recorded one.
+    void devicesAreKept_data()
+    {
+        QTest::addColumn<QStringList>("files");
+        QTest::newRow("ranges alone") << QStringList{};
+        QTest::newRow("ops") << QStringList{QString::fromStdString(import_rig::dataFile("gpu_rank4.json")), QString::fromStdString(import_rig::dataFile("gpu_rank6.json"))};
+        if (const auto folder = import_rig::sharedFolder("kineto/dlrm_8rank"); std::filesystem::exists(folder)) QTest::newRow("DLRM") << QStringList{QString::fromStdString(folder.string())};
+        if (const auto file = import_rig::sharedFolder("nsys_sqlite/mfu_2gpu_before.sqlite"); std::filesystem::exists(file)) QTest::newRow("Nsight") << QStringList{QString::fromStdString(file.string())};
+    }
+    void devicesAreKept()
+    {
+        QFETCH(const QStringList, files);
+        const QTemporaryDir folder;
+        std::vector<std::string> names;
+        for (const QString& file : files) names.push_back(file.toStdString());
+        for (int rank = 0; rank < 2 && files.isEmpty(); ++rank) {
+            names.push_back(folder.filePath(QStringLiteral("gpu_rank%1.json").arg(rank)).toStdString());
+            std::ofstream(names.back()) << gpuText(rank);
+        }
+        const auto first = importTraces(names, {});
+        QVERIFY(first && first->runs.size() == 1);
+        const Timeline& before = *first->runs[0].run.timeline;
+        const std::string traces = folder.filePath("traces").toStdString();
+        const auto counts = writeKinetoFolder(first->runs[0].run, traces);
+        QVERIFY(counts.has_value());
+        QCOMPARE(static_cast<std::size_t>(counts->launches), import_rig::countEdges(before, EdgeKind::Launch));
+        std::int64_t launched = 0;
+        std::size_t works = 0;
+        for (int rank = 0; rank < before.ranks(); ++rank) {
+            const DeviceContent content = contentOf(traces + "/rank" + std::to_string(rank) + ".pt.trace.json");
+            for (const auto& [correlation, count] : content.launches) QVERIFY2(count == 1 && content.works.contains(correlation) && content.starts.contains(correlation), std::to_string(correlation).c_str());
+            QVERIFY(content.starts == content.ends);
+            QCOMPARE(content.starts.size(), content.launches.size());
+            QCOMPARE(std::set<std::string>(content.steps.begin(), content.steps.end()).size(), content.steps.size()); // each once
+            launched += static_cast<std::int64_t>(content.launches.size());
+            works += content.work.size();
+            if (!files.isEmpty()) continue;
+            const DeviceContent original = contentOf(names[static_cast<std::size_t>(rank)]);
+            QVERIFY(content.work == original.work); // categories and streams among them
+            QVERIFY(content.steps == original.steps);
+            QVERIFY(content.ranges == original.ranges);
+        }
+        QCOMPARE(launched, counts->launches);
+        QVERIFY(launched > 0);
+        QCOMPARE(works, import_rig::countLane(before, Lane::Kernel) + import_rig::countLane(before, Lane::Copy));
+
+        const auto second = importTraces({traces}, {});
+        QVERIFY(second && second->runs.size() == 1);
+        const Timeline& after = *second->runs[0].run.timeline;
+        QCOMPARE(after.steps(), before.steps());
+        QCOMPARE(second->runs[0].messages, first->runs[0].messages);
+        QCOMPARE(second->runs[0].kernelsUnderOps, first->runs[0].kernelsUnderOps);
+        for (int step = 0; step < before.steps(); ++step) {
+            const auto idle = analyseDeviceIdle(before, step), idleAfter = analyseDeviceIdle(after, step);
+            QCOMPARE(idleAfter.size(), idle.size());
+            for (std::size_t rank = 0; rank < idle.size(); ++rank) {
+                QVERIFY(idleAfter[rank].time == idle[rank].time);
+                QCOMPARE(idleAfter[rank].lateLaunches, idle[rank].lateLaunches);
+            }
+            const auto exposed = analyseExposedCommunication(before, step), exposedAfter = analyseExposedCommunication(after, step);
+            QCOMPARE(exposedAfter.size(), exposed.size());
+            for (std::size_t i = 0; i < exposed.size(); ++i) {
+                QCOMPARE(exposedAfter[i].name, exposed[i].name);
+                QCOMPARE(exposedAfter[i].calls, exposed[i].calls);
+                QCOMPARE(exposedAfter[i].total, exposed[i].total);
+                QCOMPARE(exposedAfter[i].hidden, exposed[i].hidden);
+            }
+        }
+        // Who launched what: the same names.
+        const auto launchers = [](const Timeline& timeline) {
+            std::multiset<std::pair<std::string, std::string>> out;
+            for (const Edge& edge : timeline.edges())
+                if (edge.kind == EdgeKind::Launch) out.insert({timeline.nameOf(timeline.spans()[edge.from]), timeline.nameOf(timeline.spans()[edge.to])});
+            return out;
+        };
+        if (files.isEmpty() || first->runs[0].ops == 0) QVERIFY(launchers(after) == launchers(before));
     }
 
     // Memory in use by category, stage and microbatch, and so every peak, is unchanged.

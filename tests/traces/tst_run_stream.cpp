@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <set>
 
 #include "recorded_runs.h"
 #include "sample_runs.h"
@@ -110,6 +111,55 @@ private slots:
         for (const MemoryEvent& event : whole.timeline->memory()) expected[{event.rank, static_cast<int>(event.category)}] += event.delta;
         QCOMPARE(events, whole.timeline->memory().size());
         QVERIFY(sums == expected);
+    }
+
+    // A range holds what overlaps it of the whole run, with the edges inside and the memory in use; in one segment and in many.
+    void aRangeIsThatPartOfTheRun()
+    {
+        const std::string path = freshPath();
+        samples::recordRun(path, {4, 200, 12, "zb-h1", 0.05, true}).value();
+        const std::string single = freshPath();
+        const Run whole = RunFile::open(path, OpenMode::Read).value()->read(1).value();
+        RunFile::open(single, OpenMode::Create).value()->add(whole).value();
+        const Timeline& t = *whole.timeline;
+        std::mt19937 random(5);
+        using Key = std::tuple<int, Lane, std::string, Nanos, Nanos, Op, int>;
+        const auto keyOf = [](const Timeline& of, SpanId id) {
+            const Track& track = of.trackOf(id);
+            const Span& span = of.spans()[id];
+            return Key{track.rank, track.lane, track.name, span.start, span.end, span.op, span.step};
+        };
+        for (int round = 0; round < 24; ++round) {
+            const auto file = RunFile::open(round % 2 == 0 ? path : single, OpenMode::Read).value();
+            const Nanos length = t.end() - t.begin();
+            Nanos begin = t.begin() + static_cast<Nanos>(random() % 1000) * length / 1000, end = begin + static_cast<Nanos>(1 + random() % 200) * length / 1000;
+            if (round == 0) begin = t.begin(), end = t.end();
+            if (round == 1) begin = t.end() + 1, end = t.end() + 100;
+            const auto part = file->readRange(1, begin, end);
+            QVERIFY2(part.has_value(), part ? "" : part.error().message.c_str());
+            const Timeline& p = *part->timeline;
+            std::multiset<Key> expected, got;
+            for (SpanId id = 0; id < t.spans().size(); ++id)
+                if (t.spans()[id].start < end && t.spans()[id].end > begin) expected.insert(keyOf(t, id));
+            for (SpanId id = 0; id < p.spans().size(); ++id) got.insert(keyOf(p, id));
+            QVERIFY2(got == expected, qPrintable(QStringLiteral("round %1: %2 spans, %3 expected").arg(round).arg(got.size()).arg(expected.size())));
+            std::multiset<std::tuple<Key, Key, EdgeKind, Nanos>> edges, expectedEdges;
+            const auto inside = [&](SpanId id) { return t.spans()[id].start < end && t.spans()[id].end > begin; };
+            for (const Edge& edge : t.edges())
+                if (inside(edge.from) && inside(edge.to)) expectedEdges.insert({keyOf(t, edge.from), keyOf(t, edge.to), edge.kind, edge.arrival});
+            for (const Edge& edge : p.edges()) edges.insert({keyOf(p, edge.from), keyOf(p, edge.to), edge.kind, edge.arrival});
+            QVERIFY2(edges == expectedEdges, qPrintable(QStringLiteral("round %1: %2 edges, %3 expected").arg(round).arg(edges.size()).arg(expectedEdges.size())));
+            std::map<std::tuple<int, int, MemoryCategory>, Bytes> inUse, expectedInUse;
+            for (const MemoryEvent& event : t.memory())
+                if (event.time < end) expectedInUse[{event.rank, event.stage, event.category}] += event.delta;
+            for (const MemoryEvent& event : p.memory()) inUse[{event.rank, event.stage, event.category}] += event.delta;
+            std::erase_if(inUse, [](const auto& one) { return one.second == 0; });
+            std::erase_if(expectedInUse, [](const auto& one) { return one.second == 0; });
+            QVERIFY(inUse == expectedInUse);
+        }
+        std::int64_t counted = 0;
+        for (const auto& block : RunFile::open(single, OpenMode::Read).value()->blocks(1).value()) counted += block.spans;
+        QCOMPARE(counted, static_cast<std::int64_t>(t.spans().size()));
     }
 
     void theSummaryIsTheSumOfItsSegments()

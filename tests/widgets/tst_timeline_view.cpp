@@ -537,13 +537,13 @@ void TestTimelineView::draftsSettle()
 void TestTimelineView::statusIsHonest()
 {
     QVERIFY2(m_view->statusText().contains(QStringLiteral("4 ranks")), qPrintable(m_view->statusText()));
-    QVERIFY(!m_view->statusText().contains(QStringLiteral("ops per px")));
+    QVERIFY(!m_view->statusText().contains(QStringLiteral("slices per px")));
     std::vector<samples::Piece> pieces;
     for (Nanos i = 0; i < 50'000; ++i) pieces.push_back({i * 100, i * 100 + 90});
     m_view->setRun(samples::written({pieces}));
     m_state->fitAll();
     const double density = 50'000 / (m_view->axis().width / 1.012);
-    QVERIFY2(m_view->statusText().contains(QStringLiteral("about %1 ops per px").arg(qRound(density))), qPrintable(m_view->statusText()));
+    QVERIFY2(m_view->statusText().contains(QStringLiteral("about %1 slices per px").arg(qRound(density))), qPrintable(m_view->statusText()));
 }
 
 void TestTimelineView::reachableByKeyboard()

@@ -11,7 +11,11 @@
 
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/export/chrome_json.h"
+#include "traces/export/kineto_host.h"
+#include "traces/export/kineto_messages.h"
 #include "traces/export/trace_walk.h"
 
 namespace stagewright {
@@ -23,16 +27,12 @@ std::string toText(const KinetoCounts& counts)
 
 namespace {
 
-constexpr int hostThread = 1;
-constexpr int stepThread = 2;
-constexpr int firstLaneThread = 10; // host threads of messages and other lanes
-constexpr int firstStream = 7;
 constexpr std::size_t blockSize = 1 << 20;
 
 class RankWriter {
 public:
     RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
-        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline))
+        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline)), m_host(m_timeline, rank), m_messages(run, rank)
     {
     }
 
@@ -40,6 +40,7 @@ public:
     {
         header();
         steps();
+        launches();
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
             if (track.lane == Lane::Compute)
@@ -102,7 +103,7 @@ private:
         event(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"rank {}"}}}})", process(), m_rank);
         event(R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,"args":{{"labels":"CPU"}}}})", process());
         event(R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"ts":0,"args":{{"sort_index":{0}}}}})", process());
-        nameThread(hostThread, "thread 1 (compute)");
+        nameThread(kinetoHostThread, "thread 1 (compute)");
     }
 
     void nameThread(int thread, const std::string& name)
@@ -117,11 +118,25 @@ private:
     }
 
     using Bounds = std::map<int, std::pair<Nanos, Nanos>>; // by step
-    static void hold(Bounds& bounds, const Span& span)
+    static void hold(Bounds& bounds, int step, Nanos start, Nanos until)
     {
-        auto& [begin, end] = bounds.try_emplace(span.step, span.start, span.end).first->second;
-        begin = std::min(begin, span.start);
-        end = std::max(end, span.end);
+        auto& [begin, end] = bounds.try_emplace(step, start, until).first->second;
+        begin = std::min(begin, start);
+        end = std::max(end, until);
+    }
+
+    // Without ops a step reaches from its first span to the next step, as importing assigns them.
+    Bounds boundsOfSpans() const
+    {
+        Bounds bounds;
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank) continue;
+            for (const Span& span : m_timeline.spansOf(track)) hold(bounds, span.step, span.start, span.end);
+        }
+        if (!bounds.empty() && !m_host.launches().empty()) bounds.begin()->second.first = std::min(bounds.begin()->second.first, m_host.launches().front().time);
+        for (auto at = bounds.begin(); at != bounds.end(); ++at)
+            if (const auto next = std::next(at); next != bounds.end()) at->second.second = std::max(at->second.first, std::min(at->second.second, next->second.first));
+        return bounds;
     }
 
     // A step reaches from the first to the last of its compute spans on this rank, and further where its messages do: not into the
@@ -131,11 +146,11 @@ private:
         Bounds bounds, messages;
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
-            for (const Span& span : m_timeline.spansOf(track))
-                if (track.lane == Lane::Compute)
-                    hold(bounds, span);
+            for (SpanId id = track.begin; id < track.end; ++id)
+                if (const Span& span = m_timeline.spans()[id]; track.lane == Lane::Compute)
+                    hold(bounds, span.step, m_host.opOf(id).start, m_host.opOf(id).end);
                 else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0)
-                    hold(messages, span);
+                    hold(messages, span.step, span.start, span.end);
         }
         Nanos before = std::numeric_limits<Nanos>::min(); // the end of the previous step
         for (auto at = bounds.begin(); at != bounds.end(); ++at) {
@@ -152,19 +167,21 @@ private:
 
     void steps()
     {
-        const Bounds bounds = boundsOfSteps();
+        Bounds bounds = boundsOfSteps();
+        if (bounds.empty() && (m_host.marksSteps() || m_timeline.steps() > 1)) bounds = boundsOfSpans();
+        const auto numbers = m_host.stepNumbers();
         bool apart = true;
         std::optional<Nanos> last;
         for (const auto& [step, bound] : bounds) {
             apart = apart && (!last || bound.first >= *last);
             last = bound.second;
         }
-        if (!apart) nameThread(stepThread, "steps");
-        int thread = hostThread;
+        if (!apart) nameThread(kinetoStepThread, "steps");
+        int thread = m_host.stepThread();
         Nanos before = 0;
         for (const auto& [step, bound] : bounds) {
-            thread = apart ? hostThread : stepThread + (step % 2 == 0 || bound.first >= before ? 0 : 1);
-            host("user_annotation", fmt::format("ProfilerStep#{}", step), bound.first, bound.second, thread);
+            thread = apart ? m_host.stepThread() : kinetoStepThread + (step % 2 == 0 || bound.first >= before ? 0 : 1);
+            host("user_annotation", fmt::format("ProfilerStep#{}", numbers.contains(step) ? numbers.at(step) : step), bound.first, bound.second, thread);
             before = bound.second;
         }
     }
@@ -180,95 +197,118 @@ private:
     void compute(const Track& track)
     {
         const auto all = m_timeline.spans();
-        const auto lanes = sublanes(m_timeline.spansOf(track));
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = all[id];
             const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 && all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
-            const int thread = lanes[id - track.begin] == 0 ? hostThread : firstLaneThread + 90 + lanes[id - track.begin];
+            const HostOp& place = m_host.opOf(id);
             if (span.label != 0)
-                host("cpu_op", m_timeline.labelOf(span), span.start, span.end, thread, rest(id, span));
-            else if (pair)
-                host("user_annotation", fmt::format("PP:({};{})OVERLAP_F_B", toText(span.op), toText(all[id + 1].op)), span.start, span.end, thread, rest(id, span));
+                host("cpu_op", m_timeline.labelOf(span), place.start, place.end, place.thread, rest(id, span));
             else
-                host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
-            launches(id);
-            ++m_counts.spans;
-            if (!pair) continue;
-            launches(++id);
-            ++m_counts.spans;
+                host("user_annotation", pair ? fmt::format("PP:({};{})OVERLAP_F_B", toText(span.op), toText(all[id + 1].op)) : "PP:" + toText(span.op), place.start, place.end, place.thread,
+                     rest(id, span));
+            m_counts.spans += pair ? 2 : 1;
+            if (pair) ++id;
         }
     }
 
-    // The calls that launched the work which belongs to an op, inside it.
-    void launches(SpanId op)
+    // Every call that launched work, and its arrow.
+    void launches()
     {
-        const Span& from = m_timeline.spans()[op];
-        for (const Edge& edge : m_timeline.edgesFrom(op)) {
-            if (edge.kind != EdgeKind::Launch) continue;
-            const Nanos called = std::clamp(edge.arrival, from.start, std::max(from.start, from.end - 1));
-            event(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":{},"ts":{},"dur":0.001,"args":{{"correlation":{}}}}})", process(), hostThread, at(called),
-                  correlationOf(edge.to));
-            event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(edge.to), process(), hostThread, at(called));
+        bool named = false;
+        for (const HostLaunch& launch : m_host.launches()) {
+            if (!m_good) return;
+            if (launch.thread == kinetoLaunchThread && !named) nameThread(kinetoLaunchThread, "launches");
+            named = named || launch.thread == kinetoLaunchThread;
+            const Track& track = m_timeline.trackOf(launch.work);
+            const char* name = track.lane == Lane::Kernel ? "cudaLaunchKernel" : isFill(launch.work) ? "cudaMemsetAsync"
+                                                                                                     : "cudaMemcpyAsync";
+            event(R"({{"ph":"X","cat":"cuda_runtime","name":"{}","pid":{},"tid":{},"ts":{},"dur":0.001,"args":{{"correlation":{}}}}})", name, process(), launch.thread, at(launch.time),
+                  correlationOf(launch.work));
+            event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(launch.work), process(), launch.thread, at(launch.time));
             ++m_counts.launches;
         }
     }
+
+    bool isFill(SpanId copy) const { return classOfCopy(m_timeline.nameOf(m_timeline.spans()[copy])) == KernelClass::Fill; }
 
     static std::uint64_t correlationOf(SpanId span) { return std::uint64_t{span} + 1; }
 
     void lane(const Track& track)
     {
+        if (track.lane == Lane::Kernel || track.lane == Lane::Copy) return device(track);
+        if (m_host.onDevice(track)) return deviceRanges(track);
+        if (const auto thread = m_host.threadOf(track)) return ranges(track, *thread);
         const auto lanes = sublanes(m_timeline.spansOf(track));
-        const bool device = track.lane == Lane::Kernel || track.lane == Lane::Copy;
         const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
-        int& next = device ? m_nextStream : m_nextThread;
-        const int first = next;
-        next += rows;
-        for (int row = 0; row < rows && !device; ++row) nameThread(first + row, rows == 1 ? track.name : fmt::format("{} ({})", track.name, row + 1));
+        std::vector<int> threads;
+        for (int row = 0; row < rows; ++row) {
+            threads.push_back(m_host.freeThread());
+            nameThread(threads.back(), rows == 1 ? track.name : fmt::format("{} ({})", track.name, row + 1));
+        }
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
-            const int row = first + lanes[id - track.begin];
+            const int thread = threads[lanes[id - track.begin]];
             ++m_counts.spans;
-            if (device)
-                work(id, span, track.lane, row);
-            else if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
-                message(id, span, row);
+            if (span.label == 0 && isMessage(span.op.kind) && track.lane != Lane::Wait)
+                message(id, span, thread);
             else
-                host("cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, row, rest(id, span));
+                host("cpu_op", track.lane == Lane::Wait ? "wait " + m_timeline.nameOf(span) : m_timeline.nameOf(span), span.start, span.end, thread, rest(id, span));
         }
     }
 
-    void work(SpanId id, const Span& span, Lane lane, int stream)
+    // Ranges that the program or a library named, operators, and calls that wait for the device. They nest: one thread has all.
+    void ranges(const Track& track, const KinetoHost::Thread& thread)
     {
-        event(R"({{"ph":"X","cat":"{}","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"device":0,"context":1,"stream":{},"correlation":{}{}}}}})",
-              lane == Lane::Copy ? "gpu_memcpy" : "kernel", jsonText(m_timeline.nameOf(span)), stream, at(span.start), microseconds(span.duration()), stream, correlationOf(id), rest(id, span));
-        const auto into = m_timeline.edgesInto(id);
-        if (std::any_of(into.begin(), into.end(), [id](const Edge& edge) { return edge.kind == EdgeKind::Launch && edge.from != id; }))
-            event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":0,"tid":{},"ts":{}}})", correlationOf(id), stream, at(span.start));
+        nameThread(thread.number, thread.name);
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
+            const Span& span = m_timeline.spans()[id];
+            ++m_counts.spans;
+            if (m_host.shownAsOp(id)) continue;
+            const std::string name = m_timeline.nameOf(span);
+            if (isSynchronisingCall(name))
+                event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{}}}})", jsonText(name), process(), thread.number, at(span.start),
+                      microseconds(span.duration()));
+            else
+                host(m_host.isOperator(span) ? "cpu_op" : "user_annotation", name, span.start, span.end, thread.number, rest(id, span));
+        }
     }
 
-    // The rank at the other side: from the placement, where the run has a schedule.
-    int peerOf(const Op& op) const
+    // When the work of ranges ran, as PyTorch adds it; readers take it from the launches.
+    void deviceRanges(const Track& track)
     {
-        const auto schedule = m_run.schedule ? m_run.schedule : m_timeline.schedule();
-        const bool later = op.kind == OpKind::SendF || op.kind == OpKind::RecvB;
-        const int stage = op.stage + (later ? 1 : -1);
-        return schedule && stage >= 0 && stage < schedule->placement.stages() ? schedule->placement.rankOf(stage, op.microbatch) : -1;
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
+            const Span& span = m_timeline.spans()[id];
+            ++m_counts.spans;
+            event(R"({{"ph":"X","cat":"gpu_user_annotation","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"step":{}}}}})", jsonText(m_timeline.nameOf(span)), m_host.firstStreamFrom(id),
+                  at(span.start), microseconds(span.duration()), span.step);
+        }
+    }
+
+    void device(const Track& track)
+    {
+        const auto [device, stream] = m_host.streamOf(track);
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
+            const Span& span = m_timeline.spans()[id];
+            ++m_counts.spans;
+            event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
+                  track.lane == Lane::Kernel ? "kernel" : isFill(id) ? "gpu_memset"
+                                                                     : "gpu_memcpy",
+                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id));
+            const auto into = m_timeline.edgesInto(id);
+            if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
+                event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(id), device, stream, at(span.start));
+        }
     }
 
     void message(SpanId id, const Span& span, int thread)
     {
         host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
-        const int peer = peerOf(span.op);
-        if (peer < 0) return;
-        communication(isSend(span.op.kind), peer, span, thread);
+        if (const int peer = m_messages.peerOf(span.op); peer >= 0 && !m_messages.hasKernel(id)) communication(isSend(span.op.kind), peer, span, thread, id);
     }
 
-    void communication(bool sends, int peer, const Span& span, int thread)
+    void communication(bool sends, int peer, const Span& span, int thread, SpanId message = noSpan)
     {
-        const std::int64_t sequence = m_sequences[{peer, sends}]++;
-        host("cpu_op", "record_param_comms", span.start, span.end, thread,
-             fmt::format(R"(,"Collective name":"{}","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}","Group size":{},"Rank":{},"Src Rank":{},"Dst Rank":{},"Seq":{})",
-                         sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank, sequence));
+        host("cpu_op", "record_param_comms", span.start, span.end, thread, m_messages.arguments(sends, peer, message));
     }
 
     bool hasMessages(Lane lane) const
@@ -292,9 +332,12 @@ private:
         const auto lanes = sublanes(spans);
         const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
         const char* name = sends ? "send" : "receive";
-        for (int row = 0; row < rows; ++row) nameThread(m_nextThread + row, rows == 1 ? name : fmt::format("{} ({})", name, row + 1));
-        for (std::size_t i = 0; i < messages.size() && m_good; ++i) communication(sends, messages[i].peer, messages[i].span, m_nextThread + lanes[i]);
-        m_nextThread += rows;
+        std::vector<int> threads;
+        for (int row = 0; row < rows; ++row) {
+            threads.push_back(m_host.freeThread());
+            nameThread(threads.back(), rows == 1 ? name : fmt::format("{} ({})", name, row + 1));
+        }
+        for (std::size_t i = 0; i < messages.size() && m_good; ++i) communication(sends, messages[i].peer, messages[i].span, threads[lanes[i]]);
     }
 
     // If only senders record messages, from the producer's end to the arrival, this adds the other end, so that readers pair both.
@@ -305,7 +348,7 @@ private:
             if (track.lane != Lane::Send || track.rank == m_rank) continue;
             for (SpanId id = track.begin; id < track.end; ++id) {
                 const Span& span = m_timeline.spans()[id];
-                if (span.label == 0 && isSend(span.op.kind) && peerOf(span.op) == m_rank) ends.push_back({span, track.rank, id});
+                if (span.label == 0 && isSend(span.op.kind) && m_messages.peerOf(span.op) == m_rank) ends.push_back({span, track.rank, id});
             }
         }
         records(ends, false);
@@ -343,7 +386,7 @@ private:
             total += one.delta;
             const std::uint64_t address = (static_cast<std::uint64_t>(one.category) + 1) << 48 | static_cast<std::uint64_t>(one.stage) << 32 | static_cast<std::uint32_t>(one.microbatch + 1);
             event(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
-                  process(), hostThread, at(one.time), total, one.delta, address, toText(one.category));
+                  process(), kinetoHostThread, at(one.time), total, one.delta, address, toText(one.category));
             ++m_counts.memoryEvents;
         }
     }
@@ -355,14 +398,13 @@ private:
     KinetoCounts& m_counts;
     const Progress& m_progress;
     Nanos m_shift = 0;
+    KinetoHost m_host;
+    KinetoMessages m_messages;
     std::string m_buffer;
     std::string m_ranks;
     bool m_first = true;
     bool m_good = true;
     std::int64_t m_nextId = 1;
-    int m_nextThread = firstLaneThread;
-    int m_nextStream = firstStream;
-    std::map<std::pair<int, bool>, std::int64_t> m_sequences; // messages so far, by peer and direction
 };
 
 } // namespace

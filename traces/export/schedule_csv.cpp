@@ -1,5 +1,8 @@
 // Schedule CSV as a foreign format: an order without times. Reading and writing are schedules/text/csv.h.
+#include <cctype>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "schedules/check/validate.h"
 #include "schedules/library/registry.h"
@@ -26,6 +29,19 @@ bool looksLikeSchedule(std::string_view head)
     return schedule && schedule->opCount() > 0;
 }
 
+// A table of something else: no cell of the first line begins like an op, with a stage.
+bool isForeign(std::string_view text)
+{
+    std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    while (!line.empty()) {
+        const std::size_t cell = line.find_first_not_of(" \t\"");
+        if (cell != std::string_view::npos && std::isdigit(static_cast<unsigned char>(line[cell])) != 0) return false;
+        const std::size_t comma = line.find(',');
+        line = comma == std::string_view::npos ? std::string_view() : line.substr(comma + 1);
+    }
+    return true;
+}
+
 Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress&)
 {
     auto source = ByteSource::open(path);
@@ -41,6 +57,9 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     }
     if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
     auto schedule = readScheduleCsv(text, {}, std::filesystem::path(path).stem().string());
+    if (!schedule && isForeign(text))
+        return fail(ErrorCode::Unreadable, fmt::format("a CSV, but not a schedule: its first line is \"{}\"", text.substr(0, std::min<std::size_t>(text.find_first_of("\r\n"), 60))),
+                    "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
     if (std::string name = recognise(withoutCommunication(*schedule)); !name.empty()) schedule->name = std::move(name);
@@ -59,6 +78,7 @@ struct Text {
     std::string text;
     int ranks = 0;
     std::int64_t ops = 0;
+    std::optional<TorchVersion> torch; // that can run it, if it was written for PyTorch
 };
 
 Result<Text> textOf(const ExportRequest& request)
@@ -78,7 +98,7 @@ Result<Text> textOf(const ExportRequest& request)
     }
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount())};
+    return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch ? std::optional(torchNeeded(*schedule)) : std::nullopt};
 }
 
 Result<WrittenFile> write(const ExportRequest& request)
@@ -86,7 +106,9 @@ Result<WrittenFile> write(const ExportRequest& request)
     const auto made = textOf(request);
     if (!made) return tl::unexpected(made.error());
     if (auto done = writeFileAtomically(request.path, made->text); !done) return tl::unexpected(std::move(done.error()));
-    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops"};
+    std::string sentence = std::to_string(made->ranks) + " ranks, " + std::to_string(made->ops) + " ops";
+    if (made->torch) sentence += "; for PyTorch " + toText(*made->torch) + " and later";
+    return WrittenFile{{{"ranks", made->ranks}, {"ops", made->ops}}, std::move(sentence)};
 }
 
 Result<void> can(const ExportRequest& request)
@@ -107,7 +129,7 @@ const FormatInfo schedule_csv{
     .writes = "the schedule",
     .suffixes = {".csv"},
     .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
-                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
+                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
     .order = true,
     .bySuffix = true,
     .write = write,

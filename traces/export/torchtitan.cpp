@@ -84,6 +84,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
     const std::string known = recognise(schedule);
     std::string text = fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n", schedule.name.empty() ? "Schedule" : schedule.name,
                                    schedule.ranks, schedule.stages, schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
+    text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)), overlaps(schedule) ? " (2.9 brought overlapped pairs)" : "");
     text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None of this was verified on the job itself.\n\n";
     text += R"(| file | what it is |
 |---|---|
@@ -109,7 +110,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
     else
         text += "- The backward is whole, so activation checkpointing can be used.\n";
     if (overlaps(schedule))
-        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need a PyTorch that supports them (one with DualPipeV); without a function registered for\n"
+        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need PyTorch 2.9 or later (the first with DualPipeV); without a function registered for\n"
                 "  them they run one after the other.\n";
     text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch has the same shape.\n";
     text += "- TorchTitan uses the CSV unchanged: it checks the order of compute ops, not the job's memory. `stagewright simulate` and `plan` check memory.\n";
@@ -158,7 +159,7 @@ Result<WrittenFile> write(const ExportRequest& request)
     if (!files) return tl::unexpected(files.error());
     if (const auto written = writeTorchTitanFolder(*files, request.path); !written) return tl::unexpected(written.error());
     return WrittenFile{{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", static_cast<std::int64_t>(files->size())}},
-                       counted(static_cast<long long>(files->size()), "file")};
+                       counted(static_cast<long long>(files->size()), "file") + "; for PyTorch " + toText(torchNeeded(*schedule)) + " and later"};
 }
 
 Result<void> can(const ExportRequest& request)

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "traces/foreign/archive.h"
+
 namespace stagewright {
 
 namespace {
@@ -125,6 +127,10 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
         return fail(ErrorCode::Unreadable, fmt::format("file {}: not a regular file", path), S_ISDIR(about.st_mode) ? "name the files in the folder" : "write its contents to a file first");
+    }
+    if (auto packed = openCompressed(path); !packed || *packed) {
+        close(file);
+        return packed;
     }
     std::array<unsigned char, 2> magic{};
     if (pread(file, magic.data(), magic.size(), 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {

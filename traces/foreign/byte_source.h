@@ -1,4 +1,4 @@
-// Bytes of a file, plain or gzip (recognised by its first bytes, several members allowed), read once from start to end.
+// Bytes of a file, plain, gzip (several members allowed), zstd, xz, bzip2 or lz4, recognised by its first bytes, read once from start to end.
 #pragma once
 
 #include <cstddef>

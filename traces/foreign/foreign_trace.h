@@ -106,6 +106,7 @@ struct ForeignThread {
 struct ForeignRank {
     std::string source; // the file
     std::string format; // "kineto", "chrome", "nsight"
+    std::string run;    // the run's name, in traces exported here; "": unknown
     int rank = -1;      // −1: unknown
     int worldSize = 0;  // 0: unknown
     Nanos epoch = 0;    // to be added to times to align ranks

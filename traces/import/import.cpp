@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/foreign/export_groups.h"
 #include "traces/format/format_registry.h"
@@ -83,16 +84,21 @@ std::string jobOf(const std::string& file)
 std::string runNameOf(const std::string& file)
 {
     std::string name = fs::path(jobOf(file)).filename().string();
-    for (const std::string_view suffix : {".gz", ".json", ".trace", ".pt", ".sqlite", ".csv"})
+    for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
         if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
     for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
-    if (name.empty()) name = fs::path(file).parent_path().filename().string(); // rank0.pt.trace.json: as the folder
+    if (name.empty()) { // rank0.pt.trace.json: as the folder or archive
+        name = fs::path(file).parent_path().filename().string();
+        for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".tgz", ".tar", ".zip"})
+            if (name.size() > suffix.size() && name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+    }
     return name.empty() ? "imported" : name;
 }
 
 struct ReadFile {
+    std::string path; // of a member of an archive "job.zip/rank0.json"
     ForeignFile content;
     std::optional<Error> error;
     std::string format;
@@ -131,6 +137,7 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
     for (const FormatInfo* one : allFormats())
         if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
     if (info == nullptr) return tl::unexpected(unknown(path, head));
+    if (head.find("\"rocprofiler-sdk-tool\"") < 4096) return named({ErrorCode::Unreadable, "JSON of rocprofv3, which is not read", "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"});
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));
@@ -151,13 +158,17 @@ public:
         m_results.resize(files.size());
     }
 
+    // In the order of the files, an archive's members in its place.
     std::vector<ReadFile> read()
     {
         const auto most = static_cast<std::size_t>(m_options.threads > 0 ? m_options.threads : std::max(1u, std::thread::hardware_concurrency()));
         std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < std::min(most, m_files.size()); ++i) threads.emplace_back([this] { work(); });
         threads.clear();
-        return std::move(m_results);
+        std::vector<ReadFile> all;
+        for (auto& of : m_results)
+            for (ReadFile& one : of) all.push_back(std::move(one));
+        return all;
     }
 
 private:
@@ -168,13 +179,53 @@ private:
             Progress one;
             one.stop = m_progress.stop;
             one.report = [this, i](std::string_view, std::int64_t done, std::int64_t) { tell(i, done); };
-            auto content = readOne(m_files[i], m_options, one, m_results[i].format);
-            if (content)
-                m_results[i].content = std::move(*content);
+            if (isArchive(m_files[i]))
+                readMembers(i, one.stop);
             else
-                m_results[i].error = std::move(content.error());
+                readInto(m_results[i], m_files[i], m_files[i], one);
             tell(i, m_sizes[i]);
         }
+    }
+
+    void readInto(std::vector<ReadFile>& to, const std::string& path, const std::string& name, const Progress& progress)
+    {
+        ReadFile one;
+        one.path = name;
+        auto content = readOne(path, m_options, progress, one.format);
+        if (content) {
+            one.content = std::move(*content);
+            for (ForeignRank& rank : one.content.ranks) rank.source = name;
+        } else {
+            one.error = std::move(content.error());
+            for (std::string* text : {&one.error->message, &one.error->remedy})
+                if (const auto at = text->find(path); at != std::string::npos) text->replace(at, path.size(), name);
+        }
+        to.push_back(std::move(one));
+    }
+
+    // One after the other, each from its temporary file.
+    void readMembers(std::size_t i, const std::stop_token& stop)
+    {
+        Progress whole;
+        whole.stop = stop;
+        auto archive = Archive::open(m_files[i]);
+        if (!archive) {
+            m_results[i].push_back({m_files[i], {}, std::move(archive.error()), {}});
+            return;
+        }
+        int failures = 0;
+        while (!m_progress.cancelled()) {
+            auto member = (*archive)->next(whole);
+            if (!member) {
+                m_results[i].push_back({m_files[i], {}, std::move(member.error()), {}});
+                if (++failures >= 100) return; // damaged throughout
+                continue;
+            }
+            if (!*member) break;
+            readInto(m_results[i], (*member)->path, m_files[i] + "/" + (*member)->name, whole);
+            tell(i, std::min(m_sizes[i], (*archive)->consumed()));
+        }
+        if (m_results[i].empty() && !m_progress.cancelled()) m_results[i].push_back({m_files[i], {}, Error{ErrorCode::Unreadable, fmt::format("archive {}: it has no files", m_files[i]), {}}, {}});
     }
 
     void tell(std::size_t file, std::int64_t done)
@@ -193,7 +244,7 @@ private:
     std::int64_t m_read = 0;
     std::mutex m_mutex;
     std::atomic<std::size_t> m_next = 0;
-    std::vector<ReadFile> m_results;
+    std::vector<std::vector<ReadFile>> m_results; // by file
 };
 
 // The wall-clock range of an export.
@@ -299,9 +350,11 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
 
 Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress)
 {
-    auto files = filesOf(words);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    std::vector<ReadFile> read = Readers(*files, options, progress).read();
+    const auto found = filesOf(words);
+    if (!found) return tl::unexpected(found.error());
+    std::vector<ReadFile> read = Readers(*found, options, progress).read();
+    std::vector<std::string> files;
+    for (const ReadFile& one : read) files.push_back(one.path);
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "importing was cancelled");
     ImportResult out;
     std::vector<std::size_t> single; // of files with one rank
@@ -312,17 +365,17 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     std::vector<ExportFile> exported;
     for (std::size_t i = 0; i < read.size(); ++i) {
         if (read[i].error) {
-            out.refused.push_back({(*files)[i], std::move(*read[i].error)});
+            out.refused.push_back({files[i], std::move(*read[i].error)});
         } else if (holdsHostExports(read[i].format) && !options.oneJob) {
             exports.push_back(i);
-            exported.push_back(extentOf((*files)[i], read[i].content.ranks));
+            exported.push_back(extentOf(files[i], read[i].content.ranks));
         } else if (read[i].content.ranks.size() == 1) {
             ForeignRank& rank = read[i].content.ranks.front();
-            const fs::path path((*files)[i]);
+            const fs::path path(files[i]);
             if (rank.rank < 0) rank.rank = rankInName(path.filename().string()).rank;
             if (rank.rank < 0) rank.rank = rankInName(path.parent_path().filename().string()).rank;
             single.push_back(i);
-            names.push_back((*files)[i]);
+            names.push_back(files[i]);
             ranks.push_back(rank.rank);
             worldSizes.push_back(rank.worldSize);
         } else {
@@ -333,7 +386,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         std::vector<std::size_t> of;
         for (const std::size_t i : group) of.push_back(exports[i]);
         for (const std::size_t i : of)
-            if (auto& content = read[i].content.ranks; content.size() == 1) content[0].rank = rankInName(fs::path((*files)[i]).filename().string()).rank;
+            if (auto& content = read[i].content.ranks; content.size() == 1) content[0].rank = rankInName(fs::path(files[i]).filename().string()).rank;
         jobs.emplace_back(*std::min_element(of.begin(), of.end()), of);
     }
     for (const auto& group : groupsOf(names, ranks, worldSizes)) {
@@ -341,10 +394,10 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         for (const std::size_t i : group) of.push_back(single[i]);
         jobs.emplace_back(of.front(), of);
     }
-    if (options.oneJob) joinJobs(*files, read, jobs);
+    if (options.oneJob) joinJobs(files, read, jobs);
     std::sort(jobs.begin(), jobs.end());
     for (auto& [first, of] : jobs) {
-        const std::string& file = (*files)[first];
+        const std::string& file = files[first];
         if (read[first].content.schedule) {
             const Schedule& schedule = *read[first].content.schedule;
             auto run = simulatedRun(schedule, CostModel::uniform(schedule));
@@ -366,7 +419,10 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         std::vector<ForeignRank> job;
         for (const std::size_t i : of)
             for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
-        auto runs = assemble(std::move(job), jobNameOf(*files, of), options, progress);
+        const std::string own = job.empty() ? std::string() : job.front().run;
+        const bool named = !own.empty() && std::all_of(job.begin(), job.end(), [&own](const ForeignRank& rank) { return rank.run == own; });
+        const std::string name = named ? own : jobNameOf(files, of);
+        auto runs = assemble(std::move(job), name, options, progress);
         if (!runs) {
             if (runs.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(runs.error()));
             out.refused.push_back({file, std::move(runs.error()).with("file " + file)});

@@ -235,6 +235,18 @@ Result<Run> RunFile::readStep(std::int64_t id, int step, const Progress& progres
     return readRun(*m_state->store, id, {step, step}, progress);
 }
 
+Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress) const
+{
+    StepRange range;
+    range.times = {begin, std::max(begin, end)};
+    return readRun(*m_state->store, id, range, progress);
+}
+
+Result<std::vector<RunFile::BlockBounds>> RunFile::blocks(std::int64_t id) const
+{
+    return readBlockBounds(*m_state->store, id);
+}
+
 Result<RunFile::Content> RunFile::content(std::int64_t id) const
 {
     return readContent(*m_state->store, id);

@@ -8,6 +8,7 @@
 
 #include "schedules/text/cost_json.h"
 #include "traces/store/blocks.h"
+#include "traces/store/range_numbers.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
@@ -172,15 +173,21 @@ private:
     Result<void> findSegments()
     {
         if (m_steps.whole()) return {};
-        return forEachRow(m_database,
-                          fmt::format("SELECT min(segment), max(segment) FROM span_block WHERE run=? AND step>={} AND step<={}",
-                                      m_steps.first, m_steps.last),
+        return forEachRow(m_database, "SELECT min(segment), max(segment) FROM span_block WHERE run=?" + inside(),
                           m_id, [&](const Statement& row) -> Result<void> {
                               m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
                               m_lastSegment = row.integer(1);
                               return {};
                           });
     }
+
+    // Blocks that are read, as a condition.
+    std::string inside() const
+    {
+        if (m_steps.times) return fmt::format(" AND begin_ns<{} AND end_ns>{}", m_steps.times->second, m_steps.times->first);
+        return m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last);
+    }
+    bool overlaps(const Span& span) const { return !m_steps.times || (span.start < m_steps.times->second && span.end > m_steps.times->first); }
 
     // Segments that are read, as a condition; a damaged file may number them as it likes.
     std::string wanted() const
@@ -241,7 +248,7 @@ private:
         return forEachRow(
             m_database,
             fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{}{} ORDER BY segment, track, first",
-                        wanted(), m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last)),
+                        wanted(), inside()),
             m_id,
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
@@ -249,7 +256,6 @@ private:
                 const std::int64_t first = row.integer(2);
                 const std::int64_t step = row.integer(3);
                 const std::int64_t count = row.integer(4);
-                auto& ids = m_ids[row.integer(0)];
                 const bool placed =
                     first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows);
                 const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps;
@@ -258,16 +264,24 @@ private:
                     ++m_damaged;
                     return {};
                 }
+                auto& ids = m_ids[row.integer(0)];
+                std::vector<SpanId> part; // of a range, instead of ids
                 const auto end = static_cast<std::size_t>(first + count);
-                if (ids.size() < end) ids.resize(end, noSpan);
+                if (m_steps.times)
+                    part.assign(block.size(), noSpan);
+                else if (ids.size() < end)
+                    ids.resize(end, noSpan);
                 for (std::size_t i = 0; i < block.size(); ++i) {
                     Span& span = block[i].span;
+                    if (!overlaps(span)) continue;
                     if (span.label != 0) {
                         const auto label = m_labels.find(span.label);
                         span.label = (label == m_labels.end() ? 0 : label->second) & 0xffffffu;
                     }
-                    ids[static_cast<std::size_t>(first) + i] = m_builder->addSpan(track->second, span, block[i].cpu);
+                    const SpanId id = m_builder->addSpan(track->second, span, block[i].cpu);
+                    (m_steps.times ? part[i] : ids[static_cast<std::size_t>(first) + i]) = id;
                 }
+                if (m_steps.times) m_parts[row.integer(0)].add(static_cast<SpanId>(first), std::move(part));
                 read += count;
                 m_progress.tell("reading spans", read, m_run.info.spanCount);
                 return {};
@@ -277,7 +291,7 @@ private:
     // The memory in use at the start of the first requested segment, if the file has it.
     Result<bool> memoryBase(std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent>& carried)
     {
-        if (m_steps.first <= 0) return false;
+        if (m_steps.first <= 0 && !m_steps.times) return false;
         const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
         if (!table) return tl::unexpected(table.error());
         if (*table == 0) return false; // a file of version 1
@@ -321,8 +335,8 @@ private:
                     return {};
                 }
                 for (const MemoryEvent& event : block) {
-                    if (event.step > m_steps.last) continue;
-                    if (m_steps.first <= 0 || event.step >= m_steps.first) {
+                    if (event.step > m_steps.last || (m_steps.times && event.time >= m_steps.times->second)) continue;
+                    if (m_steps.times ? event.time >= m_steps.times->first : m_steps.first <= 0 || event.step >= m_steps.first) {
                         m_builder->addMemory(event);
                         continue;
                     }
@@ -342,6 +356,7 @@ private:
 
     Result<void> edges()
     {
+        if (m_steps.times) return edgesOfRange();
         std::vector<Edge> block;
         const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) { return local < ids.size() ? ids[local] : noSpan; };
         return forEachRow(
@@ -364,6 +379,30 @@ private:
             });
     }
 
+    Result<void> edgesOfRange()
+    {
+        std::vector<Edge> block;
+        for (const auto& [segment, numbers] : m_parts) {
+            const auto ordinals = edgeBlocksInto(m_database, m_id, segment, numbers.ranges());
+            if (!ordinals) return tl::unexpected(ordinals.error());
+            for (const std::int64_t ordinal : *ordinals) {
+                if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM edge_block WHERE run=? AND segment={} AND ordinal={}", segment, ordinal), m_id, [&, &of = numbers](const Statement& row) -> Result<void> {
+                    const std::int64_t count = row.integer(0);
+                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeEdges(row.blob(1), static_cast<std::size_t>(count), block)) {
+                        ++m_damaged;
+                        return {};
+                    }
+                    for (const Edge& edge : block)
+                        if (const SpanId from = of.of(edge.from), to = of.of(edge.to); from != noSpan && to != noSpan) m_builder->addEdge(from, to, edge.kind, edge.arrival);
+                    return {};
+                });
+                if (!done) return done;
+            }
+        }
+        return {};
+    }
+
     Result<void> samples()
     {
         std::vector<CounterSample> block;
@@ -380,7 +419,8 @@ private:
                     ++m_damaged;
                     return {};
                 }
-                for (const CounterSample& sample : block) m_builder->addSample(counter->second, sample.time, sample.value);
+                for (const CounterSample& sample : block)
+                    if (!m_steps.times || (sample.time >= m_steps.times->first && sample.time < m_steps.times->second)) m_builder->addSample(counter->second, sample.time, sample.value);
                 return {};
             });
     }
@@ -399,6 +439,7 @@ private:
     std::map<std::int64_t, std::uint32_t> m_labels;
     std::map<std::int64_t, int> m_counters;
     std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's
+    std::map<std::int64_t, RangeNumbers> m_parts;      // the same where a range is read
     std::int64_t m_firstSegment = std::numeric_limits<std::int64_t>::min();
     std::int64_t m_lastSegment = std::numeric_limits<std::int64_t>::max();
     std::int64_t m_damaged = 0;

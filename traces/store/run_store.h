@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -41,10 +42,12 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
 struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
-    bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max(); }
+    std::optional<std::pair<Nanos, Nanos>> times = {}; // only what overlaps [first, second)
+    bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
 Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
+Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id);
 Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id);
 Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress);
 Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress);

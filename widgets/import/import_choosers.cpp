@@ -30,7 +30,7 @@ void ImportDialog::addWords(const QStringList& words)
 
 void ImportDialog::chooseFiles()
 {
-    auto* dialog = new QFileDialog(this, tr("Choose traces"), folder(), tr("Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv);;All files (*)"));
+    auto* dialog = new QFileDialog(this, tr("Choose traces"), folder(), tr("Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"));
     dialog->setObjectName(QStringLiteral("chooseTraces"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);

@@ -111,7 +111,7 @@ void ImportDialog::build()
     m_words->setObjectName(QStringLiteral("traces"));
     m_words->setAccessibleName(tr("Traces"));
     m_words->setToolTip(tr("One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
-    m_words->setPlaceholderText(tr("rank*.json.gz, a folder of traces, an Nsight Systems export, a schedule CSV"));
+    m_words->setPlaceholderText(tr("rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"));
     m_words->setTabChangesFocus(true);
     m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);

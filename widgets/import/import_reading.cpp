@@ -176,7 +176,8 @@ bool isTrace(const QString& path)
     const QFileInfo info(path);
     if (info.isDir()) return true;
     const QString suffix = info.suffix().toLower();
-    return suffix == QLatin1String("json") || suffix == QLatin1String("gz") || suffix == QLatin1String("sqlite");
+    return suffix == QLatin1String("json") || suffix == QLatin1String("gz") || suffix == QLatin1String("sqlite") || suffix == QLatin1String("zip") || suffix == QLatin1String("tar") || suffix == QLatin1String("tgz") ||
+           suffix == QLatin1String("zst") || suffix == QLatin1String("xz") || suffix == QLatin1String("bz2") || suffix == QLatin1String("lz4");
 }
 
 } // namespace stagewright

@@ -130,7 +130,7 @@ void paintDeviceBar(QPainter& painter, const TimelineScene& scene, int row, cons
     const PanelRank& rank = scene.rankOf(place);
     const double left = std::max(scene.axis.left, scene.axis.toX(0));
     const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));
-    if (right <= left || rank.device.size() == 0) return;
+    if (right <= left || (rank.device.size() == 0 && !rank.device.isOverview())) return;
     const double y = std::round(scene.rowTop(row) * ratio) / ratio;
     painter.fillRect(QRectF(left, y, right - left, place.height), theme.track);
     RasterOptions options;

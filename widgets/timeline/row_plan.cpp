@@ -122,7 +122,7 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool 
         item.firstLane = settings.lanes ? 0 : work;
         item.lanes = (settings.waits ? all : work) - item.firstLane;
     }
-    item.device = !hasOps && !rank.lanes.empty();
+    item.device = !hasOps && (!rank.lanes.empty() || rank.device.isOverview());
     if (item.device && rank.communication.empty()) item.track = false;
     return item;
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "widgets/timeline/device_bar.h"
+
 namespace stagewright {
 
 namespace {
@@ -196,6 +198,10 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
                                                                                                 : 3; };
         std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const PanelLane& a, const PanelLane& b) { return order(a.lane) < order(b.lane); });
         rank.compute.buildPyramid();
+        if (m_panel->noOps) {
+            fillDevice(rank, m_panel->duration);
+            rank.device.buildPyramid();
+        }
         rank.subtitle = stagesText(m_rows[i].stages);
         Nanos rankBusy = 0;
         for (const Slice& slice : rank.compute.slices()) {
@@ -215,16 +221,58 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
     return m_panel;
 }
 
-int overviewBuckets(const RunFile::Content& content)
+Lane overviewLane(const RunFile::Content& content)
+{
+    for (std::size_t i = 0; i < content.tracks.size(); ++i)
+        if (content.tracks[i].lane == Lane::Compute && content.spanCount[i] > 0) return Lane::Compute;
+    return Lane::Kernel;
+}
+
+int overviewBuckets(const RunFile::Content& content, std::int64_t ofAllRanks)
 {
     std::int64_t spans = 0, tracks = 0;
     for (std::size_t i = 0; i < content.tracks.size(); ++i) {
-        if (content.tracks[i].lane != Lane::Compute) continue;
+        if (content.tracks[i].lane != overviewLane(content)) continue;
         spans += content.spanCount[i];
         ++tracks;
     }
-    return static_cast<int>(std::clamp<std::int64_t>(spans / std::max<std::int64_t>(1, tracks) / 64, 16, 1024));
+    return static_cast<int>(std::clamp<std::int64_t>(spans / std::max<std::int64_t>(1, tracks) / 64, 16, std::max<std::int64_t>(1024, ofAllRanks / std::max<std::int64_t>(1, tracks) / 8)));
 }
+
+namespace {
+
+// Without ops: how busy the fullest stream of each device is, in one colour, as classes are not stored. The share of time in which any stream is
+// busy follows only where there is one stream.
+void overviewOfDevices(TimelinePanel& panel, const RunFile::Overview& overview, int shift, double late)
+{
+    std::vector<std::vector<PaintBucket>> byRank(panel.ranks.size());
+    std::vector<int> streams(panel.ranks.size(), 0);
+    for (std::size_t track = 0; track < overview.tracks.size() && track < overview.busyByTrack.size(); ++track) {
+        const Track& t = overview.tracks[track];
+        if (t.lane != Lane::Kernel || t.rank < 0 || t.rank >= static_cast<int>(panel.ranks.size())) continue;
+        const auto rank = static_cast<std::size_t>(t.rank);
+        const auto& busy = overview.busyByTrack[track];
+        auto& buckets = byRank[rank];
+        buckets.resize(busy.size());
+        double sum = 0;
+        for (std::size_t i = 0; i < busy.size(); ++i) {
+            const double share = static_cast<double>(busy[i]) * (1 - late) + (i + 1 < busy.size() ? static_cast<double>(busy[i + 1]) * late : 0);
+            sum += share;
+            if (share <= 0) continue;
+            buckets[i].share[3] = std::max(buckets[i].share[3], static_cast<std::uint8_t>(std::clamp(std::lround(share * 255), 1L, 255L)));
+            buckets[i].mask = static_cast<std::uint8_t>(1u << static_cast<unsigned>(Paint::Other));
+        }
+        PanelRank& row = panel.ranks[rank];
+        row.deviceBusy = ++streams[rank] == 1 && panel.duration > 0 ? std::optional(std::min(1.0, sum * static_cast<double>(overview.bucketWidth) / static_cast<double>(panel.duration))) : std::nullopt;
+    }
+    for (std::size_t rank = 0; rank < byRank.size(); ++rank) {
+        if (byRank[rank].empty()) continue;
+        panel.ranks[rank].device.setLook(LaneLook::Classes);
+        panel.ranks[rank].device.setOverview(shift, std::move(byRank[rank]));
+    }
+}
+
+} // namespace
 
 std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
                                                    const RunFile::Overview& overview, const QString& name)
@@ -238,6 +286,10 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
     while ((Nanos{1} << shift) < overview.bucketWidth) ++shift;
     // The stored grid starts at time 0, the axis at the start of the run: each bucket combines parts of two.
     const double late = static_cast<double>(content.begin - overview.begin) / static_cast<double>(std::max<Nanos>(1, overview.bucketWidth));
+    if (panel->noOps) {
+        overviewOfDevices(*panel, overview, shift, late);
+        return panel;
+    }
     double busy = 0;
     for (std::size_t track = 0; track < overview.tracks.size() && track < overview.sharesByTrack.size(); ++track) {
         const Track& t = overview.tracks[track];

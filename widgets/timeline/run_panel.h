@@ -58,11 +58,13 @@ private:
     Nanos m_interval = 1;
 };
 
-// The first picture: lanes of compute tracks as stored, no slices.
+Lane overviewLane(const RunFile::Content& content); // whose stored overview is the first picture: ops, else kernels
+// The first picture: lanes of compute tracks as stored, no slices; of a run without ops a bar a device.
 std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
                                                    const RunFile::Overview& overview, const QString& name);
-// How many buckets to request from the file: about one per pixel, but no more than it has without reading spans.
-int overviewBuckets(const RunFile::Content& content);
+// How many buckets to request from the file: about one per pixel, but no more than it has without reading spans. ofAllRanks: at most that many
+// together where no slices will follow; 0: few, they will.
+int overviewBuckets(const RunFile::Content& content, std::int64_t ofAllRanks = 0);
 
 // The same lanes, shared, with the spans, causes and critical path of a step's own panel beside them. O(ops of the step × log).
 std::shared_ptr<const TimelinePanel> withDetails(const TimelinePanel& lanes, const TimelinePanel& step);

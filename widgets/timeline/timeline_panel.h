@@ -40,6 +40,20 @@ struct PanelRank {
     MemorySeries activations;
 };
 
+// Bounds of a step in axis time, over all ranks.
+struct PanelStep {
+    int step = 0;
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+// The axis of a run of which a timeline holds a part.
+struct PanelAxis {
+    Nanos origin = 0;
+    Nanos duration = 0;
+    std::vector<PanelStep> steps;
+};
+
 struct PanelOptions {
     int step = -1;  // −1: several steps; else that one, starting at axis time `lead`
     Nanos lead = 0; // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
@@ -49,13 +63,7 @@ struct PanelOptions {
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
     int firstStep = 0;                             // if several …
     int lastStep = -1;                             // … inclusive; −1: to the run's last
-};
-
-// Bounds of a step in axis time, over all ranks.
-struct PanelStep {
-    int step = 0;
-    Nanos begin = 0;
-    Nanos end = 0;
+    std::optional<PanelAxis> axis = std::nullopt;  // every span is shown on it, and `step` is analysed
 };
 
 struct TimelinePanel {

@@ -340,7 +340,7 @@ QString TimelineView::statusText() const
     }
     if (shown > 0 && m_scene.axis.width > 0) {
         const double density = static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
-        if (density >= 0.5) text += tr(", about %1 ops per px").arg(fixed(density, density < 9.95 ? 1 : 0));
+        if (density >= 0.5) text += tr(", about %1 slices per px").arg(fixed(density, density < 9.95 ? 1 : 0));
     }
     return text;
 }

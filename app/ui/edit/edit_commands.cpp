@@ -97,7 +97,7 @@ void EditController::refreshActions()
     const bool records = recording != nullptr && recording->process()->running();
     const bool editing = m_editor->active() && m_source;
     const auto& shown = m_workspace.shown().view();
-    actions[I::EditMode]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial); // of a growing run only the newest step is here
+    actions[I::EditMode]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial && !shown->excerpt); // of a growing run only the newest step is here
     actions[I::EditMode]->setChecked(m_workspace.shown().mode() == Shown::Mode::Edit);
     actions[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
     actions[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());

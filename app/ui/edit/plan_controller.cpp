@@ -13,7 +13,7 @@ PlanController::PlanController(Workspace& workspace) : Feature(workspace), m_pla
     connect(action, &QAction::triggered, this, [this] { compareWithPlan(m_workspace.shown().ref()); });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] {
         const auto view = m_workspace.shown().view();
-        action->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial && view->run->info.provenance != Provenance::Simulated);
+        action->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial && !view->excerpt && view->run->info.provenance != Provenance::Simulated);
     });
     connect(&workspace.shown(), &Shown::runShown, this, &PlanController::shown);
 }

@@ -75,7 +75,7 @@ void ExportController::refresh()
     const bool tables = m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
     for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_workspace.actions()[id]->setEnabled(tables);
     const auto shown = m_workspace.shown().view();
-    m_workspace.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial);
+    m_workspace.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial && !shown->excerpt);
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
 }
 

@@ -127,7 +127,7 @@ void MemoryController::refreshPredicted()
 {
     const auto shown = m_workspace.shown().view();
     const QAction* action = m_workspace.actions()[ActionId::MemoryPredicted];
-    const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial;
+    const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial && !shown->excerpt;
     m_predicting.drop();
     if (!wanted) {
         m_workspace.views().memory->setPredicted(nullptr);

@@ -181,6 +181,7 @@ void StepsController::detail(int panel, int rank, Nanos axisTime)
 {
     const auto& panels = m_workspace.views().timeline->panels();
     if (m_workspace.shown().mode() != Shown::Mode::Run || panel != 0 || panels.empty() || !panels.front()->isPart() || panels.front()->overview) return;
+    if (m_workspace.library()->vastRun(m_workspace.shown().ref())) return; // its steps are read in excerpts
     const TimelinePanel& shown = *panels.front();
     if (rank < 0 || rank >= static_cast<int>(shown.ranks.size())) return;
     const LaneData& lane = shown.ranks[static_cast<std::size_t>(rank)].compute;

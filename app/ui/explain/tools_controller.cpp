@@ -77,7 +77,7 @@ void ToolsController::refreshActions()
 {
     const Shown& shown = m_workspace.shown();
     Actions& actions = m_workspace.actions();
-    const bool again = shown.mode() == Shown::Mode::Run && shown.view() && !shown.view()->partial;
+    const bool again = shown.mode() == Shown::Mode::Run && shown.view() && !shown.view()->partial && !shown.view()->excerpt;
     actions[ActionId::LoweredView]->setEnabled(again);
     actions[ActionId::LoweredView]->setChecked(shown.tool() == Shown::Tool::Lowered);
     actions[ActionId::WhatIf]->setEnabled(again);

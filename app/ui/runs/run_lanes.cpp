@@ -1,6 +1,7 @@
 #include "app/ui/runs/run_lanes.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "widgets/timeline/run_panel.h"
 
@@ -69,6 +70,27 @@ std::shared_ptr<const RunView> withPanel(const LargeRun& large, const std::share
 
 } // namespace
 
+LargeLimits largeLimits()
+{
+    LargeLimits limits;
+    const QByteArray text = qgetenv("STAGEWRIGHT_LARGE_RUN");
+    long long whole = 0, step = 0, lanes = 0, excerpt = 0;
+    if (std::sscanf(text.constData(), "%lld,%lld,%lld,%lld", &whole, &step, &lanes, &excerpt) == 4 && whole > 0 && step > 0 && lanes >= 0 && excerpt > 0)
+        limits = {whole, step, lanes, excerpt, limits.buckets};
+    return limits;
+}
+
+qint64 LargeRun::spansIn(Nanos begin, Nanos end) const
+{
+    double spans = 0;
+    for (const RunFile::BlockBounds& block : blocks) {
+        if (block.begin >= end || block.end <= begin) continue;
+        const Nanos inside = std::min(block.end, end) - std::max(block.begin, begin);
+        spans += static_cast<double>(block.spans) * static_cast<double>(inside) / static_cast<double>(std::max<Nanos>(1, block.end - block.begin));
+    }
+    return static_cast<qint64>(spans);
+}
+
 Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
 {
     auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
@@ -87,6 +109,12 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     for (const RunFile::StepBounds& step : large->steps) {
         bounds[static_cast<std::size_t>(step.step)] = {step.begin, step.end};
         large->longest = std::max<qint64>(large->longest, step.spans);
+    }
+    large->limits = largeLimits();
+    if (!large->detailed()) {
+        auto blocks = (*file)->blocks(ref.id);
+        if (!blocks) return tl::unexpected(blocks.error());
+        large->blocks = std::move(*blocks);
     }
     large->median = representativeStep(bounds, large->content.metrics, large->content.info.warmupSteps);
     return std::shared_ptr<const LargeRun>(std::move(large));
@@ -112,7 +140,7 @@ Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, c
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
-    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content), Lane::Compute);
+    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, large.detailed() || large.keepsLanes() ? 0 : large.limits.buckets), overviewLane(large.content));
     if (!overview) return tl::unexpected(overview.error());
     const auto panel = overviewPanel(large.content, large.steps, *overview, runTitle(large.content.info));
     return withPanel(large, detail, *panel, 0);
@@ -153,6 +181,44 @@ Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress)
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail)
 {
     return withPanel(large, detail, *lanes.panel, lanes.damagedBlocks);
+}
+
+Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const MemoryBudget& budget,
+                                                       const Progress& progress)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    const Nanos beside = std::max<Nanos>(1, (end - begin) / 2);
+    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress);
+    if (!run) return tl::unexpected(run.error());
+    if (!run->timeline || run->timeline->empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+    auto view = std::make_shared<RunView>();
+    const Timeline& timeline = *run->timeline;
+    std::map<int, qint64> spans; // in view, by step
+    for (const Span& span : timeline.spans())
+        if (span.start < end && span.end > begin) ++spans[span.step];
+    if (spans.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+    view->ref = large.ref;
+    view->step = std::max_element(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    const auto memoryCap = budget.of({timeline.timeUnit(), timeline.memoryUnit()});
+    auto whole = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .withoutSteps = true});
+    if (!whole) return tl::unexpected(whole.error());
+    view->figures = std::make_shared<const RunReport>(reportIn(*whole, timeline, begin, end));
+    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+    PanelOptions options;
+    options.step = view->step;
+    options.name = runTitle(run->info);
+    options.memoryCap = memoryCap;
+    if (!large.keepsLanes()) options.axis = PanelAxis{base.origin, base.duration, base.steps};
+    const auto detail = makePanel(run->timeline, options);
+    view->panel = large.keepsLanes() ? withDetails(base, *detail) : detail;
+    view->steps = ShownSteps{0, large.steps.back().step};
+    view->stepCount = large.steps.back().step + 1;
+    view->median = large.median;
+    view->large = true;
+    view->excerpt = TimeRange{begin, end};
+    view->run = std::make_shared<const Run>(std::move(*run));
+    return std::shared_ptr<const RunView>(std::move(view));
 }
 
 Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress)

@@ -1,7 +1,9 @@
-// Runs too large for one timeline: what the window reads of them, part by part. Pure functions for any thread.
+// Runs too large for one timeline: what the window reads of them, part by part. Pure functions for any thread. A step too large for a timeline is
+// read in excerpts: what is in view, once that is little enough.
 // A view of one step holds that step's timeline; a view of every step holds the lanes of all steps and the timeline of one.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,13 +16,27 @@ namespace stagewright {
 inline constexpr qint64 wholeRunSpans = 1'000'000; // larger runs are read in parts
 inline constexpr qint64 detailedSpans = 1'500'000; // larger steps are drawn but not analysed: no timeline is built for them
 
+// The limits in spans; STAGEWRIGHT_LARGE_RUN="whole,step,lanes,excerpt" sets others, for tests.
+struct LargeLimits {
+    qint64 whole = wholeRunSpans;
+    qint64 step = detailedSpans; // larger ones are read in excerpts
+    qint64 lanes = 15'000'000;   // of a run with such steps: below, every op is drawn and kept (27 bytes each)
+    qint64 excerpt = 200'000;    // in view, for its details to be read
+    qint64 buckets = 8'000'000;  // of the stored overview, all ranks together
+};
+LargeLimits largeLimits();
+
 struct LargeRun {
     RunRef ref;
     RunFile::Content content;
-    std::vector<RunFile::StepBounds> steps; // by step
-    int median = 0;                         // its representative step
-    qint64 longest = 0;                     // spans of its largest step
-    bool detailed() const { return longest <= detailedSpans; }
+    std::vector<RunFile::StepBounds> steps;   // by step
+    int median = 0;                           // its representative step
+    qint64 longest = 0;                       // spans of its largest step
+    std::vector<RunFile::BlockBounds> blocks; // of a run with steps too large for a timeline
+    LargeLimits limits;
+    bool detailed() const { return longest <= limits.step; }
+    bool keepsLanes() const { return content.info.spanCount <= limits.lanes; }
+    qint64 spansIn(Nanos begin, Nanos end) const; // estimated from the bounds of blocks; run time
 };
 // Reads no spans. A run without a complete step is an error.
 Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref);
@@ -37,6 +53,11 @@ struct RunLanes {
 Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress);
 // `lanes` with the spans, the critical path and the figures of `detail`; null: without details.
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail);
+
+// What overlaps [begin, end) of the run's time, drawn into `base` (its lanes, or instead of its overview), with figures cut to that. Reads as much
+// again beside it, so that what is at the edges has its neighbours. Invalid: nothing is there.
+Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const MemoryBudget& budget,
+                                                       const Progress& progress);
 
 // The next (or previous) step after `from` with a matching op, wrapping around; −1: no match. Reads the run.
 Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress);

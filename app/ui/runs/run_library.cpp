@@ -104,6 +104,7 @@ RunLibrary::RunLibrary(QObject* parent) : QObject(parent)
 RunLibrary::~RunLibrary()
 {
     cancelEveryStep();
+    if (m_stopExcerpt) m_stopExcerpt->request_stop();
     m_slowPool.clear();
     m_pool.waitForDone();
     m_slowPool.waitForDone();
@@ -328,7 +329,7 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
 bool RunLibrary::isLarge(const RunRef& ref) const
 {
     const RunInfo* info = isSimulated(ref.file) ? nullptr : m_model.info(ref);
-    return info != nullptr && info->spanCount > wholeRunSpans;
+    return info != nullptr && info->spanCount > largeLimits().whole;
 }
 
 namespace {
@@ -412,12 +413,12 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
                 if (Cached* kept = cached(ref)) kept->large = first->part.large;
             }
             if (first->overview && preview) preview(first->overview);
-            readEveryStep(first->part.large, first->part.view, std::move(answer));
+            readEveryStep(first->part.large, first->part.view, first->overview, std::move(answer));
         },
         &m_pool);
 }
 
-void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer)
+void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, std::shared_ptr<const RunView> overview, Answer answer)
 {
     struct Read {
         std::shared_ptr<const RunLanes> lanes;
@@ -425,6 +426,11 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
     };
     const auto lanes = m_lanesOf == large ? m_lanes : nullptr;
     cancelEveryStep();
+    if (!large->keepsLanes() && !large->detailed()) { // the overview is all there is; excerpts come as one zooms in
+        m_lanesOf = large;
+        m_lanes.reset();
+        return answer(std::move(overview));
+    }
     m_stopLanes.emplace();
     Progress progress;
     progress.stop = m_stopLanes->get_token();
@@ -450,6 +456,30 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
             m_lanesOf = large;
             m_lanes = read->lanes;
             answer(read->view);
+        },
+        &m_pool);
+}
+
+std::shared_ptr<const LargeRun> RunLibrary::vastRun(const RunRef& ref) const
+{
+    return m_lanesOf && m_lanesOf->ref == ref && !m_lanesOf->detailed() ? m_lanesOf : nullptr;
+}
+
+void RunLibrary::requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end, Answer answer)
+{
+    if (m_stopExcerpt) m_stopExcerpt->request_stop();
+    const auto large = vastRun(ref);
+    if (!large) return answer(fail(ErrorCode::Cancelled, "another run is shown"));
+    m_stopExcerpt.emplace();
+    Progress progress;
+    progress.stop = m_stopExcerpt->get_token();
+    setBusy(1);
+    inBackground(
+        this, [large, base = std::move(base), begin, end, budget = m_budget, progress] { return readExcerptView(*large, *base, begin, end, budget, progress); },
+        [this, token = progress.stop, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
+            answer(std::move(view));
         },
         &m_pool);
 }

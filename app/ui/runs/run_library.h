@@ -39,11 +39,12 @@ struct RunView {
     int step = 0; // the step of these figures
     std::shared_ptr<const RunReport> figures;
     std::shared_ptr<const TimelinePanel> panel;
-    bool partial = false;            // `run` holds only the newest steps, or no spans
-    std::optional<ShownSteps> steps; // if the panel shows several; figures are then those of `step`
-    int stepCount = 1;               // of the run
-    int median = 0;                  // the representative step
-    bool large = false;              // `run` holds only the spans of `step`
+    bool partial = false;             // `run` holds only the newest steps, or no spans
+    std::optional<ShownSteps> steps;  // if the panel shows several; figures are then those of `step`
+    int stepCount = 1;                // of the run
+    int median = 0;                   // the representative step
+    bool large = false;               // `run` holds only the spans of `step`
+    std::optional<TimeRange> excerpt; // `run` holds a part of a step too large for a timeline: figures are of this range of the run's time
 };
 
 // Figures and panel of a step; a pure function for any thread. step −1: the representative step.
@@ -84,6 +85,10 @@ public:
     // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
     // then answered with an Error (Cancelled).
     void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
+    // The run with a step too large for a timeline that was shown last; null: another one.
+    std::shared_ptr<const LargeRun> vastRun(const RunRef& ref) const;
+    // A part of it, drawn into `base` (readExcerptView). A newer request cancels an older one, which is then answered with an Error (Cancelled).
+    void requestExcerpt(const RunRef& ref, std::shared_ptr<const TimelinePanel> base, Nanos begin, Nanos end, Answer answer);
     // As findStep(), of the run whose every step is shown.
     void requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer);
     void cancelEveryStep(); // cancels reading it, or searching it
@@ -121,7 +126,7 @@ private:
         std::shared_ptr<const LargeRun> large; // of a run that is read in parts
     };
     void requestPart(const RunRef& ref, int step, Answer answer);
-    void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer);
+    void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, std::shared_ptr<const RunView> overview, Answer answer);
     std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();
     void dropLanes(); // off the GUI thread: freeing hundreds of megabytes takes time
     Cached* cached(const RunRef& ref);
@@ -143,6 +148,7 @@ private:
     std::shared_ptr<const LargeRun> m_lanesOf; // source of m_lanes
     std::shared_ptr<const RunLanes> m_lanes;   // of the run whose every step was shown last
     std::optional<std::stop_source> m_stopLanes;
+    std::optional<std::stop_source> m_stopExcerpt;
 };
 
 } // namespace stagewright

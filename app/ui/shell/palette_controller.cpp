@@ -65,7 +65,8 @@ QString whyDisabled(Workspace& workspace, const ActionEntry& line)
     if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
     if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
     const auto shown = workspace.shown().view();
-    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to analyse here.");
+    if (shown && shown->excerpt) return tr("Only the part in view is read: this needs a whole step, and one of this run's is too large for it.");
+    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run is too large to read whole: zoom in, or click an op.");
     if (shown && shown->partial) return tr("The run is still being recorded.");
     return tr("Not available for this view.");
 }

@@ -60,7 +60,7 @@ SessionController::SessionController(Workspace& workspace) : Feature(workspace),
     connect(workspace.actions()[I::MoveToWindow], &QAction::triggered, this, [this] { WindowSet::instance().moveRun(*m_workspace.window(), nullptr); });
     connect(&workspace, &Workspace::restartAsked, &set, &WindowSet::restart);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
-        m_workspace.actions()[I::MoveToWindow]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && !m_workspace.shown().view()->partial);
+        m_workspace.actions()[I::MoveToWindow]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && !m_workspace.shown().view()->partial && !m_workspace.shown().view()->excerpt);
     });
     connect(&workspace, &Workspace::closing, this, [this] { WindowSet::instance().closing(*m_workspace.window()); });
     connect(&workspace, &Workspace::closeRefused, &set, &WindowSet::stay);

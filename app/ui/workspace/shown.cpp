@@ -124,7 +124,7 @@ void Shown::showEveryStep(const RunRef& ref, int detail, std::function<void()> t
 void Shown::showAgain()
 {
     if (m_mode != Mode::Run || !m_view || m_view->partial) return;
-    if (m_view->panel->isPart()) {
+    if (m_view->panel->isPart() || m_view->excerpt) {
         showEveryStep(m_view->ref, m_view->step);
         return;
     }
@@ -162,14 +162,44 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
         state.clearHistory();
     }
     tellDamage({view.get()});
-    if (view->partial && view->panel->isPart() && !view->panel->overview && !m_damageTold)
-        m_workspace.banner()->showNote(tr("A step of this run has more than %L1 ops: it is drawn without causes, arrows and op details. "
-                                          "stagewright report computes its figures.")
-                                           .arg(detailedSpans));
+    if (view->partial && view->panel->isPart() && m_workspace.library()->vastRun(view->ref) && !m_damageTold)
+        m_workspace.banner()->showNote(tr("A step of this run has more than %L1 spans: zoom in or click an op for causes, arrows, memory and figures of the part in view. "
+                                          "stagewright report computes those of whole steps.")
+                                           .arg(largeLimits().step));
     if (m_selectLater != noSpan) selectOp(std::exchange(m_selectLater, noSpan));
     refreshSelection();
     if (first) views.timeline->setFocus();
     ready();
+}
+
+void Shown::presentPart(const std::shared_ptr<const RunView>& view)
+{
+    ViewState& state = *m_workspace.viewState();
+    const Timeline& before = *m_view->run->timeline;
+    struct Chosen {
+        int rank;
+        Lane lane;
+        std::string track;
+        Span span;
+    };
+    std::optional<Chosen> chosen;
+    if (const SpanRef selected = state.selected(); selected.valid() && selected.panel == 0 && selected.span < before.spans().size()) {
+        const Track& track = before.trackOf(selected.span);
+        chosen = Chosen{track.rank, track.lane, track.name, before.spans()[selected.span]};
+    }
+    state.setHovered({}); // ids are those of another part
+    state.select({});
+    present(view, false);
+    if (!chosen) return;
+    const Timeline& after = *view->run->timeline;
+    for (const Track& track : after.tracks()) {
+        if (track.rank != chosen->rank || track.lane != chosen->lane || track.name != chosen->track) continue;
+        const auto spans = after.spansOf(track);
+        const auto found = std::find_if(spans.begin(), spans.end(), [&](const Span& span) { return span.start == chosen->span.start && span.op == chosen->span.op && span.end == chosen->span.end; });
+        if (found == spans.end()) continue;
+        state.select({0, track.begin + static_cast<SpanId>(found - spans.begin())});
+        return;
+    }
 }
 
 void Shown::presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, const std::shared_ptr<const Comparison>& comparison)
@@ -329,7 +359,12 @@ Shown::Captions Shown::captions() const
     Captions captions{runTitle(m_view->run->info), {}, provenanceText(*m_view->run)};
     if (!m_workspace.library()->isSimulated(m_view->ref.file)) captions.title = QFileInfo(m_view->ref.file).fileName() + QStringLiteral(": ") + captions.title;
     const int steps = m_view->stepCount;
-    if (m_view->steps && m_view->partial)
+    if (m_view->excerpt) {
+        const Nanos from = m_view->excerpt->begin - m_view->panel->origin, to = m_view->excerpt->end - m_view->panel->origin;
+        captions.status = tr(", details and figures of %1 – %2 in step %3 of %4").arg(durationText(from, units()), durationText(to, units())).arg(m_view->step + 1).arg(steps);
+    } else if (m_view->steps && m_view->partial && m_workspace.library()->vastRun(m_view->ref))
+        captions.status = steps > 1 ? tr(", all %1 steps; zoom in for details").arg(steps) : tr(", one step; zoom in for details");
+    else if (m_view->steps && m_view->partial)
         captions.status = tr(", all %1 steps").arg(steps);
     else if (m_view->steps)
         captions.status = tr(", steps %1 to %2 of %3; figures of step %4").arg(m_view->steps->first + 1).arg(m_view->steps->last + 1).arg(steps).arg(m_view->step + 1);

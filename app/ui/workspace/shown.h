@@ -85,6 +85,8 @@ public:
 
     void present(const std::shared_ptr<const RunView>& view, bool fit);
     void presentCompared(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, const std::shared_ptr<const Comparison>& comparison);
+    // Another part of the run that is shown, on the same axis: the op that was selected stays so if the part has it.
+    void presentPart(const std::shared_ptr<const RunView>& view);
     void presentEdited(const std::shared_ptr<const RunView>& source);
     void setMode(Mode mode);
     void ready();                                                 // the request is on screen

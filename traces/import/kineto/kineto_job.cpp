@@ -38,6 +38,8 @@ int smallNumber(const json& object, const char* key, int otherwise)
 void readJob(const json& info, ForeignRank& rank)
 {
     rank.rank = smallNumber(info, "rank", -1);
+    if (const auto found = info.find("rank"); rank.rank < 0 && found != info.end() && found->is_number() && *found != -1)
+        rank.notes.push_back(fmt::format("the trace says rank {}, which is not a number from 0 to 999,999: the rank is taken from the file's name", found->dump()));
     rank.worldSize = smallNumber(info, "world_size", 0);
     for (const char* key : {"backend", "nccl_version"})
         if (const auto found = info.find(key); found != info.end() && found->is_string() && !found->get<std::string>().empty()) rank.environment.emplace_back(key, found->get<std::string>());
@@ -62,6 +64,12 @@ bool readTraceMember(std::string_view key, std::string_view text, ForeignRank& r
         return true;
     }
     if (key == "schemaVersion") return true;
+    if (key == "stagewright" || key == "otherData") { // written here
+        const json own = json::parse(text, nullptr, false);
+        const bool ours = own.is_object() && (key == "stagewright" || (own.contains("generator") && own["generator"] == "stagewright"));
+        if (ours && own.contains("run") && own["run"].is_string()) rank.run = own["run"].get<std::string>();
+        return false;
+    }
     if (key == "distributedInfo") {
         const json info = json::parse(text, nullptr, false);
         if (info.is_object()) readJob(info, rank);

@@ -430,6 +430,25 @@ private:
         }
     }
 
+    // Named like ops of PyTorch's schedules, with numbers that no op has.
+    void noteAbsurdLabels()
+    {
+        std::int64_t count = 0;
+        std::string example;
+        std::vector<std::int8_t> absurd(m_rank.names.size(), -1);
+        for (const ForeignSpan& span : m_rank.annotations) {
+            std::int8_t& known = absurd[span.name];
+            if (const std::string& name = m_rank.names[span.name]; known < 0) {
+                std::size_t digits = 0, longest = 0;
+                for (const char c : name) longest = std::max(longest, digits = std::isdigit(static_cast<unsigned char>(c)) != 0 ? digits + 1 : 0);
+                known = name.starts_with("PP:") && name.size() > 3 && std::isdigit(static_cast<unsigned char>(name[3])) != 0 && longest >= 5 && !m_options.rules.meaningOf(name) ? 1 : 0;
+                if (known == 1 && example.empty()) example = name.substr(0, 60);
+            }
+            count += known;
+        }
+        if (count > 0) m_rank.notes.push_back(fmt::format("{} named like an op with a stage or microbatch that none has, such as {}: read as plain ranges", count == 1 ? "1 range is" : fmt::format("{} ranges are", count), example));
+    }
+
     Result<ForeignFile> finish()
     {
         for (const auto& [thread, open] : m_open)
@@ -437,6 +456,7 @@ private:
         for (const auto& [key, open] : m_async)
             if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         m_threads.useNames(m_rank);
+        noteAbsurdLabels();
         m_rank.format = m_kineto ? "kineto" : "chrome";
         ForeignFile file;
         if (m_kineto || m_threads.oneProcess())

@@ -53,6 +53,7 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
         ForeignRank rank;
         rank.source = whole.source;
         rank.format = whole.format;
+        rank.run = whole.run;
         rank.epoch = whole.epoch;
         if (const auto name = m_processNames.find(key.second); name != m_processNames.end()) rank.rank = rankInName(name->second).rank;
         out.push_back(std::move(rank));

@@ -1,0 +1,165 @@
+// Traces in archives: every member is read, names that lead out are refused, limits hold, nothing is left behind.
+#include <QtTest/QtTest>
+
+#include <cstdio>
+#include <cstring>
+
+#include <zlib.h>
+
+#include "import_rig.h"
+#include "traces/foreign/archive.h"
+
+using namespace stagewright;
+
+namespace {
+
+// A tar file of regular files, as POSIX writes them.
+std::string tarOf(const std::vector<std::pair<std::string, std::string>>& members)
+{
+    std::string tar;
+    for (const auto& [name, text] : members) {
+        char head[512] = {};
+        std::snprintf(head, 100, "%s", name.c_str());
+        std::snprintf(head + 100, 8, "0000644");
+        std::snprintf(head + 108, 8, "0000000");
+        std::snprintf(head + 116, 8, "0000000");
+        std::snprintf(head + 124, 12, "%011o", static_cast<unsigned>(text.size()));
+        std::snprintf(head + 136, 12, "00000000000");
+        head[156] = '0';
+        std::memcpy(head + 257, "ustar\00000", 8);
+        std::memset(head + 148, ' ', 8);
+        unsigned sum = 0;
+        for (const char c : head) sum += static_cast<unsigned char>(c);
+        std::snprintf(head + 148, 8, "%06o", sum);
+        tar.append(head, sizeof head);
+        tar += text;
+        tar.append((512 - text.size() % 512) % 512, '\0');
+    }
+    tar.append(1024, '\0');
+    return tar;
+}
+
+void writeFile(const std::string& path, const std::string& bytes, bool packed = false)
+{
+    if (!packed) {
+        std::ofstream(path, std::ios::binary) << bytes;
+        return;
+    }
+    gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+    gzclose(file);
+}
+
+} // namespace
+
+class TestArchives : public QObject {
+    Q_OBJECT
+
+private:
+    QTemporaryDir m_folder, m_temporary;
+    std::string path(const char* name) const { return m_folder.filePath(QString::fromLatin1(name)).toStdString(); }
+    static std::string rank(const char* name) { return import_rig::textOf(import_rig::dataFile(name)); }
+    QStringList leftovers() const { return QDir(m_temporary.path()).entryList(QDir::AllEntries | QDir::NoDotAndDotDot | QDir::Hidden); }
+
+private slots:
+    void initTestCase()
+    {
+        qputenv("TMPDIR", m_temporary.path().toUtf8()); // where members are unpacked
+        writeFile(path("probe.tar"), tarOf({{"a.json", "{}"}}));
+        const auto probe = Archive::open(path("probe.tar"));
+        if (!probe) {
+            QVERIFY2(probe.error().message.find("no libarchive") != std::string::npos && probe.error().remedy.find("tar -xf") != std::string::npos, probe.error().message.c_str());
+            QSKIP("built without libarchive");
+        }
+    }
+
+    void aJobInAnArchiveIsTheJob_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<bool>("packed");
+        QTest::newRow("tar") << "job.tar" << false;
+        QTest::newRow("tar.gz") << "job.tar.gz" << true;
+    }
+    void aJobInAnArchiveIsTheJob()
+    {
+        QFETCH(const QString, name);
+        QFETCH(const bool, packed);
+        const std::string archive = m_folder.filePath(name).toStdString();
+        writeFile(archive, tarOf({{"job/rank4.json", rank("gpu_rank4.json")}, {"job/rank6.json", rank("gpu_rank6.json")}, {"job/.hidden", "x"}, {"job/notes.txt", "no trace"}}), packed);
+        const auto plain = importTraces({import_rig::dataFile("gpu_rank4.json"), import_rig::dataFile("gpu_rank6.json")}, {});
+        const auto read = importTraces({archive}, {});
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QCOMPARE(read->runs.size(), std::size_t(1));
+        QCOMPARE(read->runs[0].run.timeline->spans().size(), plain->runs[0].run.timeline->spans().size());
+        QCOMPARE(read->runs[0].ops, plain->runs[0].ops);
+        QCOMPARE(QString::fromStdString(read->runs[0].run.info.name), QStringLiteral("job"));
+        QCOMPARE(read->refused.size(), std::size_t(1)); // the notes; a hidden file is not looked at
+        QCOMPARE(QString::fromStdString(read->refused[0].path), QString::fromStdString(archive + "/job/notes.txt"));
+        QVERIFY(read->refused[0].error.message.find(archive + "/job/notes.txt") != std::string::npos); // not the temporary name
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    void namesThatLeadOutAreRefused()
+    {
+        writeFile(path("out.tar"), tarOf({{"../rank0.json", rank("gpu_rank4.json")}, {"/tmp/rank1.json", rank("gpu_rank4.json")}, {"a/../../rank2.json", rank("gpu_rank4.json")}, {"good/rank6.json", rank("gpu_rank6.json")}}));
+        const auto read = importTraces({path("out.tar")}, {});
+        QVERIFY(read.has_value());
+        QCOMPARE(read->refused.size(), std::size_t(3));
+        for (const RefusedFile& one : read->refused) QVERIFY2(one.error.message.find("leads out of the archive") != std::string::npos, one.error.message.c_str());
+        QCOMPARE(read->runs.size(), std::size_t(1));
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    void limitsHold()
+    {
+        const std::string text = rank("gpu_rank4.json");
+        writeFile(path("large.tar"), tarOf({{"rank0.json", text}, {"rank1.json", text}}));
+        ArchiveLimits limits;
+        limits.bytes = static_cast<std::int64_t>(text.size()) + 10;
+        auto archive = Archive::open(path("large.tar"), limits);
+        QVERIFY(archive.has_value());
+        const auto first = (*archive)->next({});
+        QVERIFY(first && *first && (*first)->name == "rank0.json");
+        QCOMPARE(leftovers().size(), 1);
+        const auto second = (*archive)->next({});
+        QVERIFY(!second && second.error().message.find("unpacks to more than") != std::string::npos);
+        QVERIFY(!second.error().remedy.empty());
+        QCOMPARE(leftovers(), QStringList());
+        const auto third = (*archive)->next({});
+        QVERIFY(third && !*third);
+
+        limits = {};
+        limits.members = 1;
+        archive = Archive::open(path("large.tar"), limits);
+        QVERIFY((*archive)->next({}).has_value());
+        QVERIFY(!(*archive)->next({}).has_value());
+        QCOMPARE(leftovers(), QStringList());
+
+        std::stop_source stop;
+        Progress progress;
+        progress.stop = stop.get_token();
+        archive = Archive::open(path("large.tar"));
+        QVERIFY((*archive)->next(progress).has_value());
+        stop.request_stop();
+        const auto cancelled = (*archive)->next(progress);
+        QVERIFY(!cancelled && cancelled.error().code == ErrorCode::Cancelled);
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    void damageIsSaid()
+    {
+        const std::string whole = tarOf({{"rank4.json", rank("gpu_rank4.json")}, {"rank6.json", rank("gpu_rank6.json")}});
+        for (const std::size_t size : {std::size_t{600}, whole.size() / 2, whole.size() - 1400}) {
+            writeFile(path("cut.tar"), whole.substr(0, size));
+            const auto read = importTraces({path("cut.tar")}, {});
+            QVERIFY2(!read || !read->refused.empty() || !read->runs[0].notes.empty(), std::to_string(size).c_str());
+            QCOMPARE(leftovers(), QStringList());
+        }
+        writeFile(path("empty.tar"), tarOf({{"folder/.keep", ""}}));
+        const auto empty = importTraces({path("empty.tar")}, {});
+        QVERIFY(!empty && empty.error().message.find("no files") != std::string::npos);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestArchives)
+#include "tst_archives.moc"

@@ -1,0 +1,257 @@
+#include "traces/foreign/archive.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#ifdef STAGEWRIGHT_LIBARCHIVE
+#include <archive.h>
+#include <archive_entry.h>
+#endif
+
+namespace stagewright {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Compression {
+    std::string_view magic;
+    std::string_view name;
+    std::string_view command;
+};
+constexpr Compression compressions[] = {{"\x28\xb5\x2f\xfd", "zstd", "zstd -d"}, {std::string_view("\xfd\x37zXZ\0", 6), "xz", "xz -dk"}, {"BZh", "bzip2", "bzip2 -dk"}, {"\x04\x22\x4d\x18", "lz4", "lz4 -d"}};
+
+std::string firstBytes(const std::string& path)
+{
+    std::array<char, 8> bytes{};
+    std::ifstream in(path, std::ios::binary);
+    in.read(bytes.data(), bytes.size());
+    return {bytes.data(), static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount()))};
+}
+
+const Compression* compressionOf(const std::string& path)
+{
+    const std::string head = firstBytes(path);
+    for (const Compression& one : compressions)
+        if (head.starts_with(one.magic)) return &one;
+    return nullptr;
+}
+
+bool isZip(const std::string& path)
+{
+    const std::string head = firstBytes(path);
+    return head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");
+}
+
+} // namespace
+
+bool isArchive(const std::string& path)
+{
+    if (isZip(path)) return true;
+    const std::string head = headOf(path, 512);
+    if (head.size() == 512 && std::string_view(head).substr(257, 5) == "ustar") return true;
+    return head.starts_with("SQLite format 3") && !firstBytes(path).starts_with("SQLite"); // compressed: read by name alone
+}
+
+ArchiveLimits archiveLimits()
+{
+    ArchiveLimits limits;
+    if (const char* text = std::getenv("STAGEWRIGHT_UNPACK_LIMIT"); text != nullptr)
+        if (const long long bytes = std::atoll(text); bytes > 0) limits.bytes = bytes;
+    return limits;
+}
+
+#ifndef STAGEWRIGHT_LIBARCHIVE
+
+Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const ArchiveLimits&)
+{
+    return fail(ErrorCode::Unreadable, fmt::format("file {}: archives can't be read: this build has no libarchive", path),
+                isZip(path) ? fmt::format("unpack it (unzip {}) and import the folder", path) : fmt::format("unpack it (tar -xf {}) and import the folder", path));
+}
+
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path)
+{
+    const Compression* of = compressionOf(path);
+    if (of == nullptr) return std::unique_ptr<ByteSource>();
+    return fail(ErrorCode::Unreadable, fmt::format("file {}: compressed with {}, which this build can't read: it has no libarchive", path, of->name), fmt::format("unpack it: {} {}", of->command, path));
+}
+
+#else
+
+namespace {
+
+struct Free {
+    void operator()(archive* of) const { archive_read_free(of); }
+};
+using Reading = std::unique_ptr<archive, Free>;
+
+constexpr std::size_t blockSize = 1 << 18;
+
+std::string reasonOf(archive* of)
+{
+    const char* said = archive_error_string(of);
+    return said == nullptr ? "it is damaged" : said;
+}
+
+class Compressed final : public ByteSource {
+public:
+    explicit Compressed(std::string path) : m_path(std::move(path))
+    {
+        std::error_code failed;
+        m_size = static_cast<std::int64_t>(fs::file_size(m_path, failed));
+    }
+
+    bool restart() override
+    {
+        m_damage.clear();
+        m_archive.reset(archive_read_new());
+        archive_read_support_filter_all(m_archive.get());
+        archive_read_support_format_raw(m_archive.get());
+        archive_entry* entry = nullptr;
+        if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) == ARCHIVE_OK && archive_read_next_header(m_archive.get(), &entry) == ARCHIVE_OK) return true;
+        m_damage = fmt::format("the compressed data is damaged: {}", reasonOf(m_archive.get()));
+        return true; // damage() says so
+    }
+
+    std::size_t read(char* to, std::size_t size) override
+    {
+        if (!m_damage.empty()) return 0;
+        const la_ssize_t got = archive_read_data(m_archive.get(), to, size);
+        if (got < 0) m_damage = fmt::format("the compressed data is damaged: {}", reasonOf(m_archive.get()));
+        return static_cast<std::size_t>(std::max<la_ssize_t>(0, got));
+    }
+    std::int64_t consumed() const override { return m_archive ? std::min<std::int64_t>(m_size, archive_filter_bytes(m_archive.get(), -1)) : 0; }
+
+private:
+    std::string m_path;
+    Reading m_archive;
+};
+
+class Members final : public Archive {
+public:
+    Members(std::string path, const ArchiveLimits& limits) : m_path(std::move(path)), m_limits(limits) {}
+    ~Members() override { clear(); }
+
+    Result<void> start()
+    {
+        m_archive.reset(archive_read_new());
+        archive_read_support_filter_all(m_archive.get());
+        archive_read_support_format_zip(m_archive.get());
+        archive_read_support_format_tar(m_archive.get());
+        archive_read_support_format_raw(m_archive.get()); // a single compressed file
+        if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) != ARCHIVE_OK)
+            return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", m_path, reasonOf(m_archive.get())), "copy it again from its source");
+        return {};
+    }
+
+    Result<std::optional<UnpackedMember>> next(const Progress& progress) override
+    {
+        clear();
+        while (!m_ended) {
+            if (progress.cancelled()) return stop(ErrorCode::Cancelled, "importing was cancelled", {});
+            archive_entry* entry = nullptr;
+            const int code = archive_read_next_header(m_archive.get(), &entry);
+            if (code == ARCHIVE_EOF) break;
+            if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return stop(ErrorCode::Unreadable, fmt::format("archive {}: {}", m_path, reasonOf(m_archive.get())), "copy it again from its source");
+            if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) continue;
+            const char* given = archive_entry_pathname(entry);
+            std::string name = given == nullptr ? "" : given;
+            if (archive_format(m_archive.get()) == ARCHIVE_FORMAT_RAW) name = fs::path(m_path).stem().string();
+            if (const fs::path inside(name); name.starts_with('/') || std::any_of(inside.begin(), inside.end(), [](const fs::path& part) { return part == ".."; }))
+                return fail(ErrorCode::Unreadable, fmt::format("archive {}: member {} leads out of the archive", m_path, name), "pack the files again with names that are below one folder");
+            const std::string base = fs::path(name).filename().string();
+            if (base.empty() || base.starts_with('.') || name.starts_with("__MACOSX/")) continue;
+            if (++m_members > m_limits.members) return stop(ErrorCode::Unreadable, fmt::format("archive {}: more than {} members", m_path, m_limits.members), "unpack it and import the folder");
+            if (auto unpacked = unpack(name, base, progress); !unpacked) return tl::unexpected(std::move(unpacked.error()));
+            return std::optional(UnpackedMember{name, m_file});
+        }
+        m_ended = true;
+        return std::optional<UnpackedMember>();
+    }
+
+    std::int64_t consumed() const override { return archive_filter_bytes(m_archive.get(), -1); }
+
+private:
+    tl::unexpected<Error> stop(ErrorCode code, std::string message, std::string remedy)
+    {
+        m_ended = true;
+        clear();
+        return fail(code, std::move(message), std::move(remedy));
+    }
+
+    Result<void> unpack(const std::string& name, const std::string& base, const Progress& progress)
+    {
+        std::error_code failed;
+        std::string pattern = (fs::temp_directory_path(failed) / "stagewright-unpack-XXXXXX").string();
+        if (failed || mkdtemp(pattern.data()) == nullptr)
+            return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, failed ? failed.message() : std::strerror(errno)), "set TMPDIR to a folder that is writable");
+        m_folder = pattern;
+        m_file = (fs::path(m_folder) / base).string();
+        std::ofstream out(m_file, std::ios::binary);
+        std::string block(blockSize, '\0');
+        for (;;) {
+            if (progress.cancelled()) return stop(ErrorCode::Cancelled, "importing was cancelled", {});
+            const la_ssize_t got = archive_read_data(m_archive.get(), block.data(), block.size());
+            if (got == 0) break;
+            if (got < 0) {
+                const std::string why = reasonOf(m_archive.get());
+                clear();
+                return fail(ErrorCode::Unreadable, fmt::format("archive {}: member {}: {}", m_path, name, why), "copy it again from its source");
+            }
+            m_unpacked += got;
+            if (m_unpacked > m_limits.bytes)
+                return stop(ErrorCode::Unreadable, fmt::format("archive {}: unpacks to more than {} bytes (at member {})", m_path, m_limits.bytes, name), "unpack it and import the folder, or raise STAGEWRIGHT_UNPACK_LIMIT");
+            out.write(block.data(), got);
+            if (!out) return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, m_folder), "free some space, or set TMPDIR to another folder");
+        }
+        out.close();
+        if (!out) return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, m_folder), "free some space, or set TMPDIR to another folder");
+        return {};
+    }
+
+    void clear()
+    {
+        std::error_code ignored;
+        if (!m_folder.empty()) fs::remove_all(m_folder, ignored);
+        m_folder.clear();
+    }
+
+    std::string m_path;
+    ArchiveLimits m_limits;
+    Reading m_archive;
+    std::string m_folder, m_file;
+    std::int64_t m_unpacked = 0;
+    int m_members = 0;
+    bool m_ended = false;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const ArchiveLimits& limits)
+{
+    auto members = std::make_unique<Members>(path, limits);
+    if (auto started = members->start(); !started) return tl::unexpected(std::move(started.error()));
+    return std::unique_ptr<Archive>(std::move(members));
+}
+
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path)
+{
+    if (compressionOf(path) == nullptr) return std::unique_ptr<ByteSource>();
+    auto source = std::make_unique<Compressed>(path);
+    source->restart();
+    return std::unique_ptr<ByteSource>(std::move(source));
+}
+
+#endif
+
+} // namespace stagewright

@@ -1,0 +1,46 @@
+// Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other, each to a temporary
+// file that is removed before the next one: nothing else is ever on disk. Single compressed files are read without one (byte_source.h).
+// Without libarchive at build time each is refused with the command that unpacks it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/foreign/byte_source.h"
+
+namespace stagewright {
+
+// By its first bytes, uncompressed; false for what can't be read. A compressed SQLite file is one, too: it has to be a file to be read.
+bool isArchive(const std::string& path);
+
+struct ArchiveLimits {
+    std::int64_t bytes = std::int64_t{64} << 30; // unpacked, of all members together
+    int members = 100'000;
+};
+// STAGEWRIGHT_UNPACK_LIMIT (bytes) instead of the above where it is set.
+ArchiveLimits archiveLimits();
+
+struct UnpackedMember {
+    std::string name; // in the archive: "job/rank0.json"
+    std::string path; // of its temporary file, with the same suffix; valid until the next call
+};
+
+class Archive {
+public:
+    static Result<std::unique_ptr<Archive>> open(const std::string& path, const ArchiveLimits& limits = archiveLimits());
+    virtual ~Archive() = default; // removes the temporary file
+    // The next regular file; none: the end. Folders, links and hidden files are passed over. Errors: a name that leads out of the archive ("..", a
+    // leading "/") and a damaged member (Unreadable; the next call goes on behind it), the limits (Unreadable), a full disk (Failed), Cancelled; after the
+    // last three the archive is at its end.
+    virtual Result<std::optional<UnpackedMember>> next(const Progress& progress) = 0;
+    virtual std::int64_t consumed() const = 0; // bytes of the archive
+};
+
+// A file compressed with zstd, xz, bzip2 or lz4, as its bytes; nullptr: it is not.
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path);
+
+} // namespace stagewright

@@ -1,0 +1,77 @@
+#include "traces/store/range_numbers.h"
+
+#include <set>
+
+#include "traces/store/blocks.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t fewBlocks = 4; // are read whole
+
+// The first and the last span that the edges of a block lead to.
+class Targets {
+public:
+    Targets(Database& database, std::int64_t run, std::int64_t segment) : m_database(database), m_run(run), m_segment(segment) {}
+
+    Result<std::pair<SpanId, SpanId>> of(std::int64_t ordinal)
+    {
+        if (const auto known = m_known.find(ordinal); known != m_known.end()) return known->second;
+        auto row = m_database.cached("SELECT count, data FROM edge_block WHERE run=? AND segment=? AND ordinal=?");
+        if (!row) return tl::unexpected(row.error());
+        (*row)->bind(m_run).bind(m_segment).bind(ordinal);
+        const auto found = m_database.step(**row);
+        if (!found) return tl::unexpected(found.error());
+        std::pair<SpanId, SpanId> targets{noSpan, 0}; // of a damaged block: it holds nothing
+        std::vector<Edge> edges;
+        const std::int64_t count = *found ? (*row)->integer(0) : 0;
+        if (count > 0 && count <= static_cast<std::int64_t>(blockRows) && decodeEdges((*row)->blob(1), static_cast<std::size_t>(count), edges)) targets = {edges.front().to, edges.back().to};
+        (*row)->reset();
+        return m_known.emplace(ordinal, targets).first->second;
+    }
+
+private:
+    Database& m_database;
+    std::int64_t m_run, m_segment;
+    std::map<std::int64_t, std::pair<SpanId, SpanId>> m_known;
+};
+
+} // namespace
+
+Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment, const std::vector<std::pair<SpanId, SpanId>>& ranges)
+{
+    auto statement = database.cached("SELECT count(*) FROM edge_block WHERE run=? AND segment=?");
+    if (!statement) return tl::unexpected(statement.error());
+    (*statement)->bind(run).bind(segment);
+    const auto row = database.step(**statement);
+    if (!row) return tl::unexpected(row.error());
+    const std::int64_t blocks = *row ? (*statement)->integer(0) : 0;
+    (*statement)->reset();
+    std::set<std::int64_t> wanted;
+    if (blocks <= fewBlocks)
+        for (std::int64_t ordinal = 0; ordinal < blocks; ++ordinal) wanted.insert(ordinal);
+    Targets targets(database, run, segment);
+    for (const auto& [first, last] : ranges) {
+        if (blocks <= fewBlocks) break;
+        std::int64_t low = 0, high = blocks; // the first block whose last edge leads to `first` or later
+        while (low < high) {
+            const std::int64_t middle = low + (high - low) / 2;
+            const auto of = targets.of(middle);
+            if (!of) return tl::unexpected(of.error());
+            if (of->second < first)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < blocks; ++low) {
+            const auto of = targets.of(low);
+            if (!of) return tl::unexpected(of.error());
+            if (of->first >= last && of->first != noSpan) break;
+            wanted.insert(low);
+        }
+    }
+    return std::vector<std::int64_t>(wanted.begin(), wanted.end());
+}
+
+} // namespace stagewright
