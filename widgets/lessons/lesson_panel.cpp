@@ -53,7 +53,7 @@ protected:
         painter.setPen(m_theme.text);
         painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignLeft, m_reading.subject);
         QString right = m_reading.yours;
-        if (!m_reading.needed.isEmpty()) right += (m_reading.sign == QLatin1String("<=") ? QStringLiteral(" / ") : QStringLiteral("  ") + sign() + QLatin1Char(' ')) + m_reading.needed;
+        if (!m_reading.needed.isEmpty()) right = m_reading.sign == QLatin1String("<=") ? right + QStringLiteral(" / ") + m_reading.needed : LessonPanel::tr("%1 · goal %2").arg(right, sign() + m_reading.needed);
         painter.setFont(fontOf(FontRole::Strong));
         if (!m_reading.needed.isEmpty()) painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignRight, right);
         if (m_reading.share < 0) return;
@@ -72,11 +72,11 @@ protected:
 private:
     QString sign() const
     {
-        if (m_reading.sign == QLatin1String("==")) return QStringLiteral("=");
-        if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥");
-        if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤");
-        if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈");
-        return m_reading.sign;
+        if (m_reading.sign == QLatin1String("==")) return {};
+        if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥ ");
+        if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤ ");
+        if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈ ");
+        return m_reading.sign + QLatin1Char(' ');
     }
     MeterReading m_reading;
     const Theme& m_theme;
@@ -170,7 +170,6 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
 void LessonPanel::setTheme(const Theme& theme)
 {
     m_theme = &theme;
-    m_tools->setTheme(theme);
     if (m_lesson == nullptr) return;
     for (Row& row : m_rows) row.metersShown = QStringLiteral("?");
     setReading(m_reading, m_state);
@@ -212,6 +211,8 @@ void LessonPanel::build()
     }
     m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title)) : qs(m_lesson->title));
     const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
+    m_guessCard = nullptr;
+    m_guessesShown.clear();
     std::set<lessons::Part> shown;
     for (std::size_t i = 0; i < m_pages.size(); ++i) {
         if (!shown.insert(m_pages[i].part).second) continue;
@@ -233,11 +234,19 @@ void LessonPanel::build()
         }
     }
     if (!toolsPlaced) layout->addWidget(m_tools);
+    m_guessCard = new QFrame(m_body);
+    m_guessCard->setObjectName(QStringLiteral("card"));
+    m_guesses = new QVBoxLayout(m_guessCard);
+    m_guesses->setContentsMargins(13, 11, 13, 12);
+    m_guesses->setSpacing(7);
+    m_guesses->addWidget(makeLabel(tr("Your guess"), "title", m_guessCard));
+    m_guessCard->hide();
+    layout->addWidget(m_guessCard);
     layout->addStretch(1);
     m_scroll->setWidget(m_body);
     m_body->show();
     const bool last = m_page + 1 == static_cast<int>(m_pages.size());
-    m_next->setText(last ? tr("To the lessons") : tr("Next"));
+    m_next->setText(last ? m_nextLesson : tr("Next"));
     m_back->setEnabled(m_page > 0);
     bool solvable = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
@@ -317,6 +326,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
     auto goalCard = [&](const QString& title) {
         auto* card = new QFrame(m_body);
         card->setObjectName(QStringLiteral("card"));
+        row.card = card;
         auto* inner = new QVBoxLayout(card);
         inner->setContentsMargins(13, 11, 13, 12);
         inner->setSpacing(7);
@@ -341,7 +351,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         QVBoxLayout* inner = goalCard(tr("Your guess"));
         row.text = prose(inner);
         buildAnswer(row, inner, predict->id, predict->choices, qs(predict->unit));
-        row.verdict = prose(inner, "secondary");
+        row.verdict = prose(inner, row.plain = "secondary");
     } else if (const auto* check = std::get_if<lessons::Check>(&block)) {
         QVBoxLayout* inner = goalCard(check->graded ? tr("Goal") : tr("For comparison"));
         row.text = prose(inner);
@@ -453,7 +463,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) {
         Row& row = m_rows[i];
         const BlockReading& now = reading.blocks[i];
-        setProse(row.text, now.text);
+        setProse(row.text, now.waits && std::holds_alternative<lessons::Prose>(*blocks[i]) ? QString() : now.text);
+        if (row.card != nullptr) row.card->setVisible(!now.waits);
         setProse(row.formula, now.formula);
         std::string id;
         if (const auto* predict = std::get_if<lessons::Predict>(blocks[i])) id = predict->id;
@@ -464,13 +475,21 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         QString verdict = now.verdict;
         const bool passed = now.state == lessons::Verdict::Pass;
         if (std::holds_alternative<lessons::Predict>(*blocks[i])) {
-            if (verdict.isEmpty() && passed) verdict = tr("Saved: you will see it again beside the answer.");
+            if (passed && reading.guesses.empty()) verdict = tr("Saved: you will see it again beside the answer.");
         } else if (passed && state.shown.count(id) > 0) {
             verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of microbatches.") + QStringLiteral("\n\n") + verdict;
         } else if (passed && !now.medal.isEmpty()) {
             verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
         }
-        if (row.run == nullptr && row.picture == nullptr) setProse(row.verdict, verdict);
+        if (row.run == nullptr && row.picture == nullptr) {
+            const bool graded = std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i]);
+            const bool open = std::holds_alternative<lessons::Check>(*blocks[i]) && (!state.touched || now.unfinished);
+            const bool failed = graded && now.state == lessons::Verdict::Fail && !open;
+            if (open && !passed && !state.touched) verdict.clear();
+            if (graded && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
+            setProse(row.verdict, verdict);
+            if (row.verdict != nullptr) setRole(row.verdict, passed && graded ? "right" : failed ? "wrong" : row.plain);
+        }
         if (row.field != nullptr || !row.choices.empty()) {
             const auto said = state.said.find(id);
             const QString words = said == state.said.end() ? QString() : qs(said->second);
@@ -532,7 +551,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         }
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
-    m_reason->setVisible(!reading.missing.isEmpty());
+    setGuesses(reading.guesses);
     m_next->setEnabled(reading.missing.isEmpty());
     m_next->setToolTip(reading.missing.isEmpty() ? tr("Next  (Ctrl+Alt+Right)") : reading.missing);
     bool open = false;
@@ -541,12 +560,46 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_show->setEnabled(open);
 }
 
+void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
+{
+    if (m_guessCard == nullptr) return;
+    QString key;
+    for (const GuessReading& one : guesses) key += one.words + one.reveal + QLatin1Char('\n');
+    if (key == m_guessesShown) return;
+    m_guessesShown = key;
+    while (m_guesses->count() > 1) { // the title stays
+        QLayoutItem* item = m_guesses->takeAt(1);
+        delete item->widget();
+        delete item;
+    }
+    for (const GuessReading& one : guesses) {
+        if (guesses.size() > 1) setProse(prose(m_guesses, "secondary"), one.ask);
+        QLabel* words = prose(m_guesses, one.right ? "right" : "value");
+        setProse(words, (one.right ? QStringLiteral("✓ ") : QString()) + one.words);
+        setProse(prose(m_guesses, "value"), one.reveal);
+    }
+    m_guessCard->setVisible(!guesses.empty());
+}
+
+void LessonPanel::focusFirst()
+{
+    for (const Row& row : m_rows) {
+        QWidget* to = row.field != nullptr ? static_cast<QWidget*>(row.field) : !row.choices.empty() ? row.choices.front() : row.run != nullptr ? row.run : nullptr;
+        if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) {
+            to->setFocus(Qt::OtherFocusReason);
+            return;
+        }
+    }
+}
+
 QString LessonPanel::nextReason() const { return m_reading.missing; }
 
 QString LessonPanel::plainText() const
 {
     QStringList words{m_title->text()};
+    for (const GuessReading& guess : m_reading.guesses) words << plainWords(guess.words) << plainWords(guess.reveal);
     for (const BlockReading& block : m_reading.blocks) {
+        if (block.waits) continue;
         words << plainWords(block.text) << plainWords(block.verdict);
         for (const MeterReading& meter : block.meters) words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
     }

@@ -177,6 +177,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::OpenLesson, M::Learn, false, "openLesson", QT_TR_NOOP("Open a lesson &file…"), "", "", QT_TR_NOOP("Your own lesson or a teacher's (.md)"), false},
         {I::NextLessonStep, M::Learn, false, "nextLessonStep", QT_TR_NOOP("N&ext step of the lesson"), "", "Ctrl+Alt+Right", QT_TR_NOOP("Available when the step's goal is met"), false},
         {I::PreviousLessonStep, M::Learn, false, "previousLessonStep", QT_TR_NOOP("&Previous step of the lesson"), "", "Ctrl+Alt+Left", "", false},
+        {I::LessonPane, M::Learn, false, "lessonPane", QT_TR_NOOP("Lesson or &canvas"), "", "F6", QT_TR_NOOP("The keys go to the lesson's panel, or back to the canvas"), false},
         {I::LessonHint, M::Learn, false, "lessonHint", QT_TR_NOOP("&Hint"), "", "Ctrl+Alt+H", QT_TR_NOOP("First a pointer, then the principle, then one move"), false},
         {I::LeaveLesson, M::Learn, false, "leaveLesson", QT_TR_NOOP("Lea&ve the lesson"), "", "", QT_TR_NOOP("Your progress is kept"), false},
         {I::Glossary, M::Learn, true, "glossary", QT_TR_NOOP("&Glossary"), "", "Ctrl+Alt+G", QT_TR_NOOP("Every term on screen, and what other tools call it"), true},
