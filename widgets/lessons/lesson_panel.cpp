@@ -27,16 +27,25 @@ class MeterRow : public QWidget {
 public:
     MeterRow(const MeterReading& reading, const Theme& theme, QWidget* parent) : QWidget(parent), m_reading(reading), m_theme(theme)
     {
-        setFixedHeight(reading.share >= 0 ? 34 : 24);
+        QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
+        policy.setHeightForWidth(true);
+        setSizePolicy(policy);
         setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("met") : LessonPanel::tr("not met")));
         setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("goal: %1 %2 %3; now: %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
     }
+
+    // The subject wraps beside the numbers, which stand on the right edge.
+    bool hasHeightForWidth() const override { return true; }
+    int heightForWidth(int width) const override { return words(width) + (m_reading.share >= 0 ? 12 : 2); }
+    QSize sizeHint() const override { return {200, heightForWidth(std::max(200, width()))}; }
+    QSize minimumSizeHint() const override { return {80, 24}; }
 
 protected:
     void paintEvent(QPaintEvent*) override
     {
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
+        const int tall = words(width());
         const QColor colour = m_reading.holds ? m_theme.better : m_theme.secondary;
         const QPointF c(8, 11);
         if (m_reading.holds) {
@@ -51,13 +60,11 @@ protected:
         }
         painter.setFont(fontOf(FontRole::Body));
         painter.setPen(m_theme.text);
-        painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignLeft, m_reading.subject);
-        QString right = m_reading.yours;
-        if (!m_reading.needed.isEmpty()) right = m_reading.sign == QLatin1String("<=") ? right + QStringLiteral(" / ") + m_reading.needed : LessonPanel::tr("%1 · goal %2").arg(right, sign() + m_reading.needed);
+        painter.drawText(QRectF(22, 3, width() - 22 - numbersWide(), tall), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap, m_reading.subject);
         painter.setFont(fontOf(FontRole::Strong));
-        if (!m_reading.needed.isEmpty()) painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignRight, right);
+        painter.drawText(QRectF(22, 3, width() - 22, tall), Qt::AlignTop | Qt::AlignRight, numbers());
         if (m_reading.share < 0) return;
-        const QRectF groove(22, 24, width() - 22, 5);
+        const QRectF groove(22, tall + 2, width() - 22, 5);
         painter.setPen(Qt::NoPen);
         painter.setBrush(m_theme.track);
         painter.drawRoundedRect(groove, 2.5, 2.5);
@@ -70,6 +77,18 @@ protected:
     }
 
 private:
+    QString numbers() const
+    {
+        if (m_reading.needed.isEmpty() || m_reading.said) return {}; // a sentence says it; the tooltip has the numbers
+        if (m_reading.sign == QLatin1String("<=")) return m_reading.yours + QStringLiteral(" / ") + m_reading.needed;
+        return LessonPanel::tr("%1 · goal %2").arg(m_reading.yours, sign() + m_reading.needed);
+    }
+    int numbersWide() const { return numbers().isEmpty() ? 0 : QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(numbers()) + 12; }
+    int words(int width) const // their height
+    {
+        const QRect room(0, 0, std::max(40, width - 22 - numbersWide()), 10000);
+        return std::max(22, QFontMetrics(fontOf(FontRole::Body)).boundingRect(room, Qt::TextWordWrap, m_reading.subject).height() + 4);
+    }
     QString sign() const
     {
         if (m_reading.sign == QLatin1String("==")) return {};
@@ -225,9 +244,26 @@ void LessonPanel::build()
         m_crumbs->addWidget(crumb);
     }
     m_crumbs->addStretch(1);
+    m_runAll = nullptr;
+    const auto isRun = [](const lessons::Block* block) { return std::holds_alternative<lessons::RunBlock>(*block); };
+    const auto& all = m_pages[static_cast<std::size_t>(m_page)].blocks;
+    const auto runs = std::count_if(all.begin(), all.end(), isRun);
     bool toolsPlaced = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
+        if (runs > 1 && m_runAll == nullptr && isRun(block)) {
+            m_runAll = new QPushButton(m_body);
+            m_runAll->setObjectName(QStringLiteral("primary"));
+            m_runAll->setToolTip(tr("Trains them one after the other on this computer, a few seconds each; can be cancelled"));
+            connect(m_runAll, &QPushButton::clicked, this, [this] {
+                if (m_state.running.isEmpty())
+                    emit runAllAsked();
+                else
+                    emit cancelAsked();
+            });
+            layout->addWidget(m_runAll, 0, Qt::AlignLeft);
+        }
         m_rows.push_back(buildBlock(*block, layout));
+        if (m_runAll != nullptr && m_rows.back().run != nullptr) m_rows.back().run->setObjectName({});
         if (!toolsPlaced && std::holds_alternative<lessons::Check>(*block)) {
             layout->addWidget(m_tools);
             toolsPlaced = true;
@@ -488,7 +524,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             if (open && !passed && !state.touched) verdict.clear();
             if (graded && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
             setProse(row.verdict, verdict);
-            if (row.verdict != nullptr) setRole(row.verdict, passed && graded ? "right" : failed ? "wrong" : row.plain);
+            if (row.verdict != nullptr) setRole(row.verdict, passed && graded ? "right" : failed ? "wrong"
+                                                                                                 : row.plain);
         }
         if (row.field != nullptr || !row.choices.empty()) {
             const auto said = state.said.find(id);
@@ -516,8 +553,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         }
         if (row.run != nullptr) {
             const bool running = state.running == qs(id);
-            row.run->setText(running ? tr("Cancel") : now.goals.empty() || now.state == lessons::Verdict::Open ? tr("Run it for real")
-                                                                                                               : tr("Run it again"));
+            const bool fresh = now.goals.empty() || now.state == lessons::Verdict::Open;
+            row.run->setText(running ? tr("Cancel") : !fresh            ? tr("Run it again")
+                                                  : m_runAll != nullptr ? tr("Run this one")
+                                                                        : tr("Run it for real"));
             row.run->setEnabled(running || state.running.isEmpty());
             row.open->setVisible(!running && now.state != lessons::Verdict::Open);
             row.progress->setVisible(running);
@@ -528,7 +567,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             for (const BlockReading& goal : now.goals) {
                 if (now.state == lessons::Verdict::Open && goal.state == lessons::Verdict::Open) continue;
                 for (MeterReading meter : goal.meters) {
-                    if (goal.meters.size() == 1 && !goal.text.isEmpty()) meter.subject = plainWords(goal.text);
+                    meter.said = goal.meters.size() == 1 && !goal.text.isEmpty();
+                    if (meter.said) meter.subject = plainWords(goal.text);
                     meter.share = -1;
                     goals.push_back(meter);
                 }
@@ -536,7 +576,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             }
             setMeters(row, goals);
             QString words = running ? state.runningWords : said.join(QStringLiteral("\n\n"));
-            if (!running && now.state == lessons::Verdict::Fail) words = tr("**Why the model was wrong here.** ") + words;
+            if (!running && now.state == lessons::Verdict::Fail) words = tr("**Not as predicted.** ") + words;
             setProse(row.verdict, words);
             const auto note = state.notes.find(id);
             setProse(row.note, note == state.notes.end() ? QString() : note->second);
@@ -549,6 +589,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             if (row.caption->text().isEmpty()) row.caption->setText(plainWords(now.text));
             setProse(row.verdict, now.verdict);
         }
+    }
+    if (m_runAll != nullptr) {
+        const auto count = std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
+        m_runAll->setText(state.running.isEmpty() ? tr("Run all %1 (about %2 s)").arg(count).arg(5 * count) : tr("Cancel"));
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);
@@ -583,8 +627,11 @@ void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
 
 void LessonPanel::focusFirst()
 {
+    if (m_runAll != nullptr && m_runAll->isEnabled()) return m_runAll->setFocus(Qt::OtherFocusReason);
     for (const Row& row : m_rows) {
-        QWidget* to = row.field != nullptr ? static_cast<QWidget*>(row.field) : !row.choices.empty() ? row.choices.front() : row.run != nullptr ? row.run : nullptr;
+        QWidget* to = row.field != nullptr ? static_cast<QWidget*>(row.field) : !row.choices.empty() ? row.choices.front()
+                                                                            : row.run != nullptr     ? row.run
+                                                                                                     : nullptr;
         if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) {
             to->setFocus(Qt::OtherFocusReason);
             return;

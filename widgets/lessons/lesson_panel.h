@@ -60,6 +60,7 @@ signals:
     void pageAsked(int page);
     void finished(); // Next on the last page
     void runAsked(const QString& block);
+    void runAllAsked(); // every run of the page, in order
     void cancelAsked();
     void figureAsked(const QString& file, const QString& format, const QString& caption);
     void runOpened(const QString& block);
@@ -78,7 +79,7 @@ private:
         QLabel* picture = nullptr;
         QLineEdit* caption = nullptr;
         const char* plain = "value"; // role of a verdict that is neither right nor wrong
-        QWidget* card = nullptr; // all of the block but a prose's text
+        QWidget* card = nullptr;     // all of the block but a prose's text
         int hintsShown = -1;
         QString metersShown;
     };
@@ -102,6 +103,7 @@ private:
     QLabel* m_reason;
     QPushButton *m_show, *m_back, *m_next;
     QString m_nextLesson;
+    QPushButton* m_runAll = nullptr; // where the page has several runs
     std::vector<Row> m_rows;
     QFrame* m_guessCard = nullptr; // of the page
     QVBoxLayout* m_guesses = nullptr;

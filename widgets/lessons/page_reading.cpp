@@ -54,7 +54,8 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
     const bool percent = predict.unit == "percent";
     const auto inUnit = [&](double value) {
         const QString number = qs(lessons::toText(lessons::Value(std::round(value * 1000) / 1000)));
-        return percent ? tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
+        return percent ? tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number
+                                                                                                 : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
     };
     if (guessed != nullptr && is != nullptr) {
         const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed; // "20 %" is read as 0.2
@@ -122,7 +123,7 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
             pages.push_back(std::move(page));
         };
         begin();
-        bool asked = false; // the page has something to answer: another step starts a new page
+        bool asked = false;      // the page has something to answer: another step starts a new page
         const auto carry = [&] { // the prose after the last goal goes with what follows
             std::vector<const lessons::Block*> moved;
             auto& before = pages[pages.size() - 2].blocks;

@@ -19,10 +19,10 @@ namespace stagewright {
 
 struct LessonPage {
     lessons::Part part = lessons::Part::Do;
-    QString title;                             // "Do", "Do 2 of 3"
-    int step = -1;                             // index into the lesson's steps whose canvas is shown; −1: none
-    std::vector<const lessons::Block*> blocks; // without hints, solutions and wrong answers; pointers into the lesson
-    int carried = 0;                           // the first blocks: prose after the last goal of the step before, with that step's numbers
+    QString title;                                // "Do", "Do 2 of 3"
+    int step = -1;                                // index into the lesson's steps whose canvas is shown; −1: none
+    std::vector<const lessons::Block*> blocks;    // without hints, solutions and wrong answers; pointers into the lesson
+    int carried = 0;                              // the first blocks: prose after the last goal of the step before, with that step's numbers
     std::vector<const lessons::Predict*> guesses; // made before; answered here once the goals are met
 };
 
@@ -36,7 +36,8 @@ struct MeterReading {
     QString needed; // "39", "7, 5, 3, 1"
     QString sign;
     bool holds = false;
-    double share = 0; // yours ÷ needed, may exceed 1; < 0: no bar
+    bool said = false; // the subject is a sentence with the numbers that matter
+    double share = 0;  // yours ÷ needed, may exceed 1; < 0: no bar
 };
 
 struct BlockReading {

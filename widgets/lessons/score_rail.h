@@ -18,8 +18,8 @@ class ScoreRailView : public QWidget {
     Q_OBJECT
 public:
     explicit ScoreRailView(const TimelineView& timeline, QWidget* parent = nullptr); // as wide as the timeline, and gone before it
-    void setRail(const std::optional<lessons::ScoreRail>& rail); // none: nothing to score
-    void setYours(double shares);                                // while an op is dragged; NaN: it can't run
+    void setRail(const std::optional<lessons::ScoreRail>& rail);                     // none: nothing to score
+    void setYours(double shares);                                                    // while an op is dragged; NaN: it can't run
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 46}; }
     QSize minimumSizeHint() const override { return {300, 46}; }

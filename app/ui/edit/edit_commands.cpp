@@ -424,7 +424,8 @@ bool EditController::editIncomplete(const Schedule& order, const QString& name)
     whole = earliestOrder(whole, CostModel::uniform(whole));
     auto run = simulatedRun(whole, CostModel::uniform(whole));
     if (!run) return false;
-    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString() : whole.name;
+    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString()
+                                                                               : whole.name;
     editRun(std::move(*run), {}, order);
     return true;
 }

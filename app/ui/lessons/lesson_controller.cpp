@@ -145,7 +145,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_workspace.room().showPage(nullptr, {}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         hideGap();
-        if (m_session && m_panel->isVisible() && m_workspace.shown().mode() == Shown::Mode::Edit) // which gave the keys to the canvas
+        if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare) // which gave the keys to the canvas
             QTimer::singleShot(0, this, [this] {
                 if (m_session) m_panel->focusFirst();
             });
@@ -203,7 +203,17 @@ void LessonController::connectPanel()
     });
     connect(m_panel, &LessonPanel::finished, this, &LessonController::nextLesson);
     connect(m_panel, &LessonPanel::runAsked, this, &LessonController::runAsked);
-    connect(m_panel, &LessonPanel::cancelAsked, m_runs, &LessonRuns::cancel);
+    connect(m_panel, &LessonPanel::runAllAsked, this, [this] {
+        if (!m_session) return;
+        m_queue.clear();
+        for (const lessons::Block* block : m_session->page().blocks)
+            if (const auto* run = std::get_if<lessons::RunBlock>(block)) m_queue << qs(run->id);
+        runQueued();
+    });
+    connect(m_panel, &LessonPanel::cancelAsked, this, [this] {
+        m_queue.clear();
+        m_runs->cancel();
+    });
     connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
         const auto found = m_outcomes.find(block.toStdString());
         if (found != m_outcomes.end()) m_workspace.feature<FileOpening>()->openFiles({found->second.file});
@@ -382,6 +392,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     m_railKey.clear();
     m_notes.clear();
     m_outcomes.clear();
+    m_queue.clear();
     m_figures.clear();
     if (over) m_session->startOver();
     if (page >= 0) m_session->goTo(page);

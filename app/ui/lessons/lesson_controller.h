@@ -42,7 +42,7 @@ public:
     void openShelf();
     void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
     void openFile(const QString& path) override;
-    void leave();     // the window gets back what it showed before
+    void leave();      // the window gets back what it showed before
     void nextLesson(); // by number; after the last one the shelf
     void showTerm(const QString& id);
 
@@ -63,12 +63,12 @@ private:
     QStringList ownFiles() const;
     void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
     void showPage();
-    void fitLayout();     // to what the step uses
-    void fitAxis();       // long enough for every mark of the rail, so that it stays while ops are placed
+    void fitLayout();                         // to what the step uses
+    void fitAxis();                           // long enough for every mark of the rail, so that it stays while ops are placed
     const lessons::Lesson* following() const; // the lesson after this one; null: none
-    void showCanvas();    // as a run, or in edit mode if the step allows edits
-    RunRef comparedRun(); // invalid: the step has no comparison
-    void syncCanvas();    // after a change made elsewhere
+    void showCanvas();                        // as a run, or in edit mode if the step allows edits
+    RunRef comparedRun();                     // invalid: the step has no comparison
+    void syncCanvas();                        // after a change made elsewhere
     void editorChanged();
     void refuse(const Error& why);
     void readAgain(); // off the GUI thread; the latest request waits for the running one
@@ -76,6 +76,7 @@ private:
     LessonState state() const;
     void showTab(bool lesson);
     void runAsked(const QString& id);
+    void runQueued(); // the next of those asked for together
     void runFinished(const LessonRuns::Outcome& outcome);
     void keepFigure(const QString& name, const QString& format, const QString& caption);
     Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
@@ -121,6 +122,7 @@ private:
     std::string m_railKey;
     std::map<std::string, QString> m_notes;
     std::map<std::string, LessonRuns::Outcome> m_outcomes;
+    QStringList m_queue;                      // runs still to start
     std::map<std::string, QPixmap> m_figures; // of the page, by file name
 };
 

@@ -161,7 +161,9 @@ std::string LessonSession::allowed() const
 {
     const lessons::Step* now = step();
     std::string words;
-    for (std::size_t i = 0; now != nullptr && i < now->allow.size(); ++i) words += (i == 0 ? "" : i + 1 == now->allow.size() ? " and " : ", ") + now->allow[i];
+    for (std::size_t i = 0; now != nullptr && i < now->allow.size(); ++i) words += (i == 0 ? "" : i + 1 == now->allow.size() ? " and "
+                                                                                                                             : ", ") +
+                                                                                   now->allow[i];
     return words.empty() ? "no changes" : words;
 }
 

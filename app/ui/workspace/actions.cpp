@@ -182,7 +182,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::LeaveLesson, M::Learn, false, "leaveLesson", QT_TR_NOOP("Lea&ve the lesson"), "", "", QT_TR_NOOP("Your progress is kept"), false},
         {I::Glossary, M::Learn, true, "glossary", QT_TR_NOOP("&Glossary"), "", "Ctrl+Alt+G", QT_TR_NOOP("Every term on screen, and what other tools call it"), true},
         {I::ExplainTerm, M::Learn, false, "explainTerm", QT_TR_NOOP("E&xplain the focused item"), "", "Shift+F1", QT_TR_NOOP("Explains the terms in the label under the pointer or with the focus"), false},
-        {I::Play, M::Learn, true, "play", QT_TR_NOOP("Pla&y"), "", "P", QT_TR_NOOP("Half a second per rank share; slower when something happens for the first time, faster where a pattern repeats"), true},
+        {I::Play, M::Learn, true, "play", QT_TR_NOOP("Pla&y"), "", "P", QT_TR_NOOP("Half a second per unit; slower when something happens for the first time, faster where a pattern repeats"), true},
         {I::NextBeat, M::Learn, false, "nextBeat", QT_TR_NOOP("&Next beat"), "", "Space", QT_TR_NOOP("Ops that start together are one beat; the first press goes to the first beat"), false},
         {I::PreviousBeat, M::Learn, false, "previousBeat", QT_TR_NOOP("Pre&vious beat"), "", "Shift+Space", "", false},
         {I::NextMoment, M::Learn, false, "nextMoment", QT_TR_NOOP("Next &interesting beat"), "", "N", QT_TR_NOOP("The next first occurrence, gap of half an op, peak or change of pattern"), false},
