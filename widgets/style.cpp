@@ -132,10 +132,10 @@ QLabel[role="value"] { color: @text; }
 QLabel[role="strong"] { font-weight: 600; }
 QLabel[role="better"] { color: @better; font-weight: 600; }
 QLabel[role="worse"] { color: @worse; font-weight: 600; }
+QLabel[role="right"] { color: @better; }
+QLabel[role="wrong"] { color: @worse; }
 QLabel[role="question"] { font-size: 18px; font-weight: 600; }
 QLabel[role="formula"] { color: @secondary; font-size: 11px; }
-QLabel[role="chip"] { background: @tint; color: @accentText; border-radius: 8px; padding: 2px 7px; font-size: 11px; }
-QLabel[role="chipOff"] { background: @groove; color: @faint; border-radius: 8px; padding: 2px 7px; font-size: 11px; }
 QWidget#shelf { background: @canvas; }
 QWidget#shelfDetail { background: @panel; border: none; border-left: 1px solid @separator; }
 QLabel[role="bigtitle"] { font-size: 22px; font-weight: 600; }

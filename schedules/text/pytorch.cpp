@@ -137,7 +137,7 @@ std::optional<PyTorchNearest> nearestForPyTorch(const Schedule& given)
         if (best && distance >= least) continue;
         least = distance;
         best = PyTorchNearest{std::string(info.name),
-                              fmt::format("the nearest it can run: {}, {:.4g} against {:.4g} rank shares, {:.4g} against {:.4g} activations at the peak (F=I=W=1)", info.name,
+                              fmt::format("the nearest it can run: {}, {:.4g} against {:.4g} units, {:.4g} against {:.4g} activations at the peak (F=I=W=1)", info.name,
                                           figures->makespan, wanted->makespan, figures->peak, wanted->peak),
                               std::move(*made)};
     }

@@ -30,7 +30,7 @@ std::optional<std::string> pytorchObstacle(const Schedule& schedule);
 // A schedule that PyTorch can express, for one that it can't.
 struct PyTorchNearest {
     std::string name;     // of the library; "" where it is the given order without some ops
-    std::string sentence; // "the nearest it can run: dualpipev, 27 against 26 rank shares, 4.5 against 5 activations (F=I=W=1)"
+    std::string sentence; // "the nearest it can run: dualpipev, 27 against 26 units, 4.5 against 5 activations (F=I=W=1)"
     Schedule schedule;
 };
 // The same order without its recompute, optimizer, reduction, offload and delay ops, where that is what is in the way; else the

@@ -35,7 +35,7 @@ expect_code 2
 run stagewright simulate -s 1f1b --costs analytic:gpt-1.5b@a100 -o n.stagewright
 run stagewright compare s.stagewright#1 n.stagewright
 expect_code 0
-expect_out 'unit of time +rank shares +nanoseconds'
+expect_out 'unit of time +units +nanoseconds'
 expect_out 'different units'
 expect_no_out '(where the time went|critical path by class|one change at a time|^Time )'
 run stagewright compare s.stagewright#1 n.stagewright#1 --json

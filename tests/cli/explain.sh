@@ -8,7 +8,7 @@ expect_json 2 straggler_rank
 sim --comm 0.125 --perturb link=1-2:1.0
 expect_json 41.75 makespan
 sim --comm 0.125 --perturb launch=3:0.2
-expect_that "the step is in rank shares" number_between "$(json makespan)" 36.9499 36.9501
+expect_that "the step is in units" number_between "$(json makespan)" 36.9499 36.9501
 expect_json null makespan_ns
 expect_that "launch is reported" awk -v x="$(json idle_by_cause launch)" 'BEGIN { exit !(x > 0) }'
 sim --recompute all
@@ -122,7 +122,7 @@ expect_code 1
 run stagewright report b.stagewright --require 'bubble_fraction<=12%' --require 'makespan_ns<1s'
 expect_code 1
 expect_err 'error: budget not met: bubble_fraction is 0.272727, required is <= 0.12'
-expect_err 'makespan_ns is unknown for this run' # a rank share has no nanoseconds
+expect_err 'makespan_ns is unknown for this run' # a unit has no nanoseconds
 run stagewright simulate -s 1f1b -p 8 -m 24 --costs analytic:gpt-1.5b@a100 -o n.stagewright
 run stagewright report n.stagewright --require 'makespan_ns<100s' --require 'makespan_ns<=1ns'
 expect_code 1
@@ -160,7 +160,7 @@ run stagewright simulate -s zb-h1 --what-if 'I@stage2*0.5' --json
 expect_json null what_if 0 error
 run stagewright report b.stagewright --require 'makespan<40ms'
 expect_code 2
-expect_err "makespan is a time in rank shares and can't be compared with 40ms"
+expect_err "makespan is a time in units and can't be compared with 40ms"
 run stagewright report b.stagewright --require 'bubble_fraction<40ms'
 expect_code 2
 expect_err 'bubble_fraction is a number without unit'

@@ -129,7 +129,7 @@ private slots:
         QVERIFY(compare(window, {{a, 1}, measured}));
         QVERIFY(!window.workspace().shown().comparison()->sameUnits);
         const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
-        QVERIFY2(text.contains("unit of time: rank shares in A, nanoseconds in B"), qPrintable(text));
+        QVERIFY2(text.contains("unit of time: units in A, nanoseconds in B"), qPrintable(text));
         QVERIFY(!text.contains("faster") && !text.contains("slower"));
         QVERIFY(!window.workspace().feature<CompareController>()->panel()->waterfall()->isVisible());
         QVERIFY(!window.workspace().feature<CompareController>()->panel()->ops()->isVisible());

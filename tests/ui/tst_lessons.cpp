@@ -10,7 +10,10 @@
 #include <QMimeData>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QSlider>
+#include <QSpinBox>
 #include <QStackedWidget>
+#include <QToolBar>
 
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
@@ -20,12 +23,16 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "small_lesson.h"
+#include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_editor.h"
+#include "widgets/edit/schedule_text.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/score_rail.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/runs/runs_panel.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
@@ -122,6 +129,7 @@ private slots:
         QVERIFY(panel->plainText().contains(QStringLiteral("GPipe holds 4")));
         QVERIFY(!panel->nextReason().isEmpty());
         QVERIFY(window.workspace().feature<LessonController>()->rail()->isVisible());
+        QVERIFY(!panel->plainText().contains(QStringLiteral("You guessed"))); // not before the goal
         bool guessed = false;
         for (const auto& mark : window.workspace().feature<LessonController>()->rail()->marks()) guessed = guessed || (mark.value == 17 && mark.guess);
         QVERIFY(guessed);
@@ -141,6 +149,7 @@ private slots:
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
         QCOMPARE(window.workspace().feature<LessonController>()->session()->markOf("low-memory"), lessons::Mark::Done);
+        QVERIFY2(panel->plainText().contains(QStringLiteral("You guessed 17 units. It is 15 units.")), qPrintable(panel->plainText()));
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
 
@@ -290,10 +299,129 @@ private slots:
         Schedule order = makeSchedule("gpipe", Shape(2, 1)).value();
         order.order[1].pop_back(); // 1B0
         const Error backward = LessonSession::whyNot(order);
-        QCOMPARE(QString::fromStdString(backward.message), QStringLiteral("0B0 needs the gradient of 1B0, which is not placed yet"));
-        QCOMPARE(QString::fromStdString(backward.remedy), QStringLiteral("place 1B0 (rank 1) first"));
+        QCOMPARE(QString::fromStdString(backward.message), QStringLiteral("place 1B0 on rank 1 first: 0B0 needs its gradient"));
         order.order[0].clear();
-        QCOMPARE(QString::fromStdString(LessonSession::whyNot(order).message), QStringLiteral("1F0 needs the activations of 0F0, which is not placed yet"));
+        QCOMPARE(QString::fromStdString(LessonSession::whyNot(order).message), QStringLiteral("place 0F0 on rank 0 first: 1F0 needs its activations"));
+    }
+
+    // What the lesson does not use is put away, and comes back; a step's own needs are there.
+    void one_thing_is_on_screen()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        Workspace& workspace = window.workspace();
+        LessonController* lessons = workspace.feature<LessonController>();
+        const auto bar = window.findChild<QToolBar*>();
+        QVERIFY(bar != nullptr && bar->isVisible());
+        QVERIFY(workspace.actions()[ActionId::RunsList]->isChecked());
+        QVERIFY(workspace.actions()[ActionId::ScheduleText]->isChecked());
+        lessons->start(QStringLiteral("why-pipelines"));
+        QVERIFY(ready(window));
+        OpTray* tray = workspace.feature<EditController>()->tray();
+        QVERIFY(!bar->isVisible());
+        QVERIFY(!workspace.views().runs->isVisible());
+        QVERIFY(!workspace.views().memory->isVisible());
+        QVERIFY(!workspace.feature<EditController>()->text()->isVisible());
+        QVERIFY2(!tray->isVisible(), "a guess needs no ops");
+        QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr); // to type the guess at once
+        QTest::keyClick(&window, Qt::Key_F6);
+        QVERIFY(workspace.views().timeline->hasFocus());
+        QTest::keyClick(&window, Qt::Key_F6);
+        QVERIFY(lessons->panel()->isAncestorOf(QApplication::focusWidget()));
+        lessons->session()->goTo(1);
+        QVERIFY(ready(window));
+        QVERIFY(tray->isVisible());
+        QVERIFY2(named(tray, QStringLiteral("Place all")) == nullptr, "that would be the program's work");
+        // The axis is the rail's and stays while ops are placed.
+        const TimeRange before = workspace.viewState()->visible();
+        QCOMPARE(workspace.viewState()->extent().end, 8 * rankShare); // four thirds of par
+        emit lessons->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
+        QVERIFY(ready(window));
+        QVERIFY(workspace.viewState()->visible() == before);
+        QCOMPARE(lessons->rail()->placeOf(6), workspace.views().timeline->axis().toX(6 * rankShare));
+        lessons->start(QStringLiteral("memory-wall"), false, 1);
+        QVERIFY(ready(window));
+        QVERIFY(workspace.views().memory->isVisible());
+        workspace.actions()[ActionId::LeaveLesson]->trigger();
+        QVERIFY(ready(window));
+        QVERIFY(lessons->shelf()->isVisible());
+        QVERIFY(bar->isVisible());
+        QVERIFY(workspace.actions()[ActionId::RunsList]->isChecked());
+        QVERIFY(workspace.actions()[ActionId::ScheduleText]->isChecked());
+        QCOMPARE(workspace.viewState()->leastEnd(), Nanos(0));
+    }
+
+    // A question is about the canvas that its step starts with, and the next one waits for it.
+    void truth_stays_as_it_was_asked()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("bubbles"), false, 1);
+        QVERIFY(ready(window));
+        const LessonPage& page = lessons->session()->page();
+        const auto reading = [&] { return readPage(lessons->session()->lesson(), page, lessons->session()->canvas(), lessons->session()->learner(), false); };
+        const auto of = [&](const char* id) {
+            for (std::size_t i = 0; i < page.blocks.size(); ++i)
+                if (const auto* quiz = std::get_if<lessons::Quiz>(page.blocks[i]); quiz != nullptr && quiz->id == id) return reading().blocks[i];
+            return BlockReading();
+        };
+        QVERIFY(!of("total").waits);
+        QVERIFY(of("ratio").waits);
+        for (const auto& [id, words] : {std::pair("total", "36"), {"not-yet", "6"}, {"nothing-left", "12"}}) lessons->session()->say(id, words);
+        QVERIFY(!of("ratio").waits);
+        QVERIFY(lessons->session()->apply("set microbatches=8"));
+        QVERIFY(ready(window));
+        lessons->session()->say("ratio", "3/4"); // for m = 4, though m is 8 by now; a fraction is a number
+        QCOMPARE(of("ratio").state, lessons::Verdict::Pass);
+        lessons->session()->say("ratio", "0.375");
+        QCOMPARE(of("ratio").state, lessons::Verdict::Fail);
+    }
+
+    // What a step says after its goal opens the next page, with its own numbers.
+    void a_step_does_not_give_the_next_away()
+    {
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons)
+            for (const LessonPage& page : pagesOf(lesson)) {
+                bool asked = false, ended = false;
+                for (const lessons::Block* block : page.blocks) {
+                    const bool prose = std::holds_alternative<lessons::Prose>(*block);
+                    asked = asked || !prose;
+                    ended = asked && prose;
+                }
+                if (page.carried > 0) QVERIFY(std::holds_alternative<lessons::Prose>(*page.blocks.front()));
+                if (!ended || page.part != lessons::Part::Do) continue;
+                // Only at the end of the part: hidden until the goals are met.
+                const lessons::Step* step = lesson.step(page.step);
+                QVERIFY(step != nullptr);
+                const auto start = lessons::startOf(lesson, *step);
+                QVERIFY(start);
+                const PageReading reading = readPage(lesson, page, *start, {}, false);
+                QVERIFY2(reading.blocks.back().waits || reading.passed, lesson.id.c_str());
+            }
+    }
+
+    // The wheel scrolls the page; it never changes a value under the pointer.
+    void the_wheel_changes_no_value()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("bubbles"), false, 1);
+        QVERIFY(ready(window));
+        const auto fields = lessons->panel()->tools()->findChildren<QSpinBox*>();
+        const auto sliders = lessons->panel()->tools()->findChildren<QSlider*>();
+        QVERIFY(!fields.isEmpty() && !sliders.isEmpty());
+        const int before = fields.front()->value();
+        for (QWidget* one : {static_cast<QWidget*>(fields.front()), static_cast<QWidget*>(sliders.front())}) {
+            QWheelEvent wheel(QPointF(5, 5), one->mapToGlobal(QPointF(5, 5)), {}, {0, 120}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+            QApplication::sendEvent(one, &wheel);
+        }
+        QCOMPARE(fields.front()->value(), before);
+        sliders.front()->setFocus();
+        QTest::keyClick(sliders.front(), Qt::Key_Right); // the keys do
+        QVERIFY(ready(window));
+        QCOMPARE(lessons->session()->canvas().settings.microbatches, before + 1);
     }
     void a_mistake_in_a_file_is_told_with_its_line()
     {
@@ -328,7 +456,7 @@ private slots:
         QVERIFY(window.workspace().feature<LessonController>()->gapCard()->findChildren<QLabel*>().size() >= 2);
     }
 
-    // With nothing placed the axis has ten units and the legend is empty; both follow the first op.
+    // With nothing placed the axis has the units that the step needs and the legend is empty.
     void an_empty_canvas_has_an_axis_of_units()
     {
         MainWindow window;
@@ -336,14 +464,14 @@ private slots:
         window.workspace().feature<LessonController>()->start(QStringLiteral("why-pipelines"), false, 1);
         QVERIFY(ready(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
-        QCOMPARE(window.workspace().viewState()->extent().duration(), 10 * rankShare);
+        QCOMPARE(window.workspace().viewState()->extent().duration(), 8 * rankShare);
         QVERIFY(window.workspace().views().legend->entries().empty());
         QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("u")), qPrintable(window.workspace().views().timeline->statusText()));
         QVERIFY2(!window.workspace().views().timeline->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.workspace().views().timeline->statusText()));
         emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
         QVERIFY(ready(window));
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().views().legend->entries().empty(), 20000);
-        QCOMPARE(window.workspace().viewState()->extent().duration(), rankShare);
+        QCOMPARE(window.workspace().viewState()->extent().duration(), 8 * rankShare);
     }
 
     // The rail shows the proven bound, what is taught and what has been reached, for the same ops on the same ranks.
@@ -420,7 +548,8 @@ private slots:
         QVERIFY(window.workspace().feature<LessonController>()->session() == nullptr);
         QVERIFY(!window.workspace().feature<LessonController>()->panel()->isVisible());
         QVERIFY(!window.workspace().feature<LessonController>()->rail()->isVisible());
-        QVERIFY(window.workspace().room().panels()->isVisible());
+        QVERIFY(!window.workspace().room().panels()->isHidden());
+        QVERIFY(window.workspace().feature<LessonController>()->shelf()->isVisible());
     }
 
     void the_glossary_links_what_is_on_screen()

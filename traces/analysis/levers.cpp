@@ -237,6 +237,7 @@ private:
     {
         const auto used = usedLinks();
         std::vector<Nanos> delays;
+        delays.reserve(used.size());
         for (const auto& [ends, delay] : used) delays.push_back(delay);
         if (delays.empty() || *std::max_element(delays.begin(), delays.end()) == 0) return;
         const auto asked = [this](std::pair<int, int> ends) {
@@ -248,6 +249,7 @@ private:
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
         // A slow link gets the median of the other links; the only link gets 0.
         std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
+        slow.reserve(used.size());
         for (const auto& [ends, delay] : used) slow.emplace_back(delay, ends);
         std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
         for (std::size_t i = 0; i < std::min(slow.size(), mostOfAKind); ++i) {

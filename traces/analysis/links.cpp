@@ -31,6 +31,7 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
     };
     addTracks(Lane::Kernel, nullptr);
     std::vector<bool> known;
+    known.reserve(ranks.size());
     for (const Coverage& rank : ranks)
         known.push_back(!rank.empty());
     addTracks(Lane::Compute, &known);
@@ -89,6 +90,7 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
         }
     }
     std::vector<LinkOverlap> all;
+    all.reserve(links.size());
     for (const auto& [ranks, link] : links)
         all.push_back(link);
     return all;

@@ -96,6 +96,7 @@ std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory
 std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step)
 {
     std::vector<Bytes> peaks;
+    peaks.reserve(static_cast<std::size_t>(timeline.ranks()));
     for (int rank = 0; rank < timeline.ranks(); ++rank)
         peaks.push_back(memorySeries(timeline, rank, category, step).peak);
     return peaks;

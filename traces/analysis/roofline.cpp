@@ -114,6 +114,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
         }
     }
     std::vector<RooflineRow> all;
+    all.reserve(rows.size());
     for (const auto& [kind, row] : rows)
         all.push_back(row);
     return all;

@@ -31,6 +31,7 @@ std::vector<int> evenlySpread(int first, int count, int most)
 {
     std::vector<int> out;
     const int taken = std::min(count, most);
+    out.reserve(static_cast<std::size_t>(std::max(0, taken)));
     for (int i = 0; i < taken; ++i)
         out.push_back(first + static_cast<int>(taken == 1 ? 0 : (static_cast<std::int64_t>(i) * (count - 1) + (taken - 1) / 2) / (taken - 1)));
     return out;

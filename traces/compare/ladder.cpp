@@ -298,7 +298,7 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     auto costsB = usualCosts(b);
     if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
     if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
-        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
+        return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
     auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
     if (!path) return tl::unexpected(std::move(path.error()));

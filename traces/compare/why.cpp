@@ -327,6 +327,7 @@ private:
         std::stable_sort(causes.begin(), causes.end(),
                          [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
         std::vector<std::string> words;
+        words.reserve(causes.size());
         for (const auto& cause : causes) words.push_back(cause.second);
         std::string text = fmt::format("{} ranks × {} = idle {}", m_a.ranks(), signedTime(change.makespanDelta), signedTime(idle));
         if (!words.empty()) text += fmt::format(" ({})", list(words, 4));
@@ -462,6 +463,7 @@ private:
     std::string names(const std::vector<SpanId>& spans, bool ofB) const
     {
         std::vector<std::string> words;
+        words.reserve(spans.size());
         for (const SpanId id : spans) words.push_back(ofB ? nameB(id) : nameA(id));
         return list(words, 3);
     }
@@ -484,6 +486,7 @@ private:
         const auto risen = std::count_if(changed.begin(), changed.end(), [&](std::size_t rank) { return b[rank] > a[rank]; });
         const bool alike = risen == 0 || risen == static_cast<std::ptrdiff_t>(changed.size());
         std::vector<std::string> words;
+        words.reserve(changed.size());
         for (const std::size_t rank : changed)
             words.push_back(fmt::format("on rank {} from {} to {}", rank, formatBytes(a[rank], m_a.memoryUnit()),
                                         formatBytes(b[rank], m_a.memoryUnit())));

@@ -52,7 +52,7 @@ private:
             if (stage < m_stages) byStage[{kind, stage}].emplace_back(rank, duration);
         }
         for (const auto& [key, ranks] : byStage) {
-            const bool alike = std::all_of(ranks.begin(), ranks.end(), [&](const auto& r) { return r.second == ranks[0].second; });
+            const bool alike = std::all_of(ranks.begin(), ranks.end(), [first = ranks[0].second](const auto& r) { return r.second == first; });
             m_costs.setDuration(key.first, key.second, ranks[0].second);
             if (alike) continue;
             for (const auto& [rank, duration] : ranks) m_costs.setDuration(key.first, key.second, rank, duration);
@@ -66,7 +66,7 @@ private:
         std::map<std::tuple<OpKind, int, OpKind, int>, std::vector<const FittedPair*>> byOps;
         for (const FittedPair& pair : durations.pairs) byOps[{pair.a, pair.stageA, pair.b, pair.stageB}].push_back(&pair);
         for (const auto& [ops, pairs] : byOps) {
-            const bool alike = std::all_of(pairs.begin(), pairs.end(), [&](const auto* pair) { return pair->duration == pairs[0]->duration; });
+            const bool alike = std::all_of(pairs.begin(), pairs.end(), [first = pairs[0]->duration](const auto* pair) { return pair->duration == first; });
             for (const FittedPair* pair : pairs) m_costs.setPairDuration(pair->a, pair->stageA, pair->b, pair->stageB, alike ? -1 : pair->rank, pair->duration);
         }
         m_costs.jitter = durations.jitter;

@@ -107,7 +107,7 @@ Result<void> writeFileAtomically(const std::string& path, const std::function<Re
     if (!file.isOpen())
         return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(errno) + ")",
                     "check that its folder exists and is writable");
-    const auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
+    auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
     if (file.problem() != 0) return failure(path, file.problem());
     if (!written) return written;
     if (!file.renameTo(real)) return failure(path, file.problem());

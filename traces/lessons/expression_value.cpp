@@ -202,6 +202,7 @@ bool holdsNothing(const Value& value)
 Result<std::optional<Value>> builtIn(const std::string& function, const std::vector<Argument>& arguments)
 {
     std::vector<Value> values;
+    values.reserve(arguments.size());
     for (const Argument& argument : arguments) values.push_back(argument.value);
     const auto numbers = [&]() -> Result<std::vector<double>> {
         std::vector<double> out;

@@ -58,6 +58,10 @@ Value saidValue(const std::string& words)
     const bool percent = text.ends_with("%");
     if (percent) text.pop_back();
     if (!text.empty() && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+    if (const auto slash = text.find('/'); slash != std::string::npos) { // one fraction, as 3/4
+        const auto above = numbersOf(text.substr(0, slash)), below = numbersOf(text.substr(slash + 1));
+        if (above && below && above->size() == 1 && below->size() == 1 && below->front() != 0) return Value(above->front() / below->front());
+    }
     const auto numbers = numbersOf(text, ", ;\t");
     if (!numbers || numbers->empty()) return Value(std::string(trimmed(words)));
     if (numbers->size() == 1) return Value(percent ? numbers->front() / 100 : numbers->front());
@@ -298,11 +302,6 @@ ScoreRail StepState::rail(const Check& check) const
     const auto own = report();
     out.yours = own ? own->makespan().value_or(none) : none;
     out.guess = none;
-    for (const Predict* predict : m_inside->lesson.all<Predict>()) {
-        const auto said = m_inside->learner.said.find(predict->id);
-        if (said == m_inside->learner.said.end()) continue;
-        if (const Value value = saidValue(said->second); value.number() && predict->choices.empty()) out.guess = *value.number();
-    }
     const auto par = m_inside->par(&check);
     out.par = par ? par->value : none;
     out.parName = par ? par->name : std::string();
@@ -312,6 +311,16 @@ ScoreRail StepState::rail(const Check& check) const
     const auto best = m_inside->bestKnown(&check);
     out.bestKnown = best ? best->value : none;
     out.bestKnownName = best ? best->name : std::string();
+    // A guess stands on this axis if it was of this step time: one of the marks is its truth.
+    for (const Predict* predict : m_inside->lesson.all<Predict>()) {
+        const auto said = m_inside->learner.said.find(predict->id);
+        if (said == m_inside->learner.said.end() || predict->unit != "units" || !predict->choices.empty()) continue;
+        const auto truth = evaluate(predict->truth);
+        const Value value = saidValue(said->second);
+        if (!truth || !truth->number() || !value.number()) continue;
+        for (const double mark : {out.par, out.bound, out.bestKnown})
+            if (std::abs(mark - *truth->number()) < 1e-9) out.guess = *value.number();
+    }
     return out;
 }
 

@@ -67,10 +67,10 @@ struct LiveValue {
     std::string error; // "" none
 };
 
-// The three lines of a score; numbers in rank shares, NaN if missing.
+// The lines of a score; numbers in units, NaN if missing.
 struct ScoreRail {
     double yours = 0;
-    double guess = 0;
+    double guess = 0; // of the learner, if it was about par, the bound or the best known
     double par = 0;
     std::string parName;
     double bound = 0;     // proved for orders with the solution's placement, split and costs (bound.h)
@@ -110,7 +110,7 @@ private:
     std::unique_ptr<Inside> m_inside;
 };
 
-// A learner's answer as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" a number, else a text.
+// A learner's answer as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" and "3/4" numbers, else a text.
 Value saidValue(const std::string& words);
 
 } // namespace stagewright::lessons

@@ -206,8 +206,7 @@ SimulatedReport::SimulatedReport(Schedule schedule, CostModel costs, const Chann
 
 Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Canvas& canvas)
 {
-    auto shown = shownOn(canvas);
-    Schedule schedule = shown ? std::move(*shown) : canvas.schedule; // one that can't be lowered is not valid, and says so
+    Schedule schedule = shownOn(canvas).value_or(canvas.schedule); // one that can't be lowered is not valid, and says so
     auto costs = costsFor(schedule, canvas.settings);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings), canvas.settings.cap);

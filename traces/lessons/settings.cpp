@@ -64,7 +64,7 @@ Result<void> setReal(double& out, const std::string& word, std::string_view valu
 Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
 {
     const auto numbers = numbersOf(value);
-    if (!numbers || numbers->size() > 4 * mostRanks) return wrong(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
+    if (!numbers || numbers->size() > std::size_t{4} * mostRanks) return wrong(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
     for (const double number : *numbers)
         if (number < 0 || number > 1e6) return wrong(word, fmt::format("{} is not between 0 and 1000000", number));
     out = *numbers;

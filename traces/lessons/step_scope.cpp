@@ -274,7 +274,7 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
             if (!total) return wrong("sim(): T must be a number");
             words += fmt::format(" costs=F={0},I={0},W={0}", *total / 3);
         } else if (key == "do" || key == "warmup" || key == "flush" || key == "lag") {
-            edits += (edits.empty() ? "" : ";") + (key == "do" ? value : key + " " + value);
+            edits += fmt::format("{}{}", edits.empty() ? "" : ";", key == "do" ? value : fmt::format("{} {}", key, value));
         } else if (const std::string word = settingWord(key, value); !word.empty()) {
             words += " " + word;
         } else {

@@ -82,7 +82,7 @@ std::vector<RunFact> factsOf(const Run& run)
     std::vector<RunFact> facts;
     const auto number = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
     const bool shares = run.timeline && run.timeline->timeUnit() != 1;
-    facts.push_back({"time_unit", "unit of time", !run.timeline ? "" : shares ? "rank shares"
+    facts.push_back({"time_unit", "unit of time", !run.timeline ? "" : shares ? "units"
                                                                               : "nanoseconds"});
     facts.push_back({"ranks", "ranks", number(run.info.ranks)});
     facts.push_back({"stages", "stages", number(run.info.stages)});

@@ -122,7 +122,7 @@ Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<con
     }
     auto file = RunFile::open(path, OpenMode::Create);
     if (!file) return tl::unexpected(std::move(file.error()));
-    const auto old = idsIn(**file);
+    auto old = idsIn(**file);
     if (!old) return old;
     if (auto merged = (*file)->merge(beside.file(), progress); !merged) return tl::unexpected(std::move(merged.error()));
     auto all = idsIn(**file);

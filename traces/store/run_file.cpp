@@ -285,7 +285,7 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
     const RunState state = run.info.state == RunState::Recording ? RunState::Interrupted : run.info.state;
-    const auto id = RunRows::insertHeader(*store.database, run, state);
+    auto id = RunRows::insertHeader(*store.database, run, state);
     if (!id) return id;
     RunRows rows(*store.database, *id);
     if (auto done = rows.declareMetrics(run.metrics); !done) return tl::unexpected(done.error());

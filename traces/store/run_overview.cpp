@@ -281,7 +281,7 @@ Result<void> summarisePyramids(RunStore& store, std::int64_t id)
     counts->reset();
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
-    const auto buckets = static_cast<int>(std::clamp<std::int64_t>(perTrack / (8 * spansPerBucket), 16, 1024));
+    const auto buckets = static_cast<int>(std::clamp<std::int64_t>(perTrack / (std::int64_t{8} * spansPerBucket), 16, 1024));
     if (auto done = OverviewReader(store, id).summarise(buckets); !done) return done;
     return transaction->commit();
 }

@@ -63,8 +63,8 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     for (const auto& [section, pairs] : {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
         std::int64_t ordinal = 0;
         for (const auto& [key, value] : *pairs) {
-            auto done = write(database, "INSERT INTO run_text VALUES(?,?,?,?,?)", [&](Statement& s) {
-                s.bind(id).bind(std::string_view(section)).bind(ordinal++).bind(key).bind(value);
+            auto done = write(database, "INSERT INTO run_text VALUES(?,?,?,?,?)", [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
+                s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
             });
             if (!done) return tl::unexpected(done.error());
         }

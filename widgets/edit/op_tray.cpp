@@ -215,6 +215,8 @@ std::vector<Op> OpTray::chosen() const
     return out;
 }
 
+void OpTray::setPlacesAll(bool offered) { m_all->setVisible(offered); }
+
 void OpTray::setTheme(const Theme& theme)
 {
     m_theme = &theme;

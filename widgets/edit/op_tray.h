@@ -45,6 +45,7 @@ public:
     void setOps(std::vector<TrayOp> ops); // keeps the selection where it still exists
     std::vector<Op> chosen() const;
     int count() const { return m_model->rowCount(); }
+    void setPlacesAll(bool offered); // whether one button places every op
     void setTheme(const Theme& theme);
     QListView* list() { return m_list; }
     int heightFor(int width) const; // with the chips in at most four rows; the rest scrolls

@@ -114,10 +114,10 @@ QString meaningOf(ExploreParameter parameter)
     case ExploreParameter::Ranks: return tr("Devices in the pipeline.");
     case ExploreParameter::Microbatches: return tr("Microbatches per step.");
     case ExploreParameter::Chunks: return tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
-    case ExploreParameter::Forward: return tr("Forward of one microbatch over all stages of a rank, in rank shares.");
+    case ExploreParameter::Forward: return tr("Forward of one microbatch over all stages of a rank, in units.");
     case ExploreParameter::InputGrad: return tr("The same for the input gradient. A full backward takes I + W.");
     case ExploreParameter::WeightGrad: return tr("The same for the weight gradient.");
-    case ExploreParameter::Latency: return tr("From the end of an op to the arrival of its message on another rank, in rank shares.");
+    case ExploreParameter::Latency: return tr("From the end of an op to the arrival of its message on another rank, in units.");
     case ExploreParameter::Cap: return tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. Schedules that take a cap keep to it; others are grey where they exceed it.");
     }
     return {};
@@ -187,7 +187,7 @@ double measureOf(const SweepRow& row, ExploreMeasure measure)
 QString titleOf(ExploreMeasure measure)
 {
     switch (measure) {
-    case ExploreMeasure::StepTime: return tr("Step time, rank shares");
+    case ExploreMeasure::StepTime: return tr("Step time, units");
     case ExploreMeasure::Bubble: return tr("Bubble, of ranks × step time");
     case ExploreMeasure::SpanBubble: return tr("Bubble within a rank's span");
     }

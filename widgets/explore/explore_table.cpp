@@ -104,7 +104,7 @@ QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int 
     if (role == Qt::TextAlignmentRole) return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"), QT_TR_NOOP("In span"), QT_TR_NOOP("Peak"), QT_TR_NOOP("Stages"), QT_TR_NOOP("Note")};
     static const char* const meanings[] = {QT_TR_NOOP("With parameters that differ from the defaults. Ticked schedules are in the charts below."),
-                                           QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in rank shares."),
+                                           QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in units."),
                                            QT_TR_NOOP("Idle time / (ranks × step time)."),
                                            QT_TR_NOOP("1 − busy time / span, for the rank with the longest span from its first to its last op."),
                                            QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),

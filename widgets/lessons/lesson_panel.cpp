@@ -27,16 +27,25 @@ class MeterRow : public QWidget {
 public:
     MeterRow(const MeterReading& reading, const Theme& theme, QWidget* parent) : QWidget(parent), m_reading(reading), m_theme(theme)
     {
-        setFixedHeight(reading.share >= 0 ? 34 : 24);
+        QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
+        policy.setHeightForWidth(true);
+        setSizePolicy(policy);
         setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("met") : LessonPanel::tr("not met")));
         setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("goal: %1 %2 %3; now: %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
     }
+
+    // The subject wraps beside the numbers, which stand on the right edge.
+    bool hasHeightForWidth() const override { return true; }
+    int heightForWidth(int width) const override { return words(width) + (m_reading.share >= 0 ? 12 : 2); }
+    QSize sizeHint() const override { return {200, heightForWidth(std::max(200, width()))}; }
+    QSize minimumSizeHint() const override { return {80, 24}; }
 
 protected:
     void paintEvent(QPaintEvent*) override
     {
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
+        const int tall = words(width());
         const QColor colour = m_reading.holds ? m_theme.better : m_theme.secondary;
         const QPointF c(8, 11);
         if (m_reading.holds) {
@@ -51,13 +60,11 @@ protected:
         }
         painter.setFont(fontOf(FontRole::Body));
         painter.setPen(m_theme.text);
-        painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignLeft, m_reading.subject);
-        QString right = m_reading.yours;
-        if (!m_reading.needed.isEmpty()) right += (m_reading.sign == QLatin1String("<=") ? QStringLiteral(" / ") : QStringLiteral("  ") + sign() + QLatin1Char(' ')) + m_reading.needed;
+        painter.drawText(QRectF(22, 3, width() - 22 - numbersWide(), tall), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap, m_reading.subject);
         painter.setFont(fontOf(FontRole::Strong));
-        if (!m_reading.needed.isEmpty()) painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignRight, right);
+        painter.drawText(QRectF(22, 3, width() - 22, tall), Qt::AlignTop | Qt::AlignRight, numbers());
         if (m_reading.share < 0) return;
-        const QRectF groove(22, 24, width() - 22, 5);
+        const QRectF groove(22, tall + 2, width() - 22, 5);
         painter.setPen(Qt::NoPen);
         painter.setBrush(m_theme.track);
         painter.drawRoundedRect(groove, 2.5, 2.5);
@@ -70,13 +77,25 @@ protected:
     }
 
 private:
+    QString numbers() const
+    {
+        if (m_reading.needed.isEmpty() || m_reading.said) return {}; // a sentence says it; the tooltip has the numbers
+        if (m_reading.sign == QLatin1String("<=")) return m_reading.yours + QStringLiteral(" / ") + m_reading.needed;
+        return LessonPanel::tr("%1 · goal %2").arg(m_reading.yours, sign() + m_reading.needed);
+    }
+    int numbersWide() const { return numbers().isEmpty() ? 0 : QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(numbers()) + 12; }
+    int words(int width) const // their height
+    {
+        const QRect room(0, 0, std::max(40, width - 22 - numbersWide()), 10000);
+        return std::max(22, QFontMetrics(fontOf(FontRole::Body)).boundingRect(room, Qt::TextWordWrap, m_reading.subject).height() + 4);
+    }
     QString sign() const
     {
-        if (m_reading.sign == QLatin1String("==")) return QStringLiteral("=");
-        if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥");
-        if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤");
-        if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈");
-        return m_reading.sign;
+        if (m_reading.sign == QLatin1String("==")) return {};
+        if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥ ");
+        if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤ ");
+        if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈ ");
+        return m_reading.sign + QLatin1Char(' ');
     }
     MeterReading m_reading;
     const Theme& m_theme;
@@ -170,7 +189,6 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
 void LessonPanel::setTheme(const Theme& theme)
 {
     m_theme = &theme;
-    m_tools->setTheme(theme);
     if (m_lesson == nullptr) return;
     for (Row& row : m_rows) row.metersShown = QStringLiteral("?");
     setReading(m_reading, m_state);
@@ -212,6 +230,8 @@ void LessonPanel::build()
     }
     m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title)) : qs(m_lesson->title));
     const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
+    m_guessCard = nullptr;
+    m_guessesShown.clear();
     std::set<lessons::Part> shown;
     for (std::size_t i = 0; i < m_pages.size(); ++i) {
         if (!shown.insert(m_pages[i].part).second) continue;
@@ -224,20 +244,45 @@ void LessonPanel::build()
         m_crumbs->addWidget(crumb);
     }
     m_crumbs->addStretch(1);
+    m_runAll = nullptr;
+    const auto isRun = [](const lessons::Block* block) { return std::holds_alternative<lessons::RunBlock>(*block); };
+    const auto& all = m_pages[static_cast<std::size_t>(m_page)].blocks;
+    const auto runs = std::count_if(all.begin(), all.end(), isRun);
     bool toolsPlaced = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
+        if (runs > 1 && m_runAll == nullptr && isRun(block)) {
+            m_runAll = new QPushButton(m_body);
+            m_runAll->setObjectName(QStringLiteral("primary"));
+            m_runAll->setToolTip(tr("Trains them one after the other on this computer, a few seconds each; can be cancelled"));
+            connect(m_runAll, &QPushButton::clicked, this, [this] {
+                if (m_state.running.isEmpty())
+                    emit runAllAsked();
+                else
+                    emit cancelAsked();
+            });
+            layout->addWidget(m_runAll, 0, Qt::AlignLeft);
+        }
         m_rows.push_back(buildBlock(*block, layout));
+        if (m_runAll != nullptr && m_rows.back().run != nullptr) m_rows.back().run->setObjectName({});
         if (!toolsPlaced && std::holds_alternative<lessons::Check>(*block)) {
             layout->addWidget(m_tools);
             toolsPlaced = true;
         }
     }
     if (!toolsPlaced) layout->addWidget(m_tools);
+    m_guessCard = new QFrame(m_body);
+    m_guessCard->setObjectName(QStringLiteral("card"));
+    m_guesses = new QVBoxLayout(m_guessCard);
+    m_guesses->setContentsMargins(13, 11, 13, 12);
+    m_guesses->setSpacing(7);
+    m_guesses->addWidget(makeLabel(tr("Your guess"), "title", m_guessCard));
+    m_guessCard->hide();
+    layout->addWidget(m_guessCard);
     layout->addStretch(1);
     m_scroll->setWidget(m_body);
     m_body->show();
     const bool last = m_page + 1 == static_cast<int>(m_pages.size());
-    m_next->setText(last ? tr("To the lessons") : tr("Next"));
+    m_next->setText(last ? m_nextLesson : tr("Next"));
     m_back->setEnabled(m_page > 0);
     bool solvable = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
@@ -317,6 +362,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
     auto goalCard = [&](const QString& title) {
         auto* card = new QFrame(m_body);
         card->setObjectName(QStringLiteral("card"));
+        row.card = card;
         auto* inner = new QVBoxLayout(card);
         inner->setContentsMargins(13, 11, 13, 12);
         inner->setSpacing(7);
@@ -341,7 +387,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         QVBoxLayout* inner = goalCard(tr("Your guess"));
         row.text = prose(inner);
         buildAnswer(row, inner, predict->id, predict->choices, qs(predict->unit));
-        row.verdict = prose(inner, "secondary");
+        row.verdict = prose(inner, row.plain = "secondary");
     } else if (const auto* check = std::get_if<lessons::Check>(&block)) {
         QVBoxLayout* inner = goalCard(check->graded ? tr("Goal") : tr("For comparison"));
         row.text = prose(inner);
@@ -453,7 +499,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) {
         Row& row = m_rows[i];
         const BlockReading& now = reading.blocks[i];
-        setProse(row.text, now.text);
+        setProse(row.text, now.waits && std::holds_alternative<lessons::Prose>(*blocks[i]) ? QString() : now.text);
+        if (row.card != nullptr) row.card->setVisible(!now.waits);
         setProse(row.formula, now.formula);
         std::string id;
         if (const auto* predict = std::get_if<lessons::Predict>(blocks[i])) id = predict->id;
@@ -464,13 +511,22 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         QString verdict = now.verdict;
         const bool passed = now.state == lessons::Verdict::Pass;
         if (std::holds_alternative<lessons::Predict>(*blocks[i])) {
-            if (verdict.isEmpty() && passed) verdict = tr("Saved: you will see it again beside the answer.");
+            if (passed && reading.guesses.empty()) verdict = tr("Saved: you will see it again beside the answer.");
         } else if (passed && state.shown.count(id) > 0) {
             verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of microbatches.") + QStringLiteral("\n\n") + verdict;
         } else if (passed && !now.medal.isEmpty()) {
             verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
         }
-        if (row.run == nullptr && row.picture == nullptr) setProse(row.verdict, verdict);
+        if (row.run == nullptr && row.picture == nullptr) {
+            const bool graded = std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i]);
+            const bool open = std::holds_alternative<lessons::Check>(*blocks[i]) && (!state.touched || now.unfinished);
+            const bool failed = graded && now.state == lessons::Verdict::Fail && !open;
+            if (open && !passed && !state.touched) verdict.clear();
+            if (graded && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
+            setProse(row.verdict, verdict);
+            if (row.verdict != nullptr) setRole(row.verdict, passed && graded ? "right" : failed ? "wrong"
+                                                                                                 : row.plain);
+        }
         if (row.field != nullptr || !row.choices.empty()) {
             const auto said = state.said.find(id);
             const QString words = said == state.said.end() ? QString() : qs(said->second);
@@ -497,8 +553,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         }
         if (row.run != nullptr) {
             const bool running = state.running == qs(id);
-            row.run->setText(running ? tr("Cancel") : now.goals.empty() || now.state == lessons::Verdict::Open ? tr("Run it for real")
-                                                                                                               : tr("Run it again"));
+            const bool fresh = now.goals.empty() || now.state == lessons::Verdict::Open;
+            row.run->setText(running ? tr("Cancel") : !fresh            ? tr("Run it again")
+                                                  : m_runAll != nullptr ? tr("Run this one")
+                                                                        : tr("Run it for real"));
             row.run->setEnabled(running || state.running.isEmpty());
             row.open->setVisible(!running && now.state != lessons::Verdict::Open);
             row.progress->setVisible(running);
@@ -509,7 +567,8 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             for (const BlockReading& goal : now.goals) {
                 if (now.state == lessons::Verdict::Open && goal.state == lessons::Verdict::Open) continue;
                 for (MeterReading meter : goal.meters) {
-                    if (goal.meters.size() == 1 && !goal.text.isEmpty()) meter.subject = plainWords(goal.text);
+                    meter.said = goal.meters.size() == 1 && !goal.text.isEmpty();
+                    if (meter.said) meter.subject = plainWords(goal.text);
                     meter.share = -1;
                     goals.push_back(meter);
                 }
@@ -517,7 +576,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             }
             setMeters(row, goals);
             QString words = running ? state.runningWords : said.join(QStringLiteral("\n\n"));
-            if (!running && now.state == lessons::Verdict::Fail) words = tr("**Why the model was wrong here.** ") + words;
+            if (!running && now.state == lessons::Verdict::Fail) words = tr("**Not as predicted.** ") + words;
             setProse(row.verdict, words);
             const auto note = state.notes.find(id);
             setProse(row.note, note == state.notes.end() ? QString() : note->second);
@@ -531,8 +590,12 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             setProse(row.verdict, now.verdict);
         }
     }
+    if (m_runAll != nullptr) {
+        const auto count = std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
+        m_runAll->setText(state.running.isEmpty() ? tr("Run all %1 (about %2 s)").arg(count).arg(5 * count) : tr("Cancel"));
+    }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
-    m_reason->setVisible(!reading.missing.isEmpty());
+    setGuesses(reading.guesses);
     m_next->setEnabled(reading.missing.isEmpty());
     m_next->setToolTip(reading.missing.isEmpty() ? tr("Next  (Ctrl+Alt+Right)") : reading.missing);
     bool open = false;
@@ -541,12 +604,49 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_show->setEnabled(open);
 }
 
+void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
+{
+    if (m_guessCard == nullptr) return;
+    QString key;
+    for (const GuessReading& one : guesses) key += one.words + one.reveal + QLatin1Char('\n');
+    if (key == m_guessesShown) return;
+    m_guessesShown = key;
+    while (m_guesses->count() > 1) { // the title stays
+        QLayoutItem* item = m_guesses->takeAt(1);
+        delete item->widget();
+        delete item;
+    }
+    for (const GuessReading& one : guesses) {
+        if (guesses.size() > 1) setProse(prose(m_guesses, "secondary"), one.ask);
+        QLabel* words = prose(m_guesses, one.right ? "right" : "value");
+        setProse(words, (one.right ? QStringLiteral("✓ ") : QString()) + one.words);
+        setProse(prose(m_guesses, "value"), one.reveal);
+    }
+    m_guessCard->setVisible(!guesses.empty());
+}
+
+void LessonPanel::focusFirst()
+{
+    if (m_runAll != nullptr && m_runAll->isEnabled()) return m_runAll->setFocus(Qt::OtherFocusReason);
+    for (const Row& row : m_rows) {
+        QWidget* to = row.field != nullptr ? static_cast<QWidget*>(row.field) : !row.choices.empty() ? row.choices.front()
+                                                                            : row.run != nullptr     ? row.run
+                                                                                                     : nullptr;
+        if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) {
+            to->setFocus(Qt::OtherFocusReason);
+            return;
+        }
+    }
+}
+
 QString LessonPanel::nextReason() const { return m_reading.missing; }
 
 QString LessonPanel::plainText() const
 {
     QStringList words{m_title->text()};
+    for (const GuessReading& guess : m_reading.guesses) words << plainWords(guess.words) << plainWords(guess.reveal);
     for (const BlockReading& block : m_reading.blocks) {
+        if (block.waits) continue;
         words << plainWords(block.text) << plainWords(block.verdict);
         for (const MeterReading& meter : block.meters) words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
     }

@@ -12,7 +12,9 @@
 
 #include "widgets/lessons/page_reading.h"
 #include "widgets/lessons/step_tools.h"
+#include "widgets/theme.h"
 
+class QFrame;
 class QHBoxLayout;
 class QLabel;
 class QLineEdit;
@@ -27,6 +29,7 @@ namespace stagewright {
 struct LessonState {
     std::map<std::string, std::string> said;
     std::map<std::string, int> hints;     // number shown so far
+    bool touched = false;                 // the learner has changed the canvas: a goal that is not met is a mistake
     std::set<std::string> shown;          // solutions shown by the program
     std::map<std::string, QString> notes; // of a run block: fitted costs, gradient check; Markdown
     QString running;                      // id of the running run block; empty: none
@@ -45,6 +48,8 @@ public:
     void setCanvas(const lessons::Canvas& canvas) { m_tools->setCanvas(canvas); }
     void setTheme(const Theme& theme);
     StepTools* tools() { return m_tools; }
+    void setNext(const QString& text) { m_nextLesson = text; } // what Next does on the last page; before setPage
+    void focusFirst();                                         // the first field, choice or button to run of the page; none: the focus stays
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
 
@@ -55,6 +60,7 @@ signals:
     void pageAsked(int page);
     void finished(); // Next on the last page
     void runAsked(const QString& block);
+    void runAllAsked(); // every run of the page, in order
     void cancelAsked();
     void figureAsked(const QString& file, const QString& format, const QString& caption);
     void runOpened(const QString& block);
@@ -72,6 +78,8 @@ private:
         std::vector<QPushButton*> choices;
         QLabel* picture = nullptr;
         QLineEdit* caption = nullptr;
+        const char* plain = "value"; // role of a verdict that is neither right nor wrong
+        QWidget* card = nullptr;     // all of the block but a prose's text
         int hintsShown = -1;
         QString metersShown;
     };
@@ -81,6 +89,7 @@ private:
     QLabel* prose(QVBoxLayout* layout, const char* role = "value");
     void setProse(QLabel* label, const QString& markdown);
     void setMeters(Row& row, const std::vector<MeterReading>& meters);
+    void setGuesses(const std::vector<GuessReading>& guesses);
 
     const lessons::Lesson* m_lesson = nullptr;
     std::vector<LessonPage> m_pages;
@@ -93,7 +102,12 @@ private:
     StepTools* m_tools;
     QLabel* m_reason;
     QPushButton *m_show, *m_back, *m_next;
+    QString m_nextLesson;
+    QPushButton* m_runAll = nullptr; // where the page has several runs
     std::vector<Row> m_rows;
+    QFrame* m_guessCard = nullptr; // of the page
+    QVBoxLayout* m_guesses = nullptr;
+    QString m_guessesShown;
     std::set<std::string> m_linked;
     PageReading m_reading;
     LessonState m_state;

@@ -41,7 +41,7 @@ QString inlineHtml(const QString& text, std::set<std::string>* linked)
         if (match.hasCaptured(1))
             html += QStringLiteral("<code>%1</code>").arg(escaped(match.captured(1)));
         else if (match.hasCaptured(2))
-            html += QStringLiteral("<b>%1</b>").arg(withTerms(match.captured(2), linked));
+            html += QStringLiteral("<span style=\"font-weight:600\">%1</span>").arg(withTerms(match.captured(2), linked));
         else if (match.hasCaptured(3))
             html += QStringLiteral("<i>%1</i>").arg(withTerms(match.captured(3), linked));
         else
@@ -89,7 +89,7 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
             table = true;
             html += QStringLiteral("<tr>");
             for (const QString& cell : cells)
-                html += (titles ? QStringLiteral("<th align=\"left\">%1</th>") : QStringLiteral("<td>%1</td>")).arg(inlineHtml(cell.trimmed(), linked));
+                html += (titles ? QStringLiteral("<th align=\"left\" style=\"font-weight:600\">%1</th>") : QStringLiteral("<td>%1</td>")).arg(inlineHtml(cell.trimmed(), linked));
             html += QStringLiteral("</tr>");
             continue;
         }
@@ -109,7 +109,7 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         } else if (const auto title = heading.match(line); title.hasMatch()) {
             endParagraph();
             endList();
-            html += QStringLiteral("<p style=\"margin:4px 0 5px 0\"><b>%1</b></p>").arg(inlineHtml(title.captured(1), nullptr));
+            html += QStringLiteral("<p style=\"margin:4px 0 5px 0; font-weight:600\">%1</p>").arg(inlineHtml(title.captured(1), nullptr));
         } else {
             paragraph << line.trimmed();
         }

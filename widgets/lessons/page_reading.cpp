@@ -25,6 +25,7 @@ BlockReading readingOf(const lessons::Grade& grade)
         row.needed = meter.sign.empty() ? QString() : qs(lessons::toText(meter.needed));
         row.sign = qs(meter.sign);
         row.holds = meter.holds;
+        reading.unfinished = reading.unfinished || (meter.subject == "complete" && !meter.holds);
         row.share = -1;
         const double *yours = meter.yours.number(), *needed = meter.needed.number();
         if (meter.sign.starts_with('<') && yours != nullptr && needed != nullptr && *needed > 0 && *yours >= 0) row.share = *yours / *needed;
@@ -40,9 +41,38 @@ QString unmet(const QString& subject)
     return tr("not yet: %1").arg(subject);
 }
 
+// What was guessed beside what it is, with the numbers that the question was asked with.
+GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& asked, const std::string& said)
+{
+    GuessReading out;
+    out.ask = qs(asked.say(predict.ask));
+    out.reveal = qs(asked.say(predict.reveal));
+    const auto truth = asked.evaluate(predict.truth);
+    if (!truth) return out;
+    const lessons::Value yours = predict.choices.empty() ? lessons::saidValue(said) : lessons::Value(said);
+    const double *guessed = yours.number(), *is = truth->number();
+    const bool percent = predict.unit == "percent";
+    const auto inUnit = [&](double value) {
+        const QString number = qs(lessons::toText(lessons::Value(std::round(value * 1000) / 1000)));
+        return percent ? tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number
+                                                                                                 : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
+    };
+    if (guessed != nullptr && is != nullptr) {
+        const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed; // "20 %" is read as 0.2
+        out.right = std::abs(value - *is) <= 0.005 * std::max(1.0, std::abs(*is));
+        out.words = out.right ? tr("You guessed **%1**, and it is.").arg(inUnit(value)) : tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
+    } else {
+        const QString answer = qs(lessons::toText(*truth)), words = qs(said).trimmed();
+        out.right = words == answer;
+        out.words = out.right ? tr("You guessed **%1**, and it is.").arg(words) : tr("You guessed **%1**. It is **%2**.").arg(words, answer);
+    }
+    return out;
+}
+
 // In one line, why a goal is not met: the first comparison that fails.
 QString shortOf(const BlockReading& reading)
 {
+    if (reading.unfinished) return unmet(tr("every op placed"));
     for (const MeterReading& meter : reading.meters)
         if (!meter.holds) return meter.needed.isEmpty() ? unmet(meter.subject) : tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
     return tr("not yet");
@@ -93,12 +123,25 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
             pages.push_back(std::move(page));
         };
         begin();
-        bool asked = false; // the page has something to answer: another step starts a new page
+        bool asked = false;      // the page has something to answer: another step starts a new page
+        const auto carry = [&] { // the prose after the last goal goes with what follows
+            std::vector<const lessons::Block*> moved;
+            auto& before = pages[pages.size() - 2].blocks;
+            while (!before.empty() && std::holds_alternative<lessons::Prose>(*before.back())) {
+                moved.insert(moved.begin(), before.back());
+                before.pop_back();
+            }
+            pages.back().carried = static_cast<int>(moved.size());
+            pages.back().blocks = std::move(moved);
+        };
         for (const lessons::Block& block : section.blocks) {
             if (std::holds_alternative<lessons::Hints>(block) || std::holds_alternative<lessons::Solution>(block) || std::holds_alternative<lessons::Wrong>(block)) continue;
             if (std::holds_alternative<lessons::Step>(block)) {
                 ++step;
-                if (asked) begin();
+                if (asked) {
+                    begin();
+                    carry();
+                }
                 pages.back().step = step;
                 asked = false;
                 continue;
@@ -112,6 +155,14 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
             if (count > 1) pages[i].title = tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
         }
     }
+    // Guesses are answered on the first page with a goal.
+    const auto first = std::find_if(pages.begin(), pages.end(), [](const LessonPage& page) {
+        return page.part == lessons::Part::Do && std::any_of(page.blocks.begin(), page.blocks.end(), [](const lessons::Block* block) { return !std::holds_alternative<lessons::Prose>(*block); });
+    });
+    if (first != pages.end())
+        for (const LessonPage& page : pages)
+            for (const lessons::Block* block : page.blocks)
+                if (const auto* predict = std::get_if<lessons::Predict>(block); predict != nullptr && page.part == lessons::Part::Guess) first->guesses.push_back(predict);
     const bool any = !lesson.all<lessons::Step>().empty();
     for (LessonPage& page : pages)
         if (page.step < 0 && any) page.step = 0;
@@ -124,6 +175,16 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     static const lessons::Step none;
     const lessons::Step* step = lesson.step(page.step);
     const lessons::StepState state(lesson, step != nullptr ? *step : none, canvas, learner);
+    // Questions are about the canvas that the step starts with, whatever has been done to it since.
+    const auto startState = [&](int index) -> std::optional<lessons::StepState> {
+        const lessons::Step* of = lesson.step(index);
+        if (of == nullptr) return std::nullopt;
+        auto start = lessons::startOf(lesson, *of);
+        if (!start) return std::nullopt;
+        return lessons::StepState(lesson, *of, std::move(*start), learner);
+    };
+    const std::optional<lessons::StepState> startsWith = startState(page.step), before = page.carried > 0 ? startState(page.step - 1) : std::nullopt;
+    const lessons::StepState& asked = startsWith ? *startsWith : state;
     static const auto stepTime = lessons::Expression::parse("makespan");
     const auto time = state.evaluate(*stepTime);
     out.makespan = time && time->number() != nullptr ? *time->number() : std::nan("");
@@ -148,8 +209,11 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         for (const std::string& one : lessons::missingNeeds(needs)) words << qs(one);
         return words.join(QStringLiteral(", "));
     };
+    std::size_t number = 0;
     for (const lessons::Block* block : page.blocks) {
         BlockReading reading;
+        const bool carried = number++ < static_cast<std::size_t>(page.carried);
+        reading.waits = page.part == lessons::Part::Do && !out.passed; // one question at a time
         // What needs a missing feature is named and not waited for.
         QString lacking;
         if (const auto* check = std::get_if<lessons::Check>(block)) lacking = lacks(check->needs);
@@ -161,7 +225,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             continue;
         }
         if (const auto* prose = std::get_if<lessons::Prose>(block)) {
-            reading.text = qs(state.say(prose->text));
+            reading.text = qs((carried && before ? *before : state).say(prose->text));
         } else if (const auto* predict = std::get_if<lessons::Predict>(block)) {
             reading.text = qs(state.say(predict->ask));
             const auto said = learner.said.find(predict->id);
@@ -169,9 +233,10 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                 miss(tr("make a guess first"));
             else
                 reading.state = lessons::Verdict::Pass;
-            if (reading.state == lessons::Verdict::Pass && page.part != lessons::Part::Guess) reading.verdict = qs(state.say(predict->reveal));
         } else if (const auto* check = std::get_if<lessons::Check>(block)) {
+            const bool waits = reading.waits;
             reading = readingOf(state.grade(*check));
+            reading.waits = waits;
             reading.text = qs(state.say(check->say, check));
             reading.formula = qs(state.say(check->formula, check));
             hintsOf(check->id);
@@ -181,8 +246,10 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                 out.railCheck = qs(check->id);
             }
         } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
-            reading = readingOf(state.grade(*quiz));
-            reading.text = qs(state.say(quiz->ask));
+            const bool waits = reading.waits;
+            reading = readingOf(asked.grade(*quiz));
+            reading.waits = waits;
+            reading.text = qs(asked.say(quiz->ask));
             hintsOf(quiz->id);
             if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? tr("answer the question first") : tr("the answer is not right yet"));
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
@@ -200,8 +267,8 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                 reading.state = lessons::Verdict::Open;
                 miss(tr("run it first"));
             }
-            const std::size_t asked = reading.goals.size();
-            for (std::size_t i = 0; i < asked; ++i)
+            const std::size_t count = reading.goals.size();
+            for (std::size_t i = 0; i < count; ++i)
                 reading.goals[i].text = i < run->goals.size() ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text()) : qs(state.say(run->goals[i].second)))
                                                               : tr("model against measured");
         } else if (const auto* figure = std::get_if<lessons::Figure>(block)) {
@@ -213,6 +280,18 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         }
         out.blocks.push_back(std::move(reading));
     }
+    if (!out.passed) return out;
+    const auto answered = [&](const lessons::Predict& predict, const std::optional<lessons::StepState>& with) {
+        const auto said = learner.said.find(predict.id);
+        if (said != learner.said.end() && !said->second.empty()) out.guesses.push_back(guessOf(predict, with ? *with : state, said->second));
+    };
+    if (!page.guesses.empty()) {
+        const std::optional<lessons::StepState> first = startState(0);
+        for (const lessons::Predict* predict : page.guesses) answered(*predict, first);
+    }
+    if (page.part == lessons::Part::Do)
+        for (const lessons::Block* block : page.blocks)
+            if (const auto* predict = std::get_if<lessons::Predict>(block)) answered(*predict, startsWith);
     return out;
 }
 

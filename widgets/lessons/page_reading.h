@@ -19,12 +19,15 @@ namespace stagewright {
 
 struct LessonPage {
     lessons::Part part = lessons::Part::Do;
-    QString title;                             // "Do", "Do 2 of 3"
-    int step = -1;                             // index into the lesson's steps whose canvas is shown; −1: none
-    std::vector<const lessons::Block*> blocks; // without hints, solutions and wrong answers; pointers into the lesson
+    QString title;                                // "Do", "Do 2 of 3"
+    int step = -1;                                // index into the lesson's steps whose canvas is shown; −1: none
+    std::vector<const lessons::Block*> blocks;    // without hints, solutions and wrong answers; pointers into the lesson
+    int carried = 0;                              // the first blocks: prose after the last goal of the step before, with that step's numbers
+    std::vector<const lessons::Predict*> guesses; // made before; answered here once the goals are met
 };
 
-// Pages in the order of the file. A page before any step shows the canvas of the first one.
+// Pages in the order of the file. A page before any step shows the canvas of the first one. What is said after the last goal of a step opens the
+// next page, so that it gives nothing away.
 std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson);
 
 struct MeterReading {
@@ -33,7 +36,8 @@ struct MeterReading {
     QString needed; // "39", "7, 5, 3, 1"
     QString sign;
     bool holds = false;
-    double share = 0; // yours ÷ needed, may exceed 1; < 0: no bar
+    bool said = false; // the subject is a sentence with the numbers that matter
+    double share = 0;  // yours ÷ needed, may exceed 1; < 0: no bar
 };
 
 struct BlockReading {
@@ -42,13 +46,24 @@ struct BlockReading {
     QString formula;
     lessons::Verdict state = lessons::Verdict::Open;
     QString medal;
+    bool unfinished = false; // ops are missing: not met, and not a mistake
+    bool waits = false;      // for the goals before it on the page: not shown yet
     std::vector<MeterReading> meters;
     std::vector<BlockReading> goals;                   // of a run, each separately
     std::shared_ptr<const lessons::FigureData> figure; // null: it can't be drawn yet; `verdict` says why
 };
 
+// A guess beside its answer.
+struct GuessReading {
+    QString ask;
+    QString words; // "You guessed 20 %. It is 27.3 %."; Markdown
+    QString reveal;
+    bool right = false;
+};
+
 struct PageReading {
     std::vector<BlockReading> blocks;                  // as LessonPage::blocks
+    std::vector<GuessReading> guesses;                 // once the page's goals are met
     std::map<std::string, std::vector<QString>> hints; // texts by check
     std::optional<lessons::ScoreRail> rail;            // of the page's first check
     QString railCheck;                                 // its id

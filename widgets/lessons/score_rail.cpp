@@ -10,6 +10,7 @@
 #include "widgets/lessons/page_reading.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/geometry.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -24,8 +25,9 @@ QString shares(double value)
 
 } // namespace
 
-ScoreRailView::ScoreRailView(QWidget* parent) : QWidget(parent)
+ScoreRailView::ScoreRailView(const TimelineView& timeline, QWidget* parent) : QWidget(parent), m_timeline(timeline)
 {
+    connect(timeline.viewState(), &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
     setObjectName(QStringLiteral("scoreRail"));
     setFixedHeight(46);
     hide();
@@ -86,6 +88,14 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
     return all;
 }
 
+double ScoreRailView::placeOf(double units) const { return m_timeline.axis().toX(static_cast<Nanos>(std::llround(units * static_cast<double>(rankShare)))); }
+
+double ScoreRailView::farthest() const
+{
+    const std::vector<Mark> all = marks();
+    return all.empty() ? 0 : all.back().value;
+}
+
 void ScoreRailView::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
@@ -97,12 +107,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
     painter.drawText(QRectF(16, 0, gutterWidth - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, tr("Step time"));
     const std::vector<Mark> all = marks();
     if (all.empty()) return;
-    double low = all.front().value, high = all.back().value;
-    const double margin = std::max(0.5, (high - low) * 0.08);
-    low = std::max(0.0, low - margin);
-    high += margin;
-    const double left = gutterWidth, right = width() - 90.0, axis = 27;
-    auto x = [&](double value) { return left + (value - low) / (high - low) * (right - left); };
+    const double left = gutterWidth, right = left + m_timeline.axis().width, axis = 27;
     painter.setPen(QPen(m_theme->separator, 2, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, axis), QPointF(right, axis));
     painter.setFont(fontOf(FontRole::Small));
@@ -110,7 +115,8 @@ void ScoreRailView::paintEvent(QPaintEvent*)
     // Names above; the next one below if they would touch.
     double endAbove = 0, endBelow = 0;
     for (const Mark& mark : all) {
-        const double at = x(mark.value);
+        const double at = placeOf(mark.value);
+        if (at < left - 0.5 || at > width()) continue; // zoomed away
         painter.setFont(fontOf(mark.yours ? FontRole::Strong : FontRole::Small));
         const QString text = mark.names + QLatin1Char(' ') + shares(mark.value);
         const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text);
@@ -139,7 +145,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
 bool ScoreRailView::event(QEvent* event)
 {
     if (event->type() == QEvent::ToolTip && m_rail) {
-        QString text = tr("Step times in rank shares: 1 is a rank's work for the forward of one microbatch.\n"
+        QString text = tr("Step times in units: 1 is a rank's work for the forward of one microbatch.\n"
                           "Lower bound: proven; no order of these ops on these ranks is shorter.");
         if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
         text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal.");

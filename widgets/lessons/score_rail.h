@@ -1,5 +1,5 @@
-// ScoreRailView: a thin axis of step times over the canvas: the proven bound, par, the best known, the learner's guess and, bold, the
-// schedule on screen. Marks at the same place share it, with all their names. GUI thread only.
+// ScoreRailView: step times over the canvas, on the timeline's own axis, so that a mark stands over the end of its step: the proven bound, par,
+// the best known, the learner's guess and, bold, the schedule on screen. Marks at the same place share it, with all their names. GUI thread only.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,14 @@
 
 namespace stagewright {
 
+class TimelineView;
+
 class ScoreRailView : public QWidget {
     Q_OBJECT
 public:
-    explicit ScoreRailView(QWidget* parent = nullptr);
-    void setRail(const std::optional<lessons::ScoreRail>& rail); // none: nothing to score
-    void setYours(double shares);                                // while an op is dragged; NaN: it can't run
+    explicit ScoreRailView(const TimelineView& timeline, QWidget* parent = nullptr); // as wide as the timeline, and gone before it
+    void setRail(const std::optional<lessons::ScoreRail>& rail);                     // none: nothing to score
+    void setYours(double shares);                                                    // while an op is dragged; NaN: it can't run
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 46}; }
     QSize minimumSizeHint() const override { return {300, 46}; }
@@ -29,6 +31,8 @@ public:
         bool guess = false; // the only one at its place
     };
     std::vector<Mark> marks() const; // by value
+    double placeOf(double units) const;
+    double farthest() const; // mark, in units; 0: none
 
 protected:
     void paintEvent(QPaintEvent*) override;
@@ -37,6 +41,7 @@ protected:
 private:
     void describe();
 
+    const TimelineView& m_timeline;
     std::optional<lessons::ScoreRail> m_rail;
     const Theme* m_theme = &Theme::light();
 };

@@ -5,11 +5,13 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSlider>
 #include <QSpinBox>
 #include <QVBoxLayout>
 
@@ -37,17 +39,17 @@ std::vector<int> warmupsOf(const Schedule& schedule)
     return warmups;
 }
 
-void dropItems(QLayout* layout)
-{
-    while (QLayoutItem* item = layout->takeAt(0)) {
-        if (QWidget* widget = item->widget()) {
-            widget->hide();
-            widget->deleteLater();
-        }
-        if (QLayout* inner = item->layout()) dropItems(inner);
-        delete item;
+// Turning the wheel scrolls the page: it never changes a value under the pointer.
+class WheelPasses : public QObject {
+public:
+    using QObject::QObject;
+    bool eventFilter(QObject*, QEvent* event) override
+    {
+        if (event->type() != QEvent::Wheel) return false;
+        event->ignore();
+        return true;
     }
-}
+};
 
 } // namespace
 
@@ -57,17 +59,7 @@ StepTools::StepTools(QWidget* parent) : QWidget(parent)
     m_layout->setContentsMargins(0, 0, 0, 0);
     m_layout->setSpacing(8);
     m_layout->addWidget(makeLabel(tr("Tools"), "title", this));
-    m_chips = new QWidget(this);
-    m_chips->setLayout(new QGridLayout);
-    m_chips->layout()->setContentsMargins(0, 0, 0, 0);
-    static_cast<QGridLayout*>(m_chips->layout())->setSpacing(4);
-    m_layout->addWidget(m_chips);
-    m_tray = new QWidget(this);
-    m_tray->setLayout(new QGridLayout);
-    m_tray->layout()->setContentsMargins(0, 0, 0, 0);
-    static_cast<QGridLayout*>(m_tray->layout())->setSpacing(4);
-    m_tray->setAccessibleName(tr("Tray of ops to place"));
-    m_layout->addWidget(m_tray);
+    m_wheel = new WheelPasses(this);
     m_words = new QLineEdit(this);
     m_words->setObjectName(QStringLiteral("editInWords"));
     m_words->setPlaceholderText(tr("Type an edit, for example: move 3B0 after 3F0"));
@@ -83,12 +75,6 @@ StepTools::StepTools(QWidget* parent) : QWidget(parent)
     m_refusal->setAccessibleName(tr("Why it is not possible"));
     m_refusal->hide();
     m_layout->addWidget(m_refusal);
-}
-
-void StepTools::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    fillTray();
 }
 
 void StepTools::setRefusal(const QString& why)
@@ -108,8 +94,7 @@ void StepTools::clear()
     m_grid->setHorizontalSpacing(8);
     m_grid->setVerticalSpacing(6);
     m_grid->setColumnStretch(1, 1);
-    m_layout->insertWidget(2, m_form);
-    dropItems(m_chips->layout());
+    m_layout->insertWidget(1, m_form);
 }
 
 void StepTools::addRow(const QString& label, QWidget* field, const QString& tip)
@@ -121,6 +106,8 @@ void StepTools::addRow(const QString& label, QWidget* field, const QString& tip)
     if (field->accessibleName().isEmpty()) field->setAccessibleName(label);
     m_grid->addWidget(name, row, 0);
     m_grid->addWidget(field, row, 1);
+    field->installEventFilter(m_wheel);
+    for (QWidget* inner : field->findChildren<QWidget*>()) inner->installEventFilter(m_wheel);
 }
 
 QPushButton* StepTools::button(const QString& text, const QString& tip, const QString& command)
@@ -141,18 +128,6 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     setRefusal({});
     if (step == nullptr || lesson == nullptr) return;
     auto allowed = [&](const char* tool) { return std::find(step->allow.begin(), step->allow.end(), tool) != step->allow.end(); };
-
-    auto* chips = static_cast<QGridLayout*>(m_chips->layout());
-    int at = 0;
-    for (const lessons::Tool& tool : lessons::tools()) {
-        const bool live = allowed(std::string(tool.name).c_str());
-        auto* chip = makeLabel(qs(std::string(tool.title)), live ? "chip" : "chipOff", m_chips);
-        chip->setToolTip(live ? tr("Allowed in this step.") : tr("Not in this step: one idea at a time. Leave the lesson to edit freely."));
-        chip->setAccessibleName(live ? tr("%1, allowed").arg(chip->text()) : tr("%1, not in this step").arg(chip->text()));
-        chip->setAlignment(Qt::AlignCenter);
-        chips->addWidget(chip, at / 4, at % 4);
-        ++at;
-    }
 
     if (allowed("library") || allowed("plan")) {
         auto* box = new QComboBox(m_form);
@@ -228,18 +203,37 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         addRow(tr("Messages"), box, tr("The rule that inserts sends and receives into the order"));
     }
     if (allowed("settings")) {
+        // A slider over the values that matter, and a field for any other.
+        auto withSlider = [&](const QString& label, auto* box, double low, double high, double step_, const QString& tip) {
+            auto* row = new QWidget(m_form);
+            auto* line = new QHBoxLayout(row);
+            line->setContentsMargins(0, 0, 0, 0);
+            auto* slider = new QSlider(Qt::Horizontal, row);
+            slider->setRange(static_cast<int>(std::lround(low / step_)), static_cast<int>(std::lround(high / step_)));
+            slider->setAccessibleName(label);
+            box->setParent(row);
+            box->setFixedWidth(92);
+            box->setAccessibleName(tr("%1, value").arg(label));
+            line->addWidget(slider, 1);
+            line->addWidget(box);
+            connect(slider, &QSlider::valueChanged, box, [box, slider, step_](int at) {
+                if (slider->hasFocus() || slider->isSliderDown()) box->setValue(static_cast<std::decay_t<decltype(box->value())>>(at * step_));
+            });
+            connect(box, &std::remove_pointer_t<decltype(box)>::valueChanged, slider, [slider, step_](auto value) { slider->setValue(static_cast<int>(std::lround(static_cast<double>(value) / step_))); });
+            addRow(label, row, tip);
+        };
         auto whole = [&](const QString& label, const QString& key, int low, int high, auto read, const QString& tip, const QString& least = {}) {
             auto* box = new QSpinBox(m_form);
-            box->setRange(low, high);
+            box->setRange(low, 64);
             box->setSpecialValueText(least);
             box->setKeyboardTracking(false);
             connect(box, &QSpinBox::valueChanged, this, [this, key](int value) {
                 if (!m_filling) emit editAsked(QStringLiteral("set %1=%2").arg(key).arg(value));
             });
+            withSlider(label, box, low, high, 1, tip);
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
-            addRow(label, box, tip);
         };
-        auto number = [&](const QString& label, const QString& key, double step_, auto read, const QString& tip, const QString& least = {}) {
+        auto number = [&](const QString& label, const QString& key, double high, double step_, auto read, const QString& tip, const QString& least = {}) {
             auto* box = new QDoubleSpinBox(m_form);
             box->setRange(0, 64);
             box->setSpecialValueText(least);
@@ -249,20 +243,20 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) {
                 if (!m_filling) emit editAsked(QStringLiteral("set ") + (key == QLatin1String("cap=%1") && value <= 0 ? QStringLiteral("cap=none") : key.arg(numberText(value))));
             });
+            withSlider(label, box, 0, high, step_, tip);
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
-            addRow(label, box, tip);
         };
         using S = lessons::Settings;
         whole(
-            tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
+            tr("Microbatches"), QStringLiteral("microbatches"), 1, 32, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
         whole(
             tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("schedule default"));
         number(
-            tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: message time between ranks, in forwards of a rank share"));
+            tr("Latency"), QStringLiteral("comm=%1"), 4, 0.125, [](const S& s) { return s.comm; }, tr("c: how long a message takes between ranks, in units"));
         number(
-            tr("W"), QStringLiteral("costs=W=%1"), 0.25, [](const S& s) { return s.weightGrad; }, tr("Cost of a weight gradient, in rank shares"));
+            tr("W"), QStringLiteral("costs=W=%1"), 3, 0.25, [](const S& s) { return s.weightGrad; }, tr("How long a weight gradient takes, in units"));
         number(
-            tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; minimum: any number"), tr("any"));
+            tr("Cap"), QStringLiteral("cap=%1"), 16, 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; minimum: any number"), tr("any"));
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {
@@ -297,36 +291,6 @@ void StepTools::setCanvas(const lessons::Canvas& canvas)
     m_filling = true;
     for (const auto& fill : m_fill) fill(canvas);
     m_filling = false;
-    fillTray();
-}
-
-// Unplaced ops, by rank; a click puts one at the end of its rank's row.
-void StepTools::fillTray()
-{
-    dropItems(m_tray->layout());
-    const auto tray = lessons::trayOf(m_canvas.schedule);
-    auto* grid = static_cast<QGridLayout*>(m_tray->layout());
-    int row = 0;
-    for (std::size_t rank = 0; rank < tray.size(); ++rank) {
-        if (tray[rank].empty()) continue;
-        grid->addWidget(makeLabel(tr("Rank %1").arg(rank), "secondary", m_tray), row, 0);
-        for (std::size_t i = 0; i < tray[rank].size(); ++i) {
-            const QString text = qs(toText(tray[rank][i]));
-            auto* op = new QPushButton(text, m_tray);
-            const Fill& fill = m_theme->of(tray[rank][i].kind);
-            op->setStyleSheet(QStringLiteral("QPushButton { background: %1; color: %2; border: 2px solid %1; border-radius: 3px; padding: 3px 5px; font-weight: 600; }"
-                                             "QPushButton:focus { border-color: %3; }")
-                                  .arg(fill.fill.name(), fill.label.name(), m_theme->text.name()));
-            op->setToolTip(tr("Puts %1 at the end of rank %2").arg(text).arg(rank));
-            op->setAccessibleName(tr("Place %1").arg(text));
-            const std::size_t end = rank < m_canvas.schedule.order.size() ? m_canvas.schedule.order[rank].size() : 0;
-            connect(op, &QPushButton::clicked, this, [this, text, end] { emit editAsked(QStringLiteral("place %1 %2").arg(text).arg(end)); });
-            grid->addWidget(op, row + static_cast<int>(i) / 5, 1 + static_cast<int>(i) % 5);
-        }
-        row += 1 + static_cast<int>(tray[rank].size() - 1) / 5;
-    }
-    grid->setColumnStretch(7, 1);
-    m_tray->setVisible(row > 0);
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// StepTools: what a lesson step lets the learner change besides dragging: the tray of unplaced ops, warm-ups, settings and a field for
-// typed edits. Tools that the step does not allow are greyed and say so. Everything is emitted as edit commands.
+// StepTools: what a lesson step lets the learner change besides dragging: warm-ups, settings and a field for typed edits. Only what the
+// step allows is there. Everything is emitted as edit commands.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,6 @@
 #include <QWidget>
 
 #include "traces/lessons/grading.h"
-#include "widgets/theme.h"
 
 class QGridLayout;
 class QLabel;
@@ -26,7 +25,6 @@ public:
     void setStep(const lessons::Lesson* lesson, const lessons::Step* step, const lessons::Canvas& canvas);
     void setCanvas(const lessons::Canvas& canvas); // after a change
     void setRefusal(const QString& why);           // of the last edit; empty: it was applied
-    void setTheme(const Theme& theme);
 
 signals:
     void editAsked(const QString& command); // "warmup 7,5,3,1"
@@ -37,20 +35,17 @@ signals:
 private:
     void clear();
     void addRow(const QString& label, QWidget* field, const QString& tip);
-    void fillTray();
     QPushButton* button(const QString& text, const QString& tip, const QString& command);
 
     lessons::Canvas m_canvas;
     bool m_filling = false;
     QVBoxLayout* m_layout;
-    QWidget* m_chips;
+    QObject* m_wheel;
     QWidget* m_form = nullptr;
     QGridLayout* m_grid = nullptr;
-    QWidget* m_tray;
     QLabel* m_refusal;
     QLineEdit* m_words;
     std::vector<std::function<void(const lessons::Canvas&)>> m_fill; // values of the fields from a canvas
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

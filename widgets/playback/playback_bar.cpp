@@ -81,7 +81,7 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
     };
     m_previous = button({}, tr("Previous beat"), tr("Previous beat: ops that start together are one beat  (Shift+Space)"));
     connect(m_previous, &QPushButton::clicked, player, &Player::previousBeat);
-    m_play = button({}, tr("Play or stop"), tr("Plays at half a second per rank share; slower when something happens for the first time, faster where a pattern repeats  (P)"));
+    m_play = button({}, tr("Play or stop"), tr("Plays at half a second per unit; slower when something happens for the first time, faster where a pattern repeats  (P)"));
     connect(m_play, &QPushButton::clicked, player, [player] { player->play(!player->playing()); });
     m_next = button({}, tr("Next beat"), tr("Next beat: ops that start together are one beat  (Space)"));
     connect(m_next, &QPushButton::clicked, player, &Player::nextBeat);
@@ -99,7 +99,7 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
     m_clock->setAccessibleName(tr("Moment"));
     m_clock->setToolTip(tr("Time since the start of the step, and the beat"));
     layout->addWidget(m_clock);
-    m_speed = button({}, tr("Pace"), tr("Multiplies the pace of half a second per rank share  (1 to 4)"));
+    m_speed = button({}, tr("Pace"), tr("Multiplies the pace of half a second per unit  (1 to 4)"));
     auto* menu = new QMenu(m_speed);
     for (int speed = 1; speed <= 4; ++speed)
         menu->addAction(tr("%1 × the pace").arg(1 << (speed - 1)), this, [player, speed] { player->setSpeed(speed); });

@@ -97,7 +97,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
-    if (end == 0 && !m_scene.panels.empty()) { // nothing is placed yet: an axis of ten units, or of ten milliseconds
+    if (end == 0 && m_state->leastEnd() == 0 && !m_scene.panels.empty()) { // nothing is placed yet: an axis of ten units, or of ten milliseconds
         const Nanos unit = m_scene.panels.front()->units.time;
         end = 10 * (unit != 1 ? unit : 1'000'000);
     }

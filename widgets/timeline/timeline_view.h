@@ -214,7 +214,6 @@ private:
     std::shared_ptr<const TimelinePanel> m_preview;
     bool m_started = false; // a run has been set
     DragState m_drag;
-    double m_wheelRest = 0;
     TimelineCanvas m_canvas;
     bool m_frameStale = true;
     bool m_frameMoved = false; // only the axis has moved since

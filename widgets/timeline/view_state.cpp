@@ -18,8 +18,19 @@ TimeRange ViewState::bounded(TimeRange range) const
     return {begin, begin + duration};
 }
 
-void ViewState::setExtent(const TimeRange& extent)
+void ViewState::setLeastEnd(Nanos end)
 {
+    if (end == m_leastEnd) return;
+    const bool fitted = isFitted();
+    m_leastEnd = end;
+    setExtent(m_given);
+    if (fitted) fitAll();
+}
+
+void ViewState::setExtent(const TimeRange& given)
+{
+    m_given = given;
+    const TimeRange extent{given.begin, std::max(given.end, m_leastEnd)};
     if (extent == m_extent) return;
     m_extent = extent;
     emit extentChanged();

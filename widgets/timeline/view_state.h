@@ -64,6 +64,9 @@ public:
     // within the extent plus 10 % on either side and never under 10 ns.
     TimeRange extent() const { return m_extent; }
     void setExtent(const TimeRange& extent);
+    // The extent reaches at least to here, however short the panels are, so that the axis stays while ops are placed; 0: it ends with them.
+    void setLeastEnd(Nanos end);
+    Nanos leastEnd() const { return m_leastEnd; }
     TimeRange visible() const { return m_visible; }
     void setVisible(const TimeRange& range, bool remember = true); // remember: a new entry in the history
     void rememberVisible();                                        // ends a series of unremembered changes (a drag)
@@ -122,6 +125,8 @@ signals:
 private:
     TimeRange bounded(TimeRange range) const;
 
+    TimeRange m_given; // of the panels
+    Nanos m_leastEnd = 0;
     TimeRange m_extent;
     TimeRange m_visible;
     std::vector<TimeRange> m_history;

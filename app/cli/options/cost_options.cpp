@@ -211,7 +211,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
             units = *parsed;
         }
         if (!options.link.empty())
-            return fail(ErrorCode::Usage, "--link gives times, but the costs are in units of a rank share",
+            return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
         units.latency = options.comm > 0 ? options.comm * units.forward : 0;
         units.freedAtInput = options.freedAtInput;

@@ -41,7 +41,7 @@ void addScheduleOptions(OptionSet& verb, ScheduleOptions& options, const std::st
 
 void addCommOptions(OptionSet& verb, double& comm, std::string& link)
 {
-    Option& units = verb.value("--comm", &comm, "Latency between ranks, in forward times of one rank share").form("C").check(realNumber(0, 1e6));
+    Option& units = verb.value("--comm", &comm, "Latency between ranks, in units: 1 is the forward of a rank").form("C").check(realNumber(0, 1e6));
     verb.value("--link", &link, "Link between ranks, such as 50us,10GB/s").form("LATENCY[,BANDWIDTH]").excludes(units);
 }
 
@@ -92,7 +92,7 @@ Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& op
 void addCostOptions(OptionSet& verb, CostOptions& options)
 {
     Option& costs = verb.value("--costs", &options.costs,
-                               "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs; or from a "
+                               "In units (1: the forward of a rank), B defaults to I+W [F=1,I=1,W=1]; or a file of costs; or from a "
                                "model and a device (analytic:gpt-6.2b@a100:b=1:efficiency=0.5; 'stagewright devices --presets' lists both)")
                         .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE");
     verb.value("--costs-from", &options.costsFrom, "Costs fitted from a recorded run").form("FILE#RUN").excludes(costs);

@@ -70,7 +70,7 @@ Result<void> checkUnit(const Requirement& requirement, const std::string& key, c
     const Counts counts = whatCounts(requirement.path, figures);
     if (requirement.unit == Requirement::Unit::Time ? counts == Counts::Nanoseconds : counts == Counts::Bytes) return {};
     const char* what = counts == Counts::Nanoseconds   ? "a time"
-                       : counts == Counts::Shares      ? "a time in rank shares"
+                       : counts == Counts::Shares      ? "a time in units"
                        : counts == Counts::Bytes       ? "bytes"
                        : counts == Counts::Activations ? "microbatch-activations"
                                                        : "a number without unit";

@@ -92,7 +92,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
     if (!disturbed.empty()) made += (made.empty() ? "" : "\n") + disturbed;
     text += made.empty() ? "\n" : made + "\n\n";
-    const std::string unit = figures.units.shares() ? " rank shares" : "";
+    const std::string unit = figures.units.shares() ? " units" : "";
     Table table({{"", Align::Left}, {"", Align::Left}, {"", Align::Left}});
     const auto over = [&figures](const char* key, const char* of) {
         const FigureSample* sample = figures.overSteps.find(key);

@@ -412,7 +412,7 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
 }
 
 // Its source is the same order with the rest placed, so that it has costs and can be trained.
-bool EditController::editIncomplete(const Schedule& order)
+bool EditController::editIncomplete(const Schedule& order, const QString& name)
 {
     const Validation found = validate(order);
     if (found.valid() || std::any_of(found.faults.begin(), found.faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; })) return false;
@@ -424,7 +424,8 @@ bool EditController::editIncomplete(const Schedule& order)
     whole = earliestOrder(whole, CostModel::uniform(whole));
     auto run = simulatedRun(whole, CostModel::uniform(whole));
     if (!run) return false;
-    run->info.name = whole.name.empty() ? tr("order").toStdString() : whole.name;
+    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString()
+                                                                               : whole.name;
     editRun(std::move(*run), {}, order);
     return true;
 }

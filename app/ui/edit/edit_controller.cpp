@@ -114,7 +114,7 @@ void EditController::connectAll()
     connect(m_workspace.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
     connect(actions[ActionId::ScheduleText], &QAction::toggled, this, [this](bool wanted) {
         m_text->setVisible(wanted);
-        m_deck->setVisible(m_editor->active() && (wanted || m_tray->count() > 0));
+        m_deck->setVisible(m_editor->active() && (wanted || showsTray()));
         if (wanted && m_editor->active()) {
             m_text->setSchedule(std::make_shared<const Schedule>(m_editor->schedule()), m_editor->validation());
             m_text->field()->setFocus();
@@ -157,13 +157,24 @@ void EditController::connectAll()
     m_workspace.views().timeline->installEventFilter(this);
 }
 
+bool EditController::showsTray() const { return m_trayShown && m_tray->count() > 0; }
+
+void EditController::setTray(bool shown, bool placesAll)
+{
+    m_tray->setPlacesAll(placesAll);
+    if (std::exchange(m_trayShown, shown) == shown) return;
+    m_tray->setVisible(showsTray());
+    m_deck->setVisible(m_editor->active() && (on(ActionId::ScheduleText) || showsTray()));
+    fitDeck(false);
+}
+
 // The tray has the height of its chips, up to four rows, taken from the views above, never from the text.
 void EditController::fitDeck(bool fresh)
 {
     auto* rows = qobject_cast<QSplitter*>(m_workspace.views().timeline->parentWidget());
     if (rows == nullptr || !m_deck->isVisible()) return;
     const int height = rows->height();
-    const bool text = on(ActionId::ScheduleText), tray = m_tray->count() > 0;
+    const bool text = on(ActionId::ScheduleText), tray = showsTray();
     const int lines = text ? 75 + 16 * std::min(m_editor->schedule().ranks, 12) : 0;
     const int chips = tray ? m_tray->heightFor(m_deck->width()) : 0;
     const int wanted = fresh || !text ? lines : std::max(m_text->height(), m_text->minimumSizeHint().height());
@@ -171,7 +182,8 @@ void EditController::fitDeck(bool fresh)
     QList<int> sizes = rows->sizes();
     const int timeline = rows->indexOf(m_workspace.views().timeline), memory = rows->indexOf(m_workspace.views().memory);
     sizes[rows->indexOf(m_deck)] = deck;
-    sizes[timeline] = std::min(m_workspace.views().timeline->sizeHint().height(), (height - deck) * 62 / 100);
+    const bool charts = m_workspace.views().memory->isVisible();
+    sizes[timeline] = charts ? std::min(m_workspace.views().timeline->sizeHint().height(), (height - deck) * 62 / 100) : height - deck;
     if (memory >= 0) sizes[memory] = std::max(60, height - deck - sizes[timeline]);
     rows->setSizes(sizes);
     if (text && tray) m_deck->setSizes({chips, std::max(m_text->minimumSizeHint().height(), deck - chips)});
@@ -361,11 +373,11 @@ void EditController::edited()
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }
-    const int chipsBefore = m_tray->count() > 0 ? m_tray->heightFor(m_deck->width()) : 0;
-    m_tray->setVisible(!tray.empty());
+    const int chipsBefore = showsTray() ? m_tray->heightFor(m_deck->width()) : 0;
     m_tray->setOps(std::move(tray));
-    m_deck->setVisible(on(ActionId::ScheduleText) || m_tray->count() > 0);
-    if (chipsBefore != (m_tray->count() > 0 ? m_tray->heightFor(m_deck->width()) : 0)) fitDeck(false);
+    m_tray->setVisible(showsTray());
+    m_deck->setVisible(on(ActionId::ScheduleText) || showsTray());
+    if (chipsBefore != (showsTray() ? m_tray->heightFor(m_deck->width()) : 0)) fitDeck(false);
     showChosen();
     recogniseSoon();
     keepSoon();

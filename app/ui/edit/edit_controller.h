@@ -52,6 +52,7 @@ public:
     void closing() override { m_autosave->flush(); } // what is being edited stays on disk, for the next start
     bool escape() override;
     void redraw() override;
+    void setTray(bool shown, bool placesAll) override;
     bool settled() const override;
 
     const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
@@ -65,7 +66,7 @@ public:
     bool offersRecovery() const override { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
-    bool editIncomplete(const Schedule& order) override;
+    bool editIncomplete(const Schedule& order, const QString& name = {}) override;
     bool changeMicrobatches(int count);
     void refreshActions(); // of what is selected and in the order
     void compareWith(const QString& name) override;
@@ -85,6 +86,7 @@ private:
     void applyTheme();
     void takeCosts(const CostModel& costs);
     void buildDeck();
+    bool showsTray() const;
     void fitDeck(bool fresh); // space for the tray and the text; fresh: an edit starts
     void connectAll();
     void edited();
@@ -146,6 +148,7 @@ private:
     QSplitter* m_deck = nullptr;
     ScheduleText* m_text = nullptr;
     OpTray* m_tray = nullptr;
+    bool m_trayShown = true;
     MoveHint* m_hint = nullptr;
     EditAutosave* m_autosave = nullptr;
     RecoveryBar* m_recovery = nullptr;

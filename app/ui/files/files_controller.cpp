@@ -13,6 +13,7 @@
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/csv.h"
+#include "traces/format/format_registry.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/import/import_dialog.h"
 #include "widgets/preferences/preferences.h"
@@ -28,6 +29,18 @@ bool isBlock(const QString& path)
     if (path.endsWith(QLatin1String(".block"), Qt::CaseInsensitive)) return true;
     QFile file(path);
     return file.open(QIODevice::ReadOnly) && file.read(6) == "block ";
+}
+
+// Of run files, building blocks, lessons, and every format that is read, packed ones too.
+QString openedPatterns()
+{
+    QStringList patterns{QStringLiteral("*.stagewright"), QStringLiteral("*.block"), QStringLiteral("*.md")};
+    for (const FormatInfo* format : allFormats())
+        for (const std::string_view suffix : format->suffixes)
+            if (format->read) patterns << QLatin1Char('*') + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
+    patterns << QStringLiteral("*.gz");
+    patterns.removeDuplicates();
+    return patterns.join(QLatin1Char(' '));
 }
 
 } // namespace
@@ -93,7 +106,7 @@ void FilesController::openAsked()
 {
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
-    const QStringList paths = QFileDialog::getOpenFileNames(m_workspace.window(), tr("Open"), folder, tr("Runs, schedules, lessons and traces (*.stagewright *.csv *.block *.md *.json *.gz *.sqlite);;All files (*)"));
+    const QStringList paths = QFileDialog::getOpenFileNames(m_workspace.window(), tr("Open"), folder, tr("Runs, schedules, lessons and traces (%1);;All files (*)").arg(openedPatterns()));
     if (!paths.isEmpty()) openFiles(paths);
 }
 

@@ -69,7 +69,7 @@ void LessonController::showCanvas()
     m_syncing = true;
     if (run->timeline == nullptr || run->timeline->empty()) { // nothing is placed yet: there is no run to show, only a tray
         m_wantEdit = false;
-        m_workspace.feature<OrderEditing>()->editIncomplete(m_session->canvas().schedule);
+        m_workspace.feature<OrderEditing>()->editIncomplete(m_session->canvas().schedule, name);
         m_syncing = false;
         readAgain();
         return;

@@ -27,6 +27,7 @@
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/record/record_process.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -38,10 +39,10 @@ constexpr int lessonWidth = 380;
 
 } // namespace
 
-LessonController::LessonController(Workspace& workspace) : Feature(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
+LessonController::LessonController(Workspace& workspace) : Feature(workspace), m_layout(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_shelf = new LessonShelf;
-    m_rail = new ScoreRailView;
+    m_rail = new ScoreRailView(*workspace.views().timeline);
     workspace.room().workArea()->insertWidget(0, m_rail);
     m_tabs = new QWidget;
     m_tabs->setObjectName(QStringLiteral("tabs"));
@@ -60,11 +61,11 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     tabs->addStretch(1);
     auto* leaving = new QPushButton(tr("Leave"), m_tabs);
     leaving->setObjectName(QStringLiteral("flat"));
-    leaving->setToolTip(tr("Leaves the lesson; your progress is kept"));
+    leaving->setToolTip(tr("To the lessons; your progress is kept"));
     tabs->addWidget(leaving);
     connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
     connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
-    connect(leaving, &QPushButton::clicked, this, &LessonController::leave);
+    connect(leaving, &QPushButton::clicked, this, [this] { m_workspace.actions()[ActionId::LeaveLesson]->trigger(); });
     m_panel = new LessonPanel;
     workspace.room().panelColumn()->insertWidget(0, m_tabs);
     workspace.room().panelColumn()->insertWidget(1, m_panel, 1);
@@ -80,7 +81,20 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
         const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
         if (!path.isEmpty()) openFile(path);
     });
-    on(I::LeaveLesson, [this] { leave(); });
+    on(I::LeaveLesson, [this] {
+        leave();
+        openShelf();
+    });
+    on(I::LessonPane, [this] {
+        if (!m_session) return;
+        const QWidget* focus = QApplication::focusWidget();
+        if (focus != nullptr && m_panel->isAncestorOf(focus)) {
+            m_workspace.views().timeline->setFocus(Qt::ShortcutFocusReason);
+        } else {
+            showTab(true);
+            m_panel->focusFirst();
+        }
+    });
     on(I::NextLessonStep, [this] {
         if (!m_session) return;
         if (!m_panel->nextReason().isEmpty()) {
@@ -90,7 +104,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
         if (m_session->pageIndex() + 1 < static_cast<int>(m_session->pages().size()))
             m_session->goTo(m_session->pageIndex() + 1);
         else
-            openShelf();
+            nextLesson();
     });
     on(I::PreviousLessonStep, [this] {
         if (m_session) m_session->goTo(m_session->pageIndex() - 1);
@@ -131,6 +145,10 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_workspace.room().showPage(nullptr, {}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         hideGap();
+        if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare) // which gave the keys to the canvas
+            QTimer::singleShot(0, this, [this] {
+                if (m_session) m_panel->focusFirst();
+            });
         // The canvas is shown: enters edit mode if the step allows edits.
         if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref() == m_canvasRef)
             QTimer::singleShot(0, this, [this] {
@@ -153,6 +171,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
     connect(workspace.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
     connect(&workspace, &Workspace::themeChanged, this, &LessonController::applyTheme);
+    connect(&workspace, &Workspace::closing, this, [this] { m_layout.restore(); }); // before the window's layout is stored
     connect(m_runs, &LessonRuns::progressed, this, [this] { m_panel->setReading(m_last, state()); });
     connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
     connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
@@ -182,9 +201,19 @@ void LessonController::connectPanel()
     connect(m_panel, &LessonPanel::pageAsked, this, [this](int page) {
         if (m_session) m_session->goTo(page);
     });
-    connect(m_panel, &LessonPanel::finished, this, &LessonController::openShelf);
+    connect(m_panel, &LessonPanel::finished, this, &LessonController::nextLesson);
     connect(m_panel, &LessonPanel::runAsked, this, &LessonController::runAsked);
-    connect(m_panel, &LessonPanel::cancelAsked, m_runs, &LessonRuns::cancel);
+    connect(m_panel, &LessonPanel::runAllAsked, this, [this] {
+        if (!m_session) return;
+        m_queue.clear();
+        for (const lessons::Block* block : m_session->page().blocks)
+            if (const auto* run = std::get_if<lessons::RunBlock>(block)) m_queue << qs(run->id);
+        runQueued();
+    });
+    connect(m_panel, &LessonPanel::cancelAsked, this, [this] {
+        m_queue.clear();
+        m_runs->cancel();
+    });
     connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
         const auto found = m_outcomes.find(block.toStdString());
         if (found != m_outcomes.end()) m_workspace.feature<FileOpening>()->openFiles({found->second.file});
@@ -363,6 +392,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     m_railKey.clear();
     m_notes.clear();
     m_outcomes.clear();
+    m_queue.clear();
     m_figures.clear();
     if (over) m_session->startOver();
     if (page >= 0) m_session->goTo(page);
@@ -380,6 +410,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
     QAction* side = m_workspace.actions()[ActionId::SidePanel];
     if (!side->isChecked()) side->trigger();
+    m_workspace.feature<OrderEditing>()->setTray(false, false);
     showTab(true);
     showPage();
     showCanvas();
@@ -391,6 +422,9 @@ void LessonController::leave()
 {
     if (!m_session) return;
     m_session.reset();
+    m_layout.restore();
+    m_workspace.viewState()->setLeastEnd(0);
+    m_workspace.feature<OrderEditing>()->setTray(true, true);
     m_reading.drop();
     m_wantEdit = false;
     m_tabs->hide();
@@ -408,14 +442,57 @@ void LessonController::showPage()
 {
     m_refusal.clear();
     m_last = {};
+    m_focusFirst = true;
+    m_panel->setNext(following() != nullptr ? tr("Next lesson") : tr("To the lessons"));
+    fitLayout();
     m_panel->setPage(&m_session->lesson(), m_session->pages(), m_session->pageIndex(), m_session->canvas());
     readAgain();
     refreshActions();
 }
 
+const lessons::Lesson* LessonController::following() const
+{
+    if (!m_session || !m_library || m_session->lesson().number <= 0) return nullptr;
+    for (const lessons::Lesson& lesson : m_library->lessons)
+        if (lesson.number == m_session->lesson().number + 1) return &lesson;
+    return nullptr;
+}
+
+void LessonController::nextLesson()
+{
+    if (const lessons::Lesson* next = following())
+        start(qs(next->id), false, 0);
+    else
+        openShelf();
+}
+
+// The charts where memory is asked for, the text where nothing else changes the order.
+void LessonController::fitLayout()
+{
+    LessonLayout::Uses uses;
+    if (const lessons::Step* step = m_session->step()) {
+        uses.memory = step->view == "memory" || !step->targets.empty() || step->settings.cap;
+        for (const lessons::Check* check : m_session->lesson().all<lessons::Check>())
+            if (check->step == m_session->page().step) uses.memory = uses.memory || check->goal.text().find("peak_activation") != std::string::npos;
+        uses.text = m_session->page().part == lessons::Part::Do && m_session->allows("text") && !m_session->allows("move") && !m_session->allows("place");
+    }
+    m_layout.show(uses);
+    m_workspace.feature<OrderEditing>()->setTray(m_session->page().part == lessons::Part::Do, false);
+}
+
+void LessonController::fitAxis()
+{
+    if (!m_railKept || m_session->page().part != lessons::Part::Do) return;
+    double farthest = 0;
+    for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
+        if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
+    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest) farthest = std::max(farthest, m_railKept->guess);
+    m_workspace.viewState()->setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));
+}
+
 void LessonController::refuse(const Error& why)
 {
-    m_refusal = qs(why.message);
+    m_refusal = sentence(qs(why.message));
     if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
     m_panel->tools()->setRefusal(m_refusal);
     if (!m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
@@ -426,6 +503,7 @@ LessonState LessonController::state() const
     LessonState now;
     if (!m_session) return now;
     now.said = m_session->learner().said;
+    now.touched = m_session->touched();
     for (const lessons::Check* check : m_session->lesson().all<lessons::Check>()) {
         now.hints[check->id] = m_session->hintsOf(check->id);
         if (m_session->shown(check->id)) now.shown.insert(check->id);
@@ -448,7 +526,9 @@ void LessonController::readAgain()
     if (!m_session) return;
     if (m_reading.waits([this] { readAgain(); })) return;
     const LessonPage page = m_session->page();
-    const std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
+    std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
+    for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>())
+        if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end()) key += '/' + said->second;
     const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
     m_reading.start(
         [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
@@ -492,17 +572,12 @@ void LessonController::took(const PageReading& reading)
     } else if (m_railKept) {
         lessons::ScoreRail rail = *m_railKept;
         rail.yours = reading.makespan;
-        rail.guess = std::nan("");
-        for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>()) {
-            const auto said = m_session->learner().said.find(predict->id);
-            bool number = false;
-            const double value = said == m_session->learner().said.end() ? 0 : qs(said->second).toDouble(&number);
-            if (number && predict->choices.empty()) rail.guess = value;
-        }
         m_rail->setRail(rail);
+        fitAxis();
     } else {
         m_rail->setRail(std::nullopt);
     }
+    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();
 }
 
@@ -553,7 +628,7 @@ void LessonController::refreshActions()
     using I = ActionId;
     Actions& actions = m_workspace.actions();
     const bool active = m_session != nullptr;
-    for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint}) actions[id]->setEnabled(active);
+    for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint, I::LessonPane}) actions[id]->setEnabled(active);
     actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
     actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
 }

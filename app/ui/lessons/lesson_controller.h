@@ -9,6 +9,7 @@
 #include <QObject>
 #include <QPointer>
 
+#include "app/ui/lessons/lesson_layout.h"
 #include "app/ui/lessons/lesson_runs.h"
 #include "app/ui/lessons/lesson_session.h"
 #include "app/ui/runs/run_library.h"
@@ -41,7 +42,8 @@ public:
     void openShelf();
     void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
     void openFile(const QString& path) override;
-    void leave();
+    void leave();      // the window gets back what it showed before
+    void nextLesson(); // by number; after the last one the shelf
     void showTerm(const QString& id);
 
     LessonShelf* shelf() { return m_shelf; }
@@ -61,9 +63,12 @@ private:
     QStringList ownFiles() const;
     void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
     void showPage();
-    void showCanvas();    // as a run, or in edit mode if the step allows edits
-    RunRef comparedRun(); // invalid: the step has no comparison
-    void syncCanvas();    // after a change made elsewhere
+    void fitLayout();                         // to what the step uses
+    void fitAxis();                           // long enough for every mark of the rail, so that it stays while ops are placed
+    const lessons::Lesson* following() const; // the lesson after this one; null: none
+    void showCanvas();                        // as a run, or in edit mode if the step allows edits
+    RunRef comparedRun();                     // invalid: the step has no comparison
+    void syncCanvas();                        // after a change made elsewhere
     void editorChanged();
     void refuse(const Error& why);
     void readAgain(); // off the GUI thread; the latest request waits for the running one
@@ -71,6 +76,7 @@ private:
     LessonState state() const;
     void showTab(bool lesson);
     void runAsked(const QString& id);
+    void runQueued(); // the next of those asked for together
     void runFinished(const LessonRuns::Outcome& outcome);
     void keepFigure(const QString& name, const QString& format, const QString& caption);
     Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
@@ -86,6 +92,8 @@ private:
     LessonPanel* m_panel;
     ScoreRailView* m_rail;
     LessonRuns* m_runs;
+    LessonLayout m_layout;
+    bool m_focusFirst = false; // once the page has been read
     QPointer<QDockWidget> m_dock;
     QPointer<GlossaryPanel> m_glossary;
     QPointer<QFrame> m_gapCard;
@@ -114,6 +122,7 @@ private:
     std::string m_railKey;
     std::map<std::string, QString> m_notes;
     std::map<std::string, LessonRuns::Outcome> m_outcomes;
+    QStringList m_queue;                      // runs still to start
     std::map<std::string, QPixmap> m_figures; // of the page, by file name
 };
 

@@ -29,9 +29,16 @@ void LessonController::runAsked(const QString& id)
         }
 }
 
+void LessonController::runQueued()
+{
+    if (!m_queue.isEmpty() && m_session) runAsked(m_queue.takeFirst());
+    if (m_runs->running().isEmpty()) m_queue.clear(); // it did not start, and said why
+}
+
 void LessonController::runFinished(const LessonRuns::Outcome& outcome)
 {
     if (!m_session) return;
+    if (m_runs->running().isEmpty() && !m_queue.isEmpty()) QTimer::singleShot(0, this, &LessonController::runQueued);
     const std::string id = outcome.block.toStdString();
     const lessons::RunBlock* block = nullptr;
     for (const lessons::RunBlock* one : m_session->lesson().all<lessons::RunBlock>())
@@ -43,7 +50,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     m_outcomes[id] = outcome;
     m_notes[id] = outcome.note;
     m_session->adopt(id, outcome.runs, outcome.failure);
-    if (!fresh || outcome.runs.empty()) return;
+    if (!fresh || outcome.runs.empty() || !m_queue.isEmpty()) return; // of several, the last is compared
     // Predicted above measured: the learner's own order, or the last schedule of the block.
     const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
     if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)

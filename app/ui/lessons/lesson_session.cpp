@@ -99,7 +99,7 @@ Result<void> LessonSession::apply(const std::string& words)
     if (!edits) return tl::unexpected(edits.error());
     for (const lessons::EditCommand& edit : *edits)
         if (!allows(std::string(edit.tool())))
-            return tl::unexpected(Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "use one of the step's tools, listed above"});
+            return tl::unexpected(Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "it allows " + allowed()});
     auto next = lessons::applyEdits(*edits, m_canvas);
     if (!next) return tl::unexpected(next.error());
     if (runs(m_canvas.schedule) && !runs(next->schedule)) return tl::unexpected(whyNot(next->schedule));
@@ -135,10 +135,15 @@ Error LessonSession::whyNot(const Schedule& schedule)
         const std::optional<Op> input = unplacedInput(schedule, op);
         if (!input) continue; // it waits for one of another rank that waits
         const char* what = input->kind == OpKind::Forward ? "activations" : "gradient";
-        return Error{ErrorCode::Invalid, toText(op) + " needs the " + what + " of " + toText(*input) + ", which is not placed yet",
-                     "place " + toText(*input) + " (rank " + std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) + ") first"};
+        return Error{ErrorCode::Invalid, "place " + toText(*input) + " on rank " + std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) + " first: " + toText(op) + " needs its " + what, ""};
     }
     return Error{ErrorCode::Invalid, "this order can't run", ""};
+}
+
+bool LessonSession::touched() const
+{
+    const lessons::Step* now = step();
+    return now != nullptr && (csvOf(m_canvas.schedule) != m_startCsv || !(m_canvas.settings == now->settings));
 }
 
 void LessonSession::reset()
@@ -149,6 +154,17 @@ void LessonSession::reset()
     for (const lessons::Block* block : page().blocks)
         if (const auto* check = std::get_if<lessons::Check>(block)) m_shown.erase(check->id);
     emit canvasChanged();
+}
+
+// "place, move and text"
+std::string LessonSession::allowed() const
+{
+    const lessons::Step* now = step();
+    std::string words;
+    for (std::size_t i = 0; now != nullptr && i < now->allow.size(); ++i) words += (i == 0 ? "" : i + 1 == now->allow.size() ? " and "
+                                                                                                                             : ", ") +
+                                                                                   now->allow[i];
+    return words.empty() ? "no changes" : words;
 }
 
 bool LessonSession::allows(const std::string& tool) const

@@ -38,7 +38,8 @@ public:
     Result<void> apply(const std::string& edits);
     static bool runs(const Schedule& schedule); // whether the placed part can run
     static Error whyNot(const Schedule& schedule);
-    void reset(); // back to the start of the step
+    bool touched() const; // the canvas is not as the step starts
+    void reset();         // back to the start of the step
     bool allows(const std::string& tool) const;
 
     const lessons::Learner& learner() const { return m_learner; }
@@ -61,6 +62,7 @@ signals:
     void answersChanged();
 
 private:
+    std::string allowed() const;
     void begin(); // sets the canvas of the page's step, from the progress if it has one
     void keep(const std::string& check, lessons::Mark mark, bool withCanvas);
     void write();

@@ -144,11 +144,11 @@ void MainWindow::closeEvent(QCloseEvent* event)
             event->ignore();
             return;
         }
+    emit m_workspace->closing(); // features put back what they had put away
     QSettings settings;
     settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
     settings.setValue(QStringLiteral("window/columns"), m_workspace->room().columns()->saveState());
     settings.setValue(QStringLiteral("window/docks"), saveState());
-    emit m_workspace->closing();
     settings.setValue(QStringLiteral("window/runsList"), m_workspace->actions()[ActionId::RunsList]->isChecked());
     QMainWindow::closeEvent(event);
 }

@@ -93,6 +93,7 @@ enum class ActionId {
     NextLessonStep,
     PreviousLessonStep,
     LessonHint,
+    LessonPane,
     Glossary,
     ExplainTerm,
     Play,

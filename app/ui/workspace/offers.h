@@ -54,12 +54,15 @@ public:
     virtual const std::shared_ptr<const RunView>& source() const = 0; // the run whose order is edited
     virtual void enterEdit() = 0;
     virtual void leaveEdit() = 0;
-    virtual bool editIncomplete(const Schedule& order) = 0; // an order with missing ops and no other fault; false: not such an order
+    // An order with missing ops and no other fault, as a run of this name; false: not such an order.
+    virtual bool editIncomplete(const Schedule& order, const QString& name = {}) = 0;
     virtual void compareWith(const QString& name) = 0;      // a library schedule; empty: none
     virtual void saved() = 0;                               // the order as it is now is on disk
     virtual void recorded(const Schedule& order) = 0;       // it was trained, and its run is in a file
     virtual void redraw() = 0;                              // with another budget
     virtual bool offersRecovery() const = 0;                // of an edit from an earlier window
+    // The tray of ops that are not placed: whether it is shown, and whether it offers to place them all.
+    virtual void setTray(bool shown, bool placesAll) = 0;
 
 protected:
     ~OrderEditing() = default;

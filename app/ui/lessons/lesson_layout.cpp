@@ -1,0 +1,49 @@
+#include "app/ui/lessons/lesson_layout.h"
+
+#include <QDockWidget>
+#include <QToolBar>
+
+#include "app/ui/workspace/workspace.h"
+
+namespace stagewright {
+
+void LessonLayout::set(ActionId id, bool on)
+{
+    QAction* action = m_workspace.actions()[id];
+    if (action->isChecked() == on) return;
+    const bool enabled = action->isEnabled();
+    action->setEnabled(true); // also while nothing is open
+    action->trigger();
+    action->setEnabled(enabled);
+}
+
+void LessonLayout::show(const Uses& uses)
+{
+    if (!m_active) {
+        m_active = true;
+        for (const ActionId id : {ActionId::RunsList, ActionId::Memory, ActionId::ScheduleText}) m_switches[id] = m_workspace.actions()[id]->isChecked();
+        const auto putAway = [this](QWidget* widget) {
+            if (widget->isHidden()) return;
+            widget->hide();
+            m_away.emplace_back(widget);
+        };
+        for (QToolBar* bar : m_workspace.window()->findChildren<QToolBar*>()) putAway(bar);
+        for (QDockWidget* dock : m_workspace.window()->findChildren<QDockWidget*>())
+            if (dock->objectName() != QLatin1String("glossary")) putAway(dock);
+        set(ActionId::RunsList, false);
+    }
+    set(ActionId::Memory, uses.memory);
+    set(ActionId::ScheduleText, uses.text);
+}
+
+void LessonLayout::restore()
+{
+    if (!m_active) return;
+    m_active = false;
+    for (const auto& [id, on] : m_switches) set(id, on);
+    for (const QPointer<QWidget>& widget : m_away)
+        if (widget) widget->show();
+    m_away.clear();
+}
+
+} // namespace stagewright
