@@ -251,6 +251,29 @@ else
     echo 'skipped: figures.py of the recorded job (there is no python3)'
 fi
 
+# on a host (a shell of this computer stands in for it): the run and its plan come back
+cat >ssh <<'FAKE'
+#!/bin/sh
+for script; do :; done
+exec sh -c "$script"
+FAKE
+chmod +x ssh
+mkdir -p there/bin config state
+ln -s "$STAGEWRIGHT" there/bin/stagewright
+export STAGEWRIGHT_SSH=$home/ssh XDG_CONFIG_HOME=$home/config XDG_STATE_HOME=$home/state
+run stagewright hosts add node1 user@node1 --folder "$home/there" --scratch "$home/scratch"
+expect_code 0
+FAKE_TRACES=$home/canned FAKE_MODE=ok run stagewright record -s 1f1b "${tiny[@]}" --engine torch --python "$home/python3" --steps 2 --warmup 1 --host node1 -o far.stagewright
+expect_code 0
+run stagewright runs far.stagewright --json
+expect_json imported runs 0 provenance
+expect_json 2 runs 0 steps
+expect_json '1f1b as planned' runs 1 name
+run stagewright sql far.stagewright "SELECT value FROM run_text WHERE run = 1 AND key IN ('engine', 'host')"
+expect_out 'PyTorch 2.6.0\+fake'
+expect_out 'node1'
+unset STAGEWRIGHT_SSH XDG_CONFIG_HOME XDG_STATE_HOME
+
 # TorchTitan: the user's own job by the script of its folder; a stand-in for its installation prints its log and leaves its traces
 cat >titan <<'FAKE'
 #!/usr/bin/env bash
