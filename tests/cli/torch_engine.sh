@@ -72,17 +72,17 @@ expect_that 'the driver is the one of the sources' cmp -s t.job/driver.py "$ROOT
 expect_that 'a log of each rank' grep -q 'rank 1 is here' t.job/logs/rank1.log
 expect_that 'the order' stagewright diff t.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
 expect_that 'the job' grep -q '"backend": "gloo"' t.job/job.json
-run stagewright compare t.stagewright 1 --plan
+run stagewright compare t.stagewright 2 --plan
 expect_code 0
 # its plan is beside it: the same order with its own fitted costs
-run stagewright compare t.stagewright 2 1
+run stagewright compare t.stagewright 1 2
 expect_code 0
 planned=$out
 run stagewright runs t.stagewright --json
 expect_json 2 runs
-expect_json simulated runs 1 provenance
-expect_json '1f1b as planned' runs 1 name
-run stagewright compare t.stagewright 1 --plan
+expect_json simulated runs 0 provenance
+expect_json '1f1b as planned' runs 0 name
+run stagewright compare t.stagewright 2 --plan
 expect_same "$(grep '^Time ' <<<"$planned")" "$(grep '^Time ' <<<"$out")"
 expect_that 'a time of each' grep -q '^Time .*[0-9] µs .*[0-9] µs' <<<"$out"
 # again: appended, in another folder
@@ -90,7 +90,7 @@ run stagewright "${torch[@]}" -o t.stagewright
 expect_code 0
 expect_err 'PyTorch 2.6.0\+fake with .*/python3; the job is kept in .*/t.job2'
 expect_out '1f1b'
-expect_err 'run 4 is its plan; compare them: stagewright compare t.stagewright 4 3'
+expect_err 'run 3 is its plan; compare them: stagewright compare t.stagewright 3 4'
 run stagewright runs t.stagewright --json
 expect_json 4 runs
 # several schedules are run one after the other; progress as of every recording
@@ -266,10 +266,10 @@ expect_code 0
 FAKE_TRACES=$home/canned FAKE_MODE=ok run stagewright record -s 1f1b "${tiny[@]}" --engine torch --python "$home/python3" --steps 2 --warmup 1 --host node1 -o far.stagewright
 expect_code 0
 run stagewright runs far.stagewright --json
-expect_json imported runs 0 provenance
-expect_json 2 runs 0 steps
-expect_json '1f1b as planned' runs 1 name
-run stagewright sql far.stagewright "SELECT value FROM run_text WHERE run = 1 AND key IN ('engine', 'host')"
+expect_json imported runs 1 provenance
+expect_json 2 runs 1 steps
+expect_json '1f1b as planned' runs 0 name
+run stagewright sql far.stagewright "SELECT value FROM run_text WHERE run = 2 AND key IN ('engine', 'host')"
 expect_out 'PyTorch 2.6.0\+fake'
 expect_out 'node1'
 unset STAGEWRIGHT_SSH XDG_CONFIG_HOME XDG_STATE_HOME
@@ -306,12 +306,12 @@ expect_that "called as $given" grep -q -- '-m torch.distributed.run .*--nproc-pe
 expect_that 'the order' stagewright diff titan.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
 expect_that 'a log' grep -q 'memory: 1.00GiB' titan.job/titan.log
 run stagewright runs titan.stagewright --json
-expect_json imported runs 0 provenance
-expect_json '1f1b as planned' runs 1 name
-run stagewright sql titan.stagewright "SELECT value FROM run_text WHERE run = 1 AND key = 'engine'"
+expect_json imported runs 1 provenance
+expect_json '1f1b as planned' runs 0 name
+run stagewright sql titan.stagewright "SELECT value FROM run_text WHERE run = 2 AND key = 'engine'"
 expect_out 'TorchTitan with PyTorch 2.9.0'
 # the exported folder does the same by hand
-run stagewright export titan.stagewright 1 --format torchtitan -o byhand
+run stagewright export titan.stagewright 2 --format torchtitan -o byhand
 expect_code 0
 expect_that 'it is a program' test -x byhand/run.sh
 PYTHON=$home/titan STEPS=5 byhand/run.sh job.toml --training.seq_len 128 >/dev/null

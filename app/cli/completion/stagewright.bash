@@ -72,7 +72,7 @@ _stagewright() {
     --table) _stagewright_words "$current" "$(_stagewright_choices "$program" report x --table)"; return ;;
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
-    --engine) _stagewright_words "$current" 'own torch'; return ;;
+    --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
