@@ -85,6 +85,12 @@ expect_json '1f1b as planned' runs 0 name
 run stagewright compare t.stagewright 2 --plan
 expect_same "$(grep '^Time ' <<<"$planned")" "$(grep '^Time ' <<<"$out")"
 expect_that 'a time of each' grep -q '^Time .*[0-9] µs .*[0-9] µs' <<<"$out"
+run stagewright report t.stagewright --json # the run, not its plan
+expect_json imported provenance
+run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 2 AND key = 'engine'"
+expect_code 0
+expect_out 'PyTorch 2.6.0\+fake'
+expect_out 'configuration.*torch'
 # again: appended, in another folder
 run stagewright "${torch[@]}" -o t.stagewright
 expect_code 0
@@ -163,8 +169,8 @@ expect_err '2 complete steps of 1 run are kept'
 expect_err "the job is kept in $home/wait.job"
 expect_file wait.job/asked
 run stagewright runs wait.stagewright --json
-expect_json interrupted runs 0 state
-expect_json 2 runs 0 steps
+expect_json interrupted runs 1 state
+expect_json 2 runs 1 steps
 stop_after deaf deaf1
 expect_code 130
 expect_err 'no measured step was complete, nothing is kept'
