@@ -93,7 +93,7 @@ public:
         }
         m_wake.notify_all();
         m_keeper.join();
-        // The leader tells what went wrong; where it can't any more, what the others leave does.
+        // The leader says what went wrong; where it can't any more, what the others leave does.
         for (int rank = 0; rank < m_where.ranks; ++rank) {
             if (!isHere(rank)) continue;
             if (!leads() && m_state.control.stopped()) flightLog(rank).leaveBehind();

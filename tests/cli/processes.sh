@@ -146,7 +146,7 @@ for rank in 1 2 0; do
     expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
-# rank 0 is killed while ranks wait for each other: the circle is named all the same
+# rank 0 is killed while ranks wait for each other: the cycle is named all the same
 rm -f circle.stagewright
 "$STAGEWRIGHT" record -p 3 -m 6 "${model[@]}" --steps 9 --clock wall --processes --sends rendezvous --lower just-in-time --timeout 100 -o circle.stagewright </dev/null >out.txt 2>err.txt &
 job=$!

@@ -72,25 +72,31 @@ expect_that 'the driver is the one of the sources' cmp -s t.job/driver.py "$ROOT
 expect_that 'a log of each rank' grep -q 'rank 1 is here' t.job/logs/rank1.log
 expect_that 'the order' stagewright diff t.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
 expect_that 'the job' grep -q '"backend": "gloo"' t.job/job.json
-run stagewright compare t.stagewright 1 --plan
+run stagewright compare t.stagewright 2 --plan
 expect_code 0
 # its plan is beside it: the same order with its own fitted costs
-run stagewright compare t.stagewright 2 1
+run stagewright compare t.stagewright 1 2
 expect_code 0
 planned=$out
 run stagewright runs t.stagewright --json
 expect_json 2 runs
-expect_json simulated runs 1 provenance
-expect_json '1f1b as planned' runs 1 name
-run stagewright compare t.stagewright 1 --plan
+expect_json simulated runs 0 provenance
+expect_json '1f1b as planned' runs 0 name
+run stagewright compare t.stagewright 2 --plan
 expect_same "$(grep '^Time ' <<<"$planned")" "$(grep '^Time ' <<<"$out")"
 expect_that 'a time of each' grep -q '^Time .*[0-9] µs .*[0-9] µs' <<<"$out"
+run stagewright report t.stagewright --json # the run, not its plan
+expect_json imported provenance
+run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 2 AND key = 'engine'"
+expect_code 0
+expect_out 'PyTorch 2.6.0\+fake'
+expect_out 'configuration.*torch'
 # again: appended, in another folder
 run stagewright "${torch[@]}" -o t.stagewright
 expect_code 0
 expect_err 'PyTorch 2.6.0\+fake with .*/python3; the job is kept in .*/t.job2'
 expect_out '1f1b'
-expect_err 'run 4 is its plan; compare them: stagewright compare t.stagewright 4 3'
+expect_err 'run 3 is its plan; compare them: stagewright compare t.stagewright 3 4'
 run stagewright runs t.stagewright --json
 expect_json 4 runs
 # several schedules are run one after the other; progress as of every recording
@@ -163,8 +169,8 @@ expect_err '2 complete steps of 1 run are kept'
 expect_err "the job is kept in $home/wait.job"
 expect_file wait.job/asked
 run stagewright runs wait.stagewright --json
-expect_json interrupted runs 0 state
-expect_json 2 runs 0 steps
+expect_json interrupted runs 1 state
+expect_json 2 runs 1 steps
 stop_after deaf deaf1
 expect_code 130
 expect_err 'no measured step was complete, nothing is kept'
@@ -251,6 +257,29 @@ else
     echo 'skipped: figures.py of the recorded job (there is no python3)'
 fi
 
+# on a host (a shell of this computer stands in for it): the run and its plan come back
+cat >ssh <<'FAKE'
+#!/bin/sh
+for script; do :; done
+exec sh -c "$script"
+FAKE
+chmod +x ssh
+mkdir -p there/bin config state
+ln -s "$STAGEWRIGHT" there/bin/stagewright
+export STAGEWRIGHT_SSH=$home/ssh XDG_CONFIG_HOME=$home/config XDG_STATE_HOME=$home/state
+run stagewright hosts add node1 user@node1 --folder "$home/there" --scratch "$home/scratch"
+expect_code 0
+FAKE_TRACES=$home/canned FAKE_MODE=ok run stagewright record -s 1f1b "${tiny[@]}" --engine torch --python "$home/python3" --steps 2 --warmup 1 --host node1 -o far.stagewright
+expect_code 0
+run stagewright runs far.stagewright --json
+expect_json imported runs 1 provenance
+expect_json 2 runs 1 steps
+expect_json '1f1b as planned' runs 0 name
+run stagewright sql far.stagewright "SELECT value FROM run_text WHERE run = 2 AND key IN ('engine', 'host')"
+expect_out 'PyTorch 2.6.0\+fake'
+expect_out 'node1'
+unset STAGEWRIGHT_SSH XDG_CONFIG_HOME XDG_STATE_HOME
+
 # TorchTitan: the user's own job by the script of its folder; a stand-in for its installation prints its log and leaves its traces
 cat >titan <<'FAKE'
 #!/usr/bin/env bash
@@ -283,12 +312,12 @@ expect_that "called as $given" grep -q -- '-m torch.distributed.run .*--nproc-pe
 expect_that 'the order' stagewright diff titan.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)
 expect_that 'a log' grep -q 'memory: 1.00GiB' titan.job/titan.log
 run stagewright runs titan.stagewright --json
-expect_json imported runs 0 provenance
-expect_json '1f1b as planned' runs 1 name
-run stagewright sql titan.stagewright "SELECT value FROM run_text WHERE run = 1 AND key = 'engine'"
+expect_json imported runs 1 provenance
+expect_json '1f1b as planned' runs 0 name
+run stagewright sql titan.stagewright "SELECT value FROM run_text WHERE run = 2 AND key = 'engine'"
 expect_out 'TorchTitan with PyTorch 2.9.0'
 # the exported folder does the same by hand
-run stagewright export titan.stagewright 1 --format torchtitan -o byhand
+run stagewright export titan.stagewright 2 --format torchtitan -o byhand
 expect_code 0
 expect_that 'it is a program' test -x byhand/run.sh
 PYTHON=$home/titan STEPS=5 byhand/run.sh job.toml --training.seq_len 128 >/dev/null

@@ -39,7 +39,7 @@ agrees() {
     stagewright export "$name.stagewright" --format csv -o "$name-ran.csv" >/dev/null 2>&1
     run stagewright diff "$name-ran.csv" "$name.job/schedule.csv"
     expect_code 0
-    run stagewright compare "$name.stagewright" 1 --plan
+    run stagewright compare "$name.stagewright" 2 --plan
     expect_code 0
 }
 four=(--model layers=4,hidden=32,heads=2,seq=16)

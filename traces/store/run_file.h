@@ -156,7 +156,7 @@ public:
 private:
     friend class RunWriter;
     friend class StepStreamWriter; // rows as they are stored
-    friend class StepReplay;
+    friend class StreamReplay;
     struct State;
     const std::shared_ptr<RunStore>& store() const;
     explicit RunFile(std::unique_ptr<State> state);

@@ -53,7 +53,7 @@ class RowWriter {
 public:
     // Columns first … first + count − 1 of the statement's row, as a row of the table of that number.
     void add(std::uint8_t table, const Statement& row, int first, int count);
-    void number(std::int64_t value); // one that is no row's
+    void number(std::int64_t value); // one that is not in a row
     std::span<const std::byte> bytes() const { return m_bytes; }
     void clear() { m_bytes.clear(); }
 

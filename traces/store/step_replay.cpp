@@ -27,7 +27,7 @@ struct Ongoing {
     std::int64_t segment = nothingYet;        // the last one that is in the file
     std::vector<std::vector<std::byte>> rows; // payloads of the step that is not complete
     std::size_t pending = 0;
-    bool begun = false; // its Begin has come by in this replay
+    bool begun = false; // its Begin block was read in this replay
 };
 
 Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)
@@ -71,15 +71,15 @@ Result<void> setState(Database& database, std::int64_t run, std::string_view sta
 
 } // namespace
 
-struct StepReplay::State {
+struct StreamReplay::State {
     std::string file;
     std::unique_ptr<RunFile> runs;
     std::shared_ptr<RunStore> store;
     bool recording = false;
     std::vector<Ongoing> ongoing;
-    std::vector<ReplayedRun> told; // runs()
-    std::vector<std::byte> rest;   // bytes that are no whole block yet
-    std::int64_t at = 0;           // of the first of them in the stream
+    std::vector<ReplayedRun> shown; // runs()
+    std::vector<std::byte> rest;    // bytes that are not a whole block yet
+    std::int64_t at = 0;            // of the first of them in the stream
     std::int64_t taken = 0;
     bool headed = false;
     std::function<Result<void>(const std::vector<ReplayedRun>&)> began;
@@ -99,16 +99,16 @@ struct StepReplay::State {
     Result<void> storeRows(Ongoing& one);
     Result<void> remove(Ongoing& one);
     Result<void> take(const StepBlock& block);
-    void tell();
+    void show();
 };
 
-void StepReplay::State::tell()
+void StreamReplay::State::show()
 {
-    told.clear();
-    for (const Ongoing& one : ongoing) told.push_back(one.run);
+    shown.clear();
+    for (const Ongoing& one : ongoing) shown.push_back(one.run);
 }
 
-Result<void> StepReplay::State::begin(const StepBlock& block)
+Result<void> StreamReplay::State::begin(const StepBlock& block)
 {
     RowReader reader(block.payload);
     StoredRow row;
@@ -150,18 +150,18 @@ Result<void> StepReplay::State::begin(const StepBlock& block)
     one.run.here = *id;
     one.run.createdUnixMs = *when;
     one.segment = nothingYet;
-    tell();
-    return began ? began(told) : Result<void>();
+    show();
+    return began ? began(shown) : Result<void>();
 }
 
-Result<void> StepReplay::State::rows(Ongoing& one, const StepBlock& block)
+Result<void> StreamReplay::State::rows(Ongoing& one, const StepBlock& block)
 {
     if ((one.pending += block.payload.size()) > mostPending) return damaged(fmt::format("a step of more than {} bytes", mostPending));
     one.rows.emplace_back(block.payload.begin(), block.payload.end());
     return {};
 }
 
-Result<void> StepReplay::State::storeRows(Ongoing& one)
+Result<void> StreamReplay::State::storeRows(Ongoing& one)
 {
     Database& database = *store->database;
     StoredRow row;
@@ -183,7 +183,7 @@ Result<void> StepReplay::State::storeRows(Ongoing& one)
     return {};
 }
 
-Result<void> StepReplay::State::commit(Ongoing& one, const StepBlock& block)
+Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
 {
     const bool end = block.kind == StepBlockKind::End;
     const int columns = end ? runRowCount : runStepCount;
@@ -214,7 +214,7 @@ Result<void> StepReplay::State::commit(Ongoing& one, const StepBlock& block)
     return {};
 }
 
-Result<void> StepReplay::State::remove(Ongoing& one)
+Result<void> StreamReplay::State::remove(Ongoing& one)
 {
     if (one.run.here == 0) return {};
     auto transaction = Transaction::begin(*store->database);
@@ -226,7 +226,7 @@ Result<void> StepReplay::State::remove(Ongoing& one)
     return {};
 }
 
-Result<void> StepReplay::State::take(const StepBlock& block)
+Result<void> StreamReplay::State::take(const StepBlock& block)
 {
     if (block.kind == StepBlockKind::Begin) return begin(block);
     Ongoing* one = find(block.run);
@@ -238,7 +238,7 @@ Result<void> StepReplay::State::take(const StepBlock& block)
     }
 }
 
-Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile, std::vector<ReplayedRun> known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
+Result<std::unique_ptr<StreamReplay>> StreamReplay::open(const std::string& runFile, std::vector<ReplayedRun> known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
 {
     auto state = std::make_unique<State>();
     auto opened = RunFile::open(runFile, OpenMode::Create);
@@ -250,13 +250,13 @@ Result<std::unique_ptr<StepReplay>> StepReplay::open(const std::string& runFile,
     state->recording = true;
     state->began = std::move(began);
     for (const ReplayedRun& run : known) state->ongoing.push_back({run, nothingYet, {}, 0, false});
-    state->tell();
-    return std::unique_ptr<StepReplay>(new StepReplay(std::move(state)));
+    state->show();
+    return std::unique_ptr<StreamReplay>(new StreamReplay(std::move(state)));
 }
 
-StepReplay::StepReplay(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+StreamReplay::StreamReplay(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
-StepReplay::~StepReplay()
+StreamReplay::~StreamReplay()
 {
     if (!m_state->recording) return;
     for (const Ongoing& one : m_state->ongoing)
@@ -264,7 +264,7 @@ StepReplay::~StepReplay()
     m_state->store->endRecording();
 }
 
-Result<void> StepReplay::take(std::span<const std::byte> bytes)
+Result<void> StreamReplay::take(std::span<const std::byte> bytes)
 {
     State& state = *m_state;
     state.rest.insert(state.rest.end(), bytes.begin(), bytes.end());
@@ -293,21 +293,21 @@ Result<void> StepReplay::take(std::span<const std::byte> bytes)
         if (block.kind != StepBlockKind::Rows) state.taken = state.at;
     }
     state.rest = std::vector<std::byte>(rest.begin(), rest.end());
-    state.tell();
+    state.show();
     return done;
 }
 
-std::int64_t StepReplay::taken() const
+std::int64_t StreamReplay::taken() const
 {
     return m_state->taken;
 }
 
-const std::vector<ReplayedRun>& StepReplay::runs() const
+const std::vector<ReplayedRun>& StreamReplay::runs() const
 {
-    return m_state->told;
+    return m_state->shown;
 }
 
-const std::string& StepReplay::file() const
+const std::string& StreamReplay::file() const
 {
     return m_state->file;
 }

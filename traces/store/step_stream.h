@@ -37,18 +37,18 @@ private:
 struct ReplayedRun {
     std::int64_t there = 0;         // its id in the recorder's file
     std::int64_t here = 0;          // in the file that it is replayed into; 0: the stream removed it
-    std::int64_t createdUnixMs = 0; // tells it from another run that got the same id here
+    std::int64_t createdUnixMs = 0; // distinguishes it from another run that got the same id here
     int steps = 0;                  // complete ones, warm-up included
     bool ended = false;             // its final state has been replayed
 };
 
-class StepReplay {
+class StreamReplay {
 public:
     // Opens or creates the run file and holds it as its writer. known: what an earlier replay of the same stream has put there; runs that
     // were removed since begin again. began: a run has got its place here and no step yet; what is kept of runs() then survives a crash.
-    static Result<std::unique_ptr<StepReplay>> open(const std::string& runFile, std::vector<ReplayedRun> known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
+    static Result<std::unique_ptr<StreamReplay>> open(const std::string& runFile, std::vector<ReplayedRun> known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
     // Runs that have not ended become interrupted, as those of a killed writer.
-    ~StepReplay();
+    ~StreamReplay();
 
     // The bytes that follow; cut anywhere. Each complete step is one transaction; steps that are in the file already are skipped. Unreadable
     // where the stream is damaged or of another version: steps before it stay.
@@ -60,7 +60,7 @@ public:
 
 private:
     struct State;
-    explicit StepReplay(std::unique_ptr<State> state);
+    explicit StreamReplay(std::unique_ptr<State> state);
     std::unique_ptr<State> m_state;
 };
 

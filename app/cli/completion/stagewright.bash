@@ -38,6 +38,9 @@ _stagewright_choices() { # PROGRAM VERB WORDS… OPTION
     "$@" '?' 2>&1 | sed -nE "s/.*takes one of (.*), not.*/\\1/p" | sed 's/ and / /; s/,//g'
 }
 
+_stagewright_hosts() { "$1" hosts list 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }'; }
+_stagewright_jobs() { "$1" hosts jobs 2>/dev/null | awk 'NR > 1 { print $1 }'; }
+
 _stagewright_words() { # CURRENT WORDS
     mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -72,7 +75,8 @@ _stagewright() {
     --table) _stagewright_words "$current" "$(_stagewright_choices "$program" report x --table)"; return ;;
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
-    --engine) _stagewright_words "$current" 'own torch'; return ;;
+    --host) _stagewright_words "$current" "$(_stagewright_hosts "$program")"; return ;;
+    --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
@@ -91,6 +95,13 @@ _stagewright() {
         return
     fi
     case $verb in
+    hosts)
+        case $previous in
+        hosts) _stagewright_words "$current" 'add test install list remove jobs attach fetch stop forget' ;;
+        test | install | remove) _stagewright_words "$current" "$(_stagewright_hosts "$program")" ;;
+        attach | fetch | stop | forget) _stagewright_words "$current" "$(_stagewright_jobs "$program")" ;;
+        esac
+        ;;
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
     import) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     validate) _stagewright_files "$current" csv ;;

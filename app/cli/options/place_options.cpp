@@ -8,7 +8,7 @@
 
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 
 namespace stagewright {
 

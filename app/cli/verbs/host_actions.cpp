@@ -19,7 +19,7 @@
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/host_test.h"
 #include "app/launch/hosts/serve.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 #include "traces/run/quantity.h"
 

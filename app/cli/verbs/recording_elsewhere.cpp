@@ -13,7 +13,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
 #include "app/launch/hosts/job_folder.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 #include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/session.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 
 namespace stagewright {
 

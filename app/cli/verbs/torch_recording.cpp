@@ -95,20 +95,21 @@ Result<void> store(const TorchImport& imported, const RecordSettings& settings, 
 {
     const std::string& name = imported.run.info.scheduleName;
     if (!imported.warning.empty()) session.warn(imported.warning);
-    std::vector<const Run*> runs{&imported.run};
+    std::vector<const Run*> runs; // the run last: it is the one that every verb takes
     auto plan = planOf(imported.run);
     if (plan) {
         plan->info.createdUnixMs = imported.run.info.createdUnixMs;
         runs.push_back(&*plan);
     } else
         session.warn(fmt::format("{}: stored without its plan: {}", name, plan.error().message));
+    runs.push_back(&imported.run);
     auto ids = addRuns(settings.file, runs);
     if (!ids) return tl::unexpected(std::move(ids.error()));
     if (stream)
         if (auto sent = sendAlong(*stream, settings.file, *ids); !sent) return sent;
-    recording.runs.push_back(ids->front());
+    recording.runs.push_back(ids->back());
     recording.completeSteps.push_back(imported.run.info.steps);
-    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->back(), settings.file, ids->back(), ids->front()));
+    if (plan) session.note(fmt::format("run {} is its plan; compare them: stagewright compare {} {} {}", ids->front(), settings.file, ids->front(), ids->back()));
     return {};
 }
 
@@ -151,15 +152,15 @@ Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_
     if (!files) return tl::unexpected(std::move(files.error()).with(schedule.name));
     if (auto written = writeTorchTitanFolder(*files, run.folder); !written) return written;
     session.progress().event({{"event", "job"}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"folder", run.folder}, {"file", settings.file}});
-    TitanRun told = run;
-    told.onStep = [&](int step, double loss) {
+    TitanRun watched = run;
+    watched.onStep = [&](int step, double loss) {
         ProgressLine& line = session.progress();
         if (line.mode() == ProgressLine::Mode::JsonLines)
             line.event({{"event", "progress"}, {"what", "step"}, {"done", before + step + 1}, {"total", total}, {"schedule", schedule.name}, {"engine", "torchtitan"}, {"job", run.folder}, {"step", step}, {"step_number", stepNumber(step)}, {"loss", loss}});
         else
             line.tell("steps", before + step + 1, total, fmt::format("{}  loss {:.3f}", schedule.name, loss));
     };
-    auto end = runTitanJob(told, session.stop());
+    auto end = runTitanJob(watched, session.stop());
     session.progress().clear();
     if (!end) return tl::unexpected(std::move(end.error()));
     if (end->stopped) {
@@ -168,7 +169,7 @@ Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_
         recording.stopped->remedy = fmt::format("the job is kept in {}{}{}", run.folder, recording.stopped->remedy.empty() ? "" : "; ", recording.stopped->remedy);
     }
     if (end->traces.empty()) return {};
-    auto imported = importTitanJob(schedule, told, *end, recording.stopped ? Progress{} : session.reporter("bytes"));
+    auto imported = importTitanJob(schedule, watched, *end, recording.stopped ? Progress{} : session.reporter("bytes"));
     if (!imported) return tl::unexpected(std::move(imported.error()).with(schedule.name));
     session.note(fmt::format("{}: TorchTitan with {}; the job is kept in {}", schedule.name, run.python, run.folder));
     return store(*imported, settings, stream, session, recording);

@@ -11,7 +11,7 @@
 
 #include "app/launch/hosts/job_copy.h"
 #include "app/launch/hosts/link.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double answerSeconds = 60;
 constexpr double keepEvery = 1;     // seconds between writings of job.json
+constexpr double firstSeconds = 20; // tries where there was no connection yet
 constexpr double longestPause = 10; // between two tries to reconnect
 constexpr double stopSeconds = 60;  // for the job's last steps after a stop request
 
@@ -148,6 +149,7 @@ private:
     bool m_asked = false;
     Clock::time_point m_askedAt{};
     Clock::time_point m_kept{};
+    bool m_ever = false;
     bool m_heard = false; // since the last time it was lost
 };
 
@@ -243,7 +245,7 @@ Result<bool> JobFollower::connection()
         if (stopDue(**link)) return fail(ErrorCode::Cancelled, fmt::format("job {} was asked to stop and has not ended within {:.0f} s", m_job.id, stopSeconds), fmt::format("see 'stagewright hosts attach {}'", m_job.id));
         if (!*frame) continue;
         if (!m_heard && m_watch.connection) m_watch.connection({});
-        m_heard = true;
+        m_heard = m_ever = true;
         auto all = take(**frame);
         if (!all || *all) return all;
     }
@@ -268,7 +270,7 @@ Result<void> JobFollower::run()
             return fail(code, why.message, fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id, m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
         };
         if (m_stop.stop_requested() && !m_stopping) m_stopping = true;
-        if (since(*lost) + pause > m_options.reconnectSeconds) return giveUp(ErrorCode::Unavailable);
+        if (since(*lost) + pause > (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds))) return giveUp(ErrorCode::Unavailable);
         if (m_watch.connection) m_watch.connection(why.message);
         for (const auto begin = Clock::now(); since(begin) < pause;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         pause = std::min(pause * 2, longestPause);

@@ -39,7 +39,7 @@ struct JobWatch {
 };
 
 struct FollowOptions {
-    double reconnectSeconds = 60; // keeps trying for so long after the connection was lost; 0: not at all
+    double reconnectSeconds = 600; // keeps trying for so long after the connection was lost, 20 s where there was none yet; 0: not at all
     bool onlyWhatIsThere = false; // fetch: ends when everything that is there now is here
     bool stop = false;            // ask it to stop first
 };

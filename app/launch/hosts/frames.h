@@ -36,7 +36,7 @@ std::string frameBytes(FrameKind kind, std::string_view bytes, std::uint64_t off
 class FrameReader {
 public:
     void add(std::string_view bytes) { m_rest.append(bytes); }
-    // None: more bytes are needed. Unreadable: what came is no frame.
+    // None: more bytes are needed. Unreadable: what came is not a frame.
     Result<std::optional<Frame>> next();
     std::string_view rest() const { return m_rest; } // not taken yet
 

@@ -17,8 +17,8 @@
 #include "app/launch/child_process.h"
 #include "app/launch/hosts/host_test.h"
 #include "app/launch/hosts/serve.h"
-#include "app/launch/hosts/shell_words.h"
 #include "app/launch/hosts/ssh.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

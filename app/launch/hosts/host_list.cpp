@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/launch/hosts/private_file.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

@@ -9,8 +9,8 @@
 #include <sys/utsname.h>
 
 #include "app/launch/hosts/serve.h"
-#include "app/launch/hosts/shell_words.h"
 #include "app/launch/hosts/ssh.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "app/launch/hosts/job_folder.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 
 namespace stagewright {
 
@@ -88,7 +88,7 @@ struct JobCopy::State {
     HostJob* job = nullptr;
     std::function<void(const std::string&)> event;
     CopiedFile steps, events;
-    std::unique_ptr<StepReplay> replay;
+    std::unique_ptr<StreamReplay> replay;
     std::string line; // the part of the last one that is here
     std::string lastError;
 
@@ -108,7 +108,7 @@ Result<void> JobCopy::State::replayed(Result<void> done)
 Result<void> JobCopy::State::replayFile()
 {
     replay.reset();
-    auto opened = StepReplay::open(job->file, job->runs, [this](const std::vector<ReplayedRun>& runs) {
+    auto opened = StreamReplay::open(job->file, job->runs, [this](const std::vector<ReplayedRun>& runs) {
         job->runs = runs;
         return keepJob(*job);
     });

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/launch/hosts/private_file.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "schedules/base/text.h"
 

@@ -12,7 +12,7 @@
 
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/private_file.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

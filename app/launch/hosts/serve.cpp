@@ -25,7 +25,7 @@
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/hosts/job_list.h"
 #include "app/launch/hosts/private_file.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

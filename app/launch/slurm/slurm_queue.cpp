@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "app/launch/child_process.h"
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -176,9 +176,9 @@ Result<SlurmState> slurmState(const std::string& job)
     if (state && !state->over()) return *state;
     // over: accounting has the code, scontrol has it for some minutes
     if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job, "--format=State,ExitCode,NodeList,Timelimit"}); account && account->end.good())
-        if (auto told = readSacct(account->out)) return *told;
+        if (auto known = readSacct(account->out)) return *known;
     if (auto shown = ask("scontrol", {"show", "job", job}); shown && shown->end.good())
-        if (auto told = readScontrol(shown->out)) return *told;
+        if (auto known = readScontrol(shown->out)) return *known;
     if (state) return *state;
     const bool unknown = queue->end.good() || queue->err.find("Invalid job id") != std::string::npos;
     if (unknown) return SlurmState{SlurmState::Kind::Unknown, fmt::format("Slurm no longer knows job {}", job)};

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {

@@ -59,10 +59,10 @@ void JobsController::act(const JobEntry& job, JobsList::Wish wish)
     m_list->setBusy(job.id, wish == Wish::Fetch ? tr("fetching from %1…").arg(host) : wish == Wish::Stop ? tr("stopping on %1…").arg(host)
                                                                                                          : tr("forgetting…"));
     m_acting.start([program = findStagewright(), action, id = job.id](const std::stop_token& stop) { return askProgram(program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), id}, stop); },
-                   [this, job, wish](const ProgramAnswer& answer) { told(job, wish, answer); });
+                   [this, job, wish](const ProgramAnswer& answer) { acted(job, wish, answer); });
 }
 
-void JobsController::told(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer)
+void JobsController::acted(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer)
 {
     m_list->setBusy({}, {});
     look();

@@ -22,7 +22,7 @@ public:
 
 private:
     void act(const JobEntry& job, JobsList::Wish wish);
-    void told(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer);
+    void acted(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer);
 
     JobsList* m_list;
     QTimer m_timer;

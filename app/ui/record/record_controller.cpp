@@ -419,12 +419,10 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
         m_workspace.feature<RunComparing>()->showPredicted(original, predicted, fresh.back());
     } else if (original.valid() && completed)
         m_workspace.feature<RunComparing>()->show({original, fresh.back()});
-    else if (fresh.size() == 2 && completed && m_workspace.runs()->info(fresh[1])->provenance == Provenance::Simulated)
-        m_workspace.feature<RunComparing>()->show({fresh[1], fresh[0]}); // its plan first
     else if (fresh.size() == 2 && completed)
         m_workspace.feature<RunComparing>()->show({fresh[0], fresh[1]});
     else
-        m_workspace.shown().showRun(fresh.front());
+        m_workspace.shown().showRun(*std::find_if(fresh.begin(), fresh.end() - 1, [this](const RunRef& ref) { return m_workspace.runs()->info(ref)->provenance != Provenance::Simulated; })); // not a plan
     m_predicted.reset();
 }
 

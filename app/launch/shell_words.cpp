@@ -1,4 +1,4 @@
-#include "app/launch/hosts/shell_words.h"
+#include "app/launch/shell_words.h"
 
 #include <algorithm>
 

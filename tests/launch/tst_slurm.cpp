@@ -1,0 +1,67 @@
+// Options of sbatch, the script, and what Slurm's programs say, in words.
+#include <QtTest/QtTest>
+
+#include "app/launch/slurm/slurm_queue.h"
+#include "app/launch/slurm/slurm_script.h"
+
+using namespace stagewright;
+
+class TestSlurm : public QObject {
+    Q_OBJECT
+
+private slots:
+    void options()
+    {
+        QCOMPARE(parseSlurmOption("gpus-per-node=8").value(), SlurmOption("gpus-per-node", "8"));
+        QCOMPARE(parseSlurmOption("exclusive").value(), SlurmOption("exclusive", ""));
+        QCOMPARE(parseSlurmOption("comment=a=b c").value().second, std::string("a=b c"));
+        for (const char* bad : {"", "=", "nodes=", "Nodes=2", "--nodes=2", "no_des=2", "nodes2=1", "a b=1", "comment=a\nb", "comment=\x1b", "output=x", "wrap=id", "chdir=/", "array=1-9"})
+            QVERIFY2(!parseSlurmOption(bad).has_value(), bad);
+        QVERIFY(!parseSlurmOption("comment=" + std::string(2000, 'x')).has_value());
+    }
+
+    void theScript()
+    {
+        BatchScript script;
+        script.name = "node1-1";
+        script.folder = "/s c/job";
+        script.options = {{"nodes", "2"}, {"comment", "it's $(id) \"x\""}, {"exclusive", ""}};
+        script.setup = {"module load cuda"};
+        script.command = {"/bin/stagewright", "record", "--schedule=a b.csv"};
+        script.tasks = 4;
+        script.queued = true;
+        const std::string text = toText(script);
+        QVERIFY(text.starts_with("#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s c/job/slurm.log'\n#SBATCH --ntasks=4\n#SBATCH --nodes=2\n#SBATCH --comment='it'\\''s $(id) \"x\"'\n#SBATCH --exclusive\n"));
+        QVERIFY(text.find("\ncd '/s c/job' || exit 1\n") != std::string::npos);
+        QVERIFY(text.find("\nmodule load cuda\n") < text.find("\nsrun --ntasks=4 --mpi=pmix "));
+        QVERIFY(text.find("/bin/stagewright record '--schedule=a b.csv' >>log") != std::string::npos);
+        script.queued = false;
+        QVERIFY(toText(script).find("SBATCH") == std::string::npos);
+        QVERIFY(toText(script).find("srun") == std::string::npos);
+    }
+
+    void states()
+    {
+        using Kind = SlurmState::Kind;
+        QCOMPARE(readSqueue("PENDING|Resources||1:00:00\n")->words, std::string("queued: waits for free nodes"));
+        QCOMPARE(readSqueue("PENDING|ReqNodeNotAvail, UnavailableNodes:n1||1:00\n")->words, std::string("queued: a node that it asks for is not available"));
+        QCOMPARE(readSqueue("PENDING|SomethingNew||1:00\n")->words, std::string("queued: SomethingNew"));
+        QCOMPARE(readSqueue("RUNNING|None|node[1-2]|1:00:00\n")->words, std::string("running on node[1-2]"));
+        QVERIFY(!readSqueue("").has_value());
+        QVERIFY(!readSqueue("slurm_load_jobs error\n").has_value());
+        QCOMPARE(readSacct("TIMEOUT|0:0|node1|00:01:00\n")->words, std::string("ended at its time limit of 00:01:00"));
+        QCOMPARE(readSacct("CANCELLED by 1000|0:15|node1|1:00\n")->kind, Kind::Cancelled);
+        QCOMPARE(readSacct("FAILED|5:0|node1|1:00\n")->words, std::string("failed with code 5"));
+        QCOMPARE(readSacct("OUT_OF_MEMORY|0:125|n|1:00\n")->kind, Kind::Failed);
+        QVERIFY(!readSacct("Slurm accounting storage is disabled\n").has_value());
+        const auto shown = readScontrol("JobId=7 JobName=x\n   JobState=NODE_FAIL Reason=None Dependency=(null)\n   NodeList=n1 TimeLimit=1:00 ExitCode=1:0\n");
+        QCOMPARE(shown->kind, Kind::Failed);
+        QCOMPARE(shown->words, std::string("failed: a node went down"));
+        QVERIFY(shown->over());
+        QVERIFY(!readScontrol("slurm_load_jobs error: Invalid job id specified\n").has_value());
+        QVERIFY(!readSqueue("FUTURE_STATE|None|n|1:00")->over()); // unknown: it is looked at again
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSlurm)
+#include "tst_slurm.moc"
