@@ -146,7 +146,8 @@ private slots:
                 QVERIFY(taken.error().message.find("the stream of steps is damaged at byte") != std::string::npos);
             }
             const auto here = RunFile::open(path, OpenMode::Read).value();
-            for (const RunInfo& info : here->runs().value()) QCOMPARE(here->read(info.id).value().info.damagedBlocks, std::int64_t{0});
+            const auto infos = here->runs().value();
+            for (const RunInfo& info : infos) QCOMPARE(here->read(info.id).value().info.damagedBlocks, std::int64_t{0});
         }
         QVERIFY(refused > 120);
     }
