@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "schedules/base/text.h"
+
 namespace stagewright {
 
 std::uint32_t NameTable::idOf(std::string_view name)
@@ -50,7 +52,9 @@ std::string hostInName(std::string_view fileName)
     const std::size_t line = stem.rfind('_');
     if (line == std::string_view::npos || line == 0 || !digits(stem.substr(line + 1)) || stem.substr(line + 1).size() < 2) return {};
     const std::string_view host = stem.substr(0, line);
-    if (rankInName(fileName).rank >= 0 && rankInName(fileName).begin < line) return {}; // "worker0_step_12" names no host
+    const std::string text = lowered(host);
+    for (const std::string_view word : {"worker", "rank"}) // "worker0_step_12" names no host
+        if (const std::size_t at = text.find(word); at != std::string::npos && text.find_first_of("0123456789", at) != std::string::npos) return {};
     return std::string(host);
 }
 
