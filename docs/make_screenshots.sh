@@ -55,6 +55,13 @@ draw lowered "$runs" --run 2 --show lowered
 draw compare "$runs" --compare 2 4
 draw import "$work/job/traces"
 draw plan "$runs" --run 2 --show plan
+# A job whose ranges have names of their own.
+"$program" export "$runs" 2 --format kineto -o "$work/named" 2> "$work/recording" || { cat "$work/recording" >&2; exit 5; }
+for trace in "$work"/named/*.json; do
+    sed -E 's/"PP:([0-9]+)F([0-9]+)"/"fwd stage \1 mb \2"/g; s/"PP:([0-9]+)B([0-9]+)"/"bwd stage \1 mb \2"/g' "$trace" > "$trace.new" && mv "$trace.new" "$trace"
+done
+"$program" import "$work/named" -o "$work/named.stagewright" 2> "$work/recording" > /dev/null || { cat "$work/recording" >&2; exit 5; }
+draw mapper "$work/named.stagewright" --show mapper --no-runs-list --no-memory
 draw baseline "$runs" --run 4 --baseline 2
 draw edit "$runs" --run 4 --show edit
 draw explore --show explore

@@ -56,6 +56,21 @@ done
 run stagewright import own_rank0.json own_rank1.json
 expect_code 0
 expect_out 'no ops'
+expect_out 'the ranges are bwd s0 m1 .4., fwd s0 m1 .4.'
+run stagewright import own_rank0.json own_rank1.json --suggest-rules draft.rules
+expect_code 0
+expect_out 'F +fwd s.stage. m.microbatch-1. +4 +2 +fwd s0 m1'
+expect_out 'It gives gpipe on 2 ranks: 2 stages, 2 microbatches, 1 step; every range has its counterpart'
+run stagewright import own_rank0.json own_rank1.json --rules draft.rules --json
+expect_code 0
+expect_json gpipe runs 0 recognised
+run stagewright import own_rank0.json --suggest-rules no/such/folder/draft.rules
+expect_code 3
+printf '\200\004\225' >snapshot.pickle
+run stagewright import snapshot.pickle
+expect_code 3
+expect_err 'pickle, which is not loaded'
+expect_err 'json.dump'
 printf '# ours\nF fwd s{stage} m{microbatch-1}\nB bwd s{stage} m{microbatch-1}\n' >names.txt
 run stagewright import 'own_rank*.json' --rules names.txt -o own.stagewright --json
 expect_code 0

@@ -1,5 +1,5 @@
 // JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them whatever the
-// windows and batches; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
+// windows and batches; as a memory snapshot they are read or refused, too, and rules drafted from their names can be read; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -9,6 +9,7 @@
 #include "traces/analysis/bubbles.h"
 #include "traces/import/assemble.h"
 #include "traces/import/kineto/kineto_json.h"
+#include "traces/import/memory/memory_snapshot.h"
 
 using namespace stagewright;
 
@@ -27,6 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (const auto rules = LabelRules::parse(text.substr(0, 400)); !rules) require(!rules.error().message.empty());
     ImportOptions options;
     options.hostOps = size % 2 == 1;
+    options.suggestRules = size % 3 == 1;
+    const auto snapshotSource = byteSourceOf(std::string(text));
+    if (auto snapshot = readMemorySnapshot(*snapshotSource, "fuzz_rank0.json", {}); !snapshot)
+        require(!snapshot.error().message.empty());
+    else if (const auto made = assemble(std::move(snapshot->ranks), "snapshot", options); !made)
+        require(!made.error().message.empty());
     const auto source = byteSourceOf(std::string(text));
     auto file = readJsonTrace(*source, "fuzz_rank0.json", options, {});
     const auto again = byteSourceOf(std::string(text));
@@ -49,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     for (const ImportedRun& imported : *runs) {
+        if (imported.rangeNames && imported.rangeNames->draft) require(LabelRules::parse(imported.rangeNames->draft->text).has_value());
         const Run& run = imported.run;
         require(run.timeline && !run.timeline->empty());
         require(run.timeline->steps() > 0);

@@ -15,29 +15,33 @@ def kineto(path):
         events = json.load(file)["traceEvents"]
     ns = lambda us: round(us * 1000)
     work, launches, syncs = [], {}, []
+    copied = [0]
     for e in events:
         cat = e.get("cat")
         if e.get("ph") != "X":
             continue
         if cat in ("kernel", "gpu_memcpy", "gpu_memset"):
             work.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), "copy" if cat != "kernel" else e["name"], e["args"].get("correlation")))
+            if cat != "kernel":
+                copied[0] += e["args"].get("bytes", 0)
         elif cat in ("cuda_runtime", "cuda_driver"):
             if "correlation" in e.get("args", {}):
                 launches.setdefault(e["args"]["correlation"], ns(e["ts"]))
             if "Synchronize" in e["name"]:
                 syncs.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
-    return [(work, launches, syncs)]
+    return [(work, launches, syncs, copied)]
 
 
 def nsight(path):
     db = sqlite3.connect("file:" + path + "?immutable=1", uri=True)
     names = dict(db.execute("SELECT id, value FROM StringIds"))
     ranks = {}
-    of = lambda pid: ranks.setdefault(pid >> 24, ([], {}, []))
+    of = lambda pid: ranks.setdefault(pid >> 24, ([], {}, [], [0]))
     for start, end, pid, correlation, name in db.execute("SELECT start, end, globalPid, correlationId, shortName FROM CUPTI_ACTIVITY_KIND_KERNEL"):
         of(pid)[0].append((start, end, names[name], correlation))
     for table in ("MEMCPY", "MEMSET"):
-        for start, end, pid, correlation in db.execute("SELECT start, end, globalPid, correlationId FROM CUPTI_ACTIVITY_KIND_" + table):
+        for start, end, pid, correlation, size in db.execute("SELECT start, end, globalPid, correlationId, bytes FROM CUPTI_ACTIVITY_KIND_" + table):
+            of(pid)[3][0] += size
             of(pid)[0].append((start, end, "copy", correlation))
     for start, end, tid, correlation, name in db.execute("SELECT start, end, globalTid, correlationId, nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME"):
         of(tid)[1].setdefault(correlation, start)
@@ -55,7 +59,7 @@ def classes(name):
     return "computing"
 
 
-def count(work, launches, syncs):
+def count(work, launches, syncs, copied):
     out = dict.fromkeys(("computing", "collective", "send_receive", "copying", "launch", "sync", "between", "queued", "unknown", "communicating", "busy"), 0)
     changes = []
     for start, end, name, _ in work:
@@ -75,6 +79,7 @@ def count(work, launches, syncs):
         running[of] += by
         before = time
     out["window"] = before - changes[0][0]
+    out["copied"] = copied[0]
     starts = {}
     for start, _, _, correlation in work:
         starts.setdefault(start, []).append(launches.get(correlation))

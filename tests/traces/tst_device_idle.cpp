@@ -202,6 +202,7 @@ private slots:
         const Timeline& timeline = *run->timeline;
         const auto idle = analyseDeviceIdle(timeline, 0);
         const auto time = analyseDeviceTime(timeline, 0);
+        const ReportTable copies = reportTable(*findAnalysis("copies"), *run, 0);
         QCOMPARE(static_cast<int>(idle.size()), static_cast<int>(counted.size()));
         for (std::size_t r = 0; r < idle.size(); ++r) {
             const QJsonObject expected = counted[static_cast<int>(r)].toObject();
@@ -210,6 +211,10 @@ private slots:
                 const double wanted = expected[QLatin1String(name)].toDouble();
                 return std::abs(static_cast<double>(is) - wanted) <= 0.01 * wanted + 1e-6 * window;
             };
+            Bytes copied = 0;
+            for (const auto& row : copies.rows)
+                if (std::get<std::int64_t>(row[0]) == static_cast<std::int64_t>(r) && std::holds_alternative<std::int64_t>(row[4])) copied += std::get<std::int64_t>(row[4]);
+            QCOMPARE(static_cast<double>(copied), expected["copied"].toDouble());
             for (std::size_t s = 0; s < deviceStateCount; ++s) {
                 const std::string name(toText(static_cast<DeviceState>(s)));
                 QVERIFY2(near(name.c_str(), idle[r].time[s]), qPrintable(QStringLiteral("rank %1, %2: %3, counted %4").arg(r).arg(QString::fromStdString(name)).arg(idle[r].time[s]).arg(expected[QString::fromStdString(name)].toDouble())));

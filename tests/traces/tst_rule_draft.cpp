@@ -201,7 +201,7 @@ private slots:
         QVERIFY2(namesText(result.runs[0].rangeNames->patterns).starts_with("layer 0 forward (16)"), namesText(result.runs[0].rangeNames->patterns).c_str());
     }
 
-    // Ranks that do the same at the same time are no pipeline.
+    // Ranks that do the same at the same time are not stages of a pipeline.
     void copies()
     {
         QTemporaryDir folder;

@@ -332,7 +332,7 @@ private slots:
         QVERIFY(writeBytes(bad, "# ours\nF fwd {stge}\n"));
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("a rules file can name the ops")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("Ranges: bwd s0 m1 (4), fwd s0 m1 (4). Import, then Analyse ▸ Make a pipeline of ranges")), qPrintable(opened->detailsText()));
         opened->setRulesFile(bad);
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
         QVERIFY2(opened->faultText().contains(QStringLiteral("line 2")) && opened->faultText().contains(QStringLiteral("stge")), qPrintable(opened->faultText()));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/run/quantity.h"
 
 namespace stagewright {
@@ -28,11 +30,16 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
                 computing[static_cast<std::size_t>(track.rank)].add(span.start, span.end);
         }
     }
-    std::map<std::string, ExposedCommunication> byName;
+    const WorkBytes sizes(timeline);
+    std::map<std::pair<std::string, std::optional<Bytes>>, ExposedCommunication> byName;
     for (const SpanId id : communication) {
         const Span& span = timeline.spans()[id];
         const std::string name = timeline.nameOf(span), operation = collectiveOfKernel(name);
-        ExposedCommunication& row = byName[operation.empty() ? briefKernelName(name) : operation];
+        const std::optional<Bytes> bytes = sizes.of(id);
+        const std::optional<Bytes> least = bytes ? std::optional<Bytes>(static_cast<Bytes>(std::bit_floor(static_cast<std::uint64_t>(std::max<Bytes>(0, *bytes))))) : std::nullopt;
+        ExposedCommunication& row = byName[{operation.empty() ? briefKernelName(name) : operation, least}];
+        row.least = least;
+        row.bytes += bytes.value_or(0);
         const Nanos hidden = computing[static_cast<std::size_t>(timeline.trackOf(id).rank)].within(span.start, span.end);
         ++row.calls;
         row.total += span.duration();
@@ -43,8 +50,8 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
         }
     }
     std::vector<ExposedCommunication> rows;
-    for (auto& [name, row] : byName) {
-        row.name = name;
+    for (auto& [key, row] : byName) {
+        row.name = key.first;
         rows.push_back(std::move(row));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.exposed() > b.exposed(); });
@@ -58,30 +65,37 @@ namespace {
 std::vector<AnalysisColumn> exposedColumns()
 {
     return {{"name", "Operation", ColumnKind::Text, "As the communication library names it."},
+            {"size", "Size from", ColumnKind::Size, "Of one call, to less than twice as much; the larger of its input and its output."},
             {"calls", "Calls", ColumnKind::Count, "Kernels in the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of their durations, waiting for other ranks included."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which their device computes."},
             {"exposed_ns", "Exposed", ColumnKind::Time, "The part in which it does not."},
             {"exposed_share", "Exposed share", ColumnKind::Share, "Exposed over total."},
             {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
-            {"longest_exposed_ns", "Longest exposed", ColumnKind::Time, "Of one call; choosing a row goes there."}};
+            {"longest_exposed_ns", "Longest exposed", ColumnKind::Time, "Of one call; choosing a row goes there."},
+            {"gigabytes_per_second", "GB/s", ColumnKind::Real, "Bytes over their time, waiting for other ranks included; 10⁹ bytes."}};
 }
 
 Result<AnalysisRows> exposedRows(const Run& run, int step)
 {
     AnalysisRows out;
     Nanos total = 0, exposed = 0;
+    std::map<std::string, Nanos> byName; // exposed
     for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
-        out.rows.push_back({row.name, row.calls, row.total, row.hidden, row.exposed(), row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
-                            row.total / std::max<std::int64_t>(1, row.calls), row.longest});
+        const auto size = row.least ? AnalysisCell(std::int64_t{*row.least}) : AnalysisCell();
+        const auto rate = row.least ? AnalysisCell(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
+        out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(), row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
+                            row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});
         out.ops.push_back(row.longestExposed);
         total += row.total;
         exposed += row.exposed();
+        byName[row.name] += row.exposed();
     }
-    if (total > 0)
+    if (total > 0) {
+        const auto most = std::max_element(byName.begin(), byName.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
         out.sentence = fmt::format("{} of {} of communication are exposed, {} of them in {}", formatDuration(exposed), formatDuration(total),
-                                   formatPercent(exposed > 0 ? static_cast<double>(std::get<std::int64_t>(out.rows.front()[4])) / static_cast<double>(exposed) : 0),
-                                   std::get<std::string>(out.rows.front()[0]));
+                                   formatPercent(exposed > 0 ? static_cast<double>(most->second) / static_cast<double>(exposed) : 0), most->first);
+    }
     return out;
 }
 

@@ -52,8 +52,10 @@ std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step);
 // The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
 std::string collectiveOfKernel(std::string_view kernel);
 
-struct ExposedCommunication { // of the kernels of one operation, each for itself: simultaneous ones both count
+struct ExposedCommunication { // of the kernels of one operation and size, each for itself: simultaneous ones both count
     std::string name;
+    std::optional<Bytes> least; // of their sizes: a power of two, and less than twice as much; nothing: the trace has no sizes
+    Bytes bytes = 0;            // sum
     std::int64_t calls = 0;
     Nanos total = 0;
     Nanos hidden = 0;  // while their rank's devices compute
@@ -63,7 +65,7 @@ struct ExposedCommunication { // of the kernels of one operation, each for itsel
     Nanos exposed() const { return total - hidden; }
 };
 
-// Largest exposed time first. O(kernels of the step × log).
+// One row for each operation and size class. Largest exposed time first. O(kernels of the step × log).
 std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step);
 
 struct RankLaunchGaps {

@@ -7,6 +7,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {
@@ -74,6 +75,7 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
             }
         }
     }
+    const WorkBytes sizes(timeline);
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Send) continue;
         const auto [first, last] = timeline.stepRange(track, step);
@@ -85,6 +87,10 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
             const Nanos arrival = std::max(message->arrival, timeline.spans()[message->receive].end);
             LinkOverlap& link = links[{track.rank, to}];
             add(link, track.rank, to, message->begin, arrival, busy);
+            if (const auto bytes = sizes.of(id)) {
+                link.bytes = link.bytes.value_or(0) + *bytes;
+                link.sizedTransfer += arrival - message->begin;
+            }
             link.sendWait += std::max<Nanos>(0, message->begin - message->sendPosted);
             link.receiveWait += std::max<Nanos>(0, message->begin - message->receivePosted);
         }
@@ -110,7 +116,9 @@ std::vector<AnalysisColumn> linkColumns()
             {"transfer_ns", "Transfer", ColumnKind::Time, "From then until it has arrived."},
             {"covered_by_sender_ns", "Sender computes", ColumnKind::Time, "The part of the transfer in which the sender computes."},
             {"covered_by_receiver_ns", "Receiver computes", ColumnKind::Time, "The part of the transfer in which the receiver computes."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."}};
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."},
+            {"bytes", "Bytes", ColumnKind::Size, "Of the messages whose size the run has."},
+            {"gigabytes_per_second", "GB/s", ColumnKind::Real, "These bytes over the transfer of these messages; 10⁹ bytes."}};
 }
 
 Result<AnalysisRows> linkRows(const Run& run, int step)
@@ -118,7 +126,8 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
     AnalysisRows out;
     for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
         out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, link.sendWait, link.receiveWait, link.transfer,
-                            link.coveredBySender, link.coveredByReceiver, link.exposed()});
+                            link.coveredBySender, link.coveredByReceiver, link.exposed(), link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
+                            link.bytes ? AnalysisCell(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
     return out;
 }
 

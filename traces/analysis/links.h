@@ -3,6 +3,7 @@
 // that of a rank's kernels other than NCCL's, or of its ops if it has no kernels.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
@@ -13,6 +14,8 @@ struct LinkOverlap {
     int from = 0; // ranks
     int to = 0;
     std::int64_t messages = 0;
+    std::optional<Bytes> bytes;  // sum over those whose size is known; nothing: of none
+    Nanos sizedTransfer = 0;     // part of transfer that is theirs
     Nanos sendWait = 0;          // sum over messages: posted by the sender until the receiver is there too and the channel is free
     Nanos receiveWait = 0;       // posted by the receiver until the transfer starts
     Nanos transfer = 0;          // from then until it has arrived

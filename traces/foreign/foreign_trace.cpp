@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "schedules/base/text.h"
+
 namespace stagewright {
 
 std::uint32_t NameTable::idOf(std::string_view name)
@@ -37,6 +39,24 @@ RankInName numberAt(std::string_view text, std::size_t at)
 }
 
 } // namespace
+
+std::string hostInName(std::string_view fileName)
+{
+    const auto digits = [](std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); };
+    const std::size_t end = fileName.find(".pt.trace.json");
+    if (end == std::string_view::npos) return {};
+    std::string_view stem = fileName.substr(0, end);
+    const std::size_t dot = stem.rfind('.'); // the time in ms or ns
+    if (dot == std::string_view::npos || !digits(stem.substr(dot + 1))) return {};
+    stem = stem.substr(0, dot);
+    const std::size_t line = stem.rfind('_');
+    if (line == std::string_view::npos || line == 0 || !digits(stem.substr(line + 1)) || stem.substr(line + 1).size() < 2) return {};
+    const std::string_view host = stem.substr(0, line);
+    const std::string text = lowered(host);
+    for (const std::string_view word : {"worker", "rank"}) // "worker0_step_12" names no host
+        if (const std::size_t at = text.find(word); at != std::string::npos && text.find_first_of("0123456789", at) != std::string::npos) return {};
+    return std::string(host);
+}
 
 RankInName rankInName(std::string_view fileName)
 {

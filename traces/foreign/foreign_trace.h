@@ -109,6 +109,7 @@ struct ForeignRank {
     std::string run;    // the run's name, in traces exported here; "": unknown
     int rank = -1;      // −1: unknown
     int worldSize = 0;  // 0: unknown
+    std::string host;   // "": unknown
     Nanos epoch = 0;    // to be added to times to align ranks
     NameTable names;
     std::vector<ForeignThread> threads;
@@ -116,6 +117,7 @@ struct ForeignRank {
     std::vector<ForeignSpan> deviceAnnotations; // the same, on a stream
     std::vector<ForeignSpan> hostOps;           // operators of the framework; kept on demand
     std::vector<DeviceSpan> device;
+    std::vector<std::pair<std::uint32_t, Bytes>> copyBytes; // by index in device, ascending: of copies and fills whose size the trace has
     std::vector<Launch> launches;
     std::vector<ForeignMessage> messages;
     std::vector<MemoryChangeSeen> memory;
@@ -137,6 +139,8 @@ struct RankInName {
     std::size_t begin = 0;
     std::size_t end = 0;
 };
+// "gpu-07" of "gpu-07_4711.1694128201545.pt.trace.json", as PyTorch's tensorboard_trace_handler names a file; "" for other names.
+std::string hostInName(std::string_view fileName);
 RankInName rankInName(std::string_view fileName);
 
 } // namespace stagewright

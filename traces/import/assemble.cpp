@@ -1,6 +1,7 @@
 #include "traces/import/assemble.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
 #include "traces/run/quantity.h"
+#include "traces/run/rank_places.h"
 
 namespace stagewright {
 
@@ -123,6 +125,33 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after replacing bad characters", repaired));
 }
 
+// Host and place in each dimension of parallelism, by rank of the run; and the sizes of the dimensions.
+void describePlaces(const std::vector<ForeignRank>& ranks, ImportedRun& out)
+{
+    std::vector<RankPlace> places(ranks.size());
+    std::array<std::size_t, parallelDimensionCount> size{};
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        places[r].host = ranks[r].host.empty() ? hostInName(std::filesystem::path(ranks[r].source).filename().string()) : ranks[r].host;
+        std::array<std::size_t, parallelDimensionCount> largest{};
+        for (const auto& [group, purpose] : ranks[r].groupPurpose) {
+            const auto dimension = dimensionOf(purpose);
+            const auto members = ranks[r].groups.find(group);
+            if (!dimension || members == ranks[r].groups.end()) continue;
+            const auto own = std::find(members->second.begin(), members->second.end(), ranks[r].rank);
+            const auto d = static_cast<std::size_t>(*dimension);
+            if (own == members->second.end() || members->second.size() <= largest[d]) continue; // of shards and replicas the larger one
+            largest[d] = members->second.size();
+            places[r].place[d] = static_cast<int>(own - members->second.begin());
+            size[d] = std::max(size[d], largest[d]);
+        }
+    }
+    std::string sizes;
+    for (std::size_t d = 0; d < parallelDimensionCount; ++d)
+        if (size[d] > 1) sizes += fmt::format("{}{} {}", sizes.empty() ? "" : " × ", toText(static_cast<ParallelDimension>(d)), size[d]);
+    addFact(out, "parallel", sizes);
+    addFact(out, "rank_places", placesText(places));
+}
+
 // Where the traces are, one path per line: the files, or their folders if there are many. For importing them again with other rules.
 std::string sourcesText(const std::vector<std::string>& files)
 {
@@ -166,6 +195,7 @@ void describeRun(ImportedRun& out, Nanos origin)
     addFact(out, "messages", std::to_string(out.messages));
     addFact(out, "unpaired_messages", std::to_string(out.unpaired));
     addFact(out, "collectives", std::to_string(out.collectives));
+    addFact(out, "collectives_of_one_rank", std::to_string(out.collectivesAlone));
     addFact(out, "damaged_events", std::to_string(out.damaged));
     std::string left;
     for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
@@ -230,6 +260,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
     if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
+    job.collectivesAlone = messages.unpairedCollectives;
     align(ranks, messages, job);
     progress.tell("reading labels", 0, rankCount);
     OpReading reading = readOps(ranks, options.rules);
@@ -261,6 +292,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         }
         inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);
+        describePlaces(parts.ranks, one);
         auto timeline = buildTimeline(std::move(parts), one, progress);
         if (!timeline) return tl::unexpected(std::move(timeline.error()));
         one.run.timeline = std::move(*timeline);

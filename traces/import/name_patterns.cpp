@@ -68,7 +68,7 @@ bool hasWord(const std::vector<std::string>& words, const std::array<std::string
     return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return std::find(wanted.begin(), wanted.end(), word) != wanted.end(); });
 }
 
-// By the words of a name. Framework operators, messages and waits are no passes, whatever else their names say.
+// By the words of a name. Framework operators, messages and waits are not passes, whatever else their names say.
 std::string kindOf(std::string_view skeleton)
 {
     const std::string text = lowered(skeleton);

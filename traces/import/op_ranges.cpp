@@ -11,6 +11,7 @@
 
 #include "schedules/model/kinds.h"
 #include "traces/import/rank_work.h"
+#include "traces/run/rank_places.h"
 
 namespace stagewright {
 
@@ -288,7 +289,7 @@ private:
 int placeInPipeline(const ForeignRank& rank, std::vector<int>* members = nullptr)
 {
     for (const auto& [group, purpose] : rank.groupPurpose) {
-        const bool pipeline = purpose == "mesh_pp" || purpose == "pp" || purpose == "PIPELINE_MODEL_PARALLEL_GROUP";
+        const bool pipeline = dimensionOf(purpose) == ParallelDimension::Pipeline;
         const auto ranks = rank.groups.find(group);
         if (!pipeline || ranks == rank.groups.end()) continue;
         const auto found = std::find(ranks->second.begin(), ranks->second.end(), rank.rank);

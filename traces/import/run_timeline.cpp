@@ -11,6 +11,7 @@
 #include "schedules/base/release_items.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/import/message_ops.h"
 #include "traces/import/rank_work.h"
 #include "traces/import/rebuild_schedule.h"
@@ -214,7 +215,12 @@ private:
         };
         for (const std::uint32_t i : m_sends[static_cast<std::size_t>(r)]) sends.push_back({spanOf(i, true), i});
         for (const std::uint32_t i : m_receives[static_cast<std::size_t>(r)]) receives.push_back({spanOf(i, false), i});
-        addTrack(r, Lane::Send, {}, sends, [&](const Row& row, SpanId id) { m_sendSpan[row.from] = id; });
+        BytesMoved moved(m_builder, r, fmt::format("rank {} {}", r, toText(Lane::Send)), Lane::Send);
+        addTrack(r, Lane::Send, {}, sends, [&](const Row& row, SpanId id) {
+            m_sendSpan[row.from] = id;
+            const Bytes bytes = std::max(messageAt(pairs[row.from].send).bytes, messageAt(pairs[row.from].receive).bytes);
+            if (bytes >= 0) moved.add(row.span.start, bytes);
+        });
         addTrack(r, Lane::Receive, {}, receives, [&](const Row& row, SpanId id) { m_receiveSpan[row.from] = id; });
     }
 
@@ -243,10 +249,14 @@ private:
         std::size_t ranged = 0;
         for (const DeviceTrack& of : tracks)
             for (const ForeignWork& seen : of.work) ranged += seen.op == noOpRange && seen.range != noOpRange ? 1 : 0;
+        const auto bytes = bytesOfWork(from);
+        giveBack(from.copyBytes);
         m_launchedIn.clear();
         m_launchedIn.reserve(ranged);
         for (DeviceTrack& of : tracks) {
-            const int track = m_builder.addTrack(r, of.copy ? Lane::Copy : Lane::Kernel, fmt::format("rank {} {}", r, of.name));
+            const std::string trackName = fmt::format("rank {} {}", r, of.name);
+            const int track = m_builder.addTrack(r, of.copy ? Lane::Copy : Lane::Kernel, trackName);
+            BytesMoved moved(m_builder, r, trackName, of.copy ? Lane::Copy : Lane::Kernel);
             for (std::size_t i = 0; i < of.work.size(); ++i) {
                 const ForeignWork& seen = of.work[i];
                 m_out.kernelsUnderRanges += seen.op != noOpRange || seen.range != noOpRange ? 1 : 0;
@@ -258,6 +268,7 @@ private:
                 if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
+                if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0})); size != bytes.end() && size->first == seen.item) moved.add(seen.start, size->second);
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
                     m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.launched);
                 else if (seen.range != noOpRange)
@@ -275,6 +286,40 @@ private:
                 m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
         return true;
     }
+
+    // Bytes of copies, and of the messages and collectives that a kernel carries, by index of the device work.
+    static std::vector<std::pair<std::uint32_t, Bytes>> bytesOfWork(const ForeignRank& from)
+    {
+        auto bytes = from.copyBytes;
+        for (const ForeignMessage& message : from.messages)
+            if (message.device && message.work >= 0 && message.bytes >= 0) bytes.emplace_back(static_cast<std::uint32_t>(message.work), message.bytes);
+        std::sort(bytes.begin(), bytes.end());
+        std::size_t kept = 0; // a kernel may carry several messages
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            if (kept > 0 && bytes[kept - 1].first == bytes[i].first)
+                bytes[kept - 1].second += bytes[i].second;
+            else
+                bytes[kept++] = bytes[i];
+        bytes.resize(kept);
+        return bytes;
+    }
+
+    // The counter of a track (work_bytes.h), made with its first sample.
+    class BytesMoved {
+    public:
+        BytesMoved(TimelineBuilder& builder, int rank, const std::string& track, Lane lane) : m_builder(builder), m_rank(rank), m_name(workBytesCounter(track, lane)) {}
+        void add(Nanos start, Bytes bytes)
+        {
+            if (m_counter < 0) m_counter = m_builder.addCounter(m_rank, m_name, std::string(workBytesUnit));
+            m_builder.addSample(m_counter, start, static_cast<double>(bytes));
+        }
+
+    private:
+        TimelineBuilder& m_builder;
+        int m_rank;
+        std::string m_name;
+        int m_counter = -1;
+    };
 
     bool addRanges(int r)
     {

@@ -106,7 +106,8 @@ ImportDescription describe(const ImportedRun& run)
     if (run.messages > 0 || run.unpaired > 0)
         add(Text::tr("Messages"), countText(static_cast<qint64>(run.messages), Text::tr("1 pair of send and receive"), Text::tr("%L1 pairs of send and receive")) + (run.unpaired > 0 ? countText(static_cast<qint64>(run.unpaired), Text::tr(", 1 unmatched"), Text::tr(", %L1 unmatched")) : QString()),
             Text::tr("Matched by source, destination, tag and sequence number, or else in order"), run.unpaired > 0);
-    if (run.collectives > 0) add(Text::tr("Collectives"), Text::tr("%L1 over two or more ranks").arg(run.collectives), Text::tr("Matched by group, name and sequence number"));
+    if (run.collectives > 0 || run.collectivesAlone > 0)
+        add(Text::tr("Collectives"), run.collectivesAlone == 0 ? Text::tr("%L1 over two or more ranks").arg(run.collectives) : Text::tr("%L1 over two or more ranks, %L2 of which one rank's side is in the traces").arg(run.collectives).arg(run.collectivesAlone), Text::tr("Matched by group, name and sequence number"));
     if (!run.clocks.empty())
         add(Text::tr("Clocks"), text(run.clocks), Text::tr("Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the ranks' clocks"), run.clockError < 0 && info.ranks > 1 && run.format != "csv");
     if (!run.leftOut.empty()) add(Text::tr("Skipped"), leftOutText(run), Text::tr("Not imported, counted by kind"));

@@ -84,11 +84,11 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     parts->setChildrenCollapsible(false);
     layout->addWidget(parts, 1);
 
-    std::vector<FigureColumn> columns{{tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 260},
-                                      {tr("Looks like"), tr("By the words of its name"), false, 90},
-                                      {tr("Ranges"), tr("On all ranks"), true, 70},
+    std::vector<FigureColumn> columns{{tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 190},
+                                      {tr("Looks like"), tr("By the words of its name"), false, 80},
+                                      {tr("Ranges"), tr("On all ranks"), true, 60},
                                       {tr("Ranks"), tr("That have some"), true, 50},
-                                      {tr("Total"), tr("Sum of their durations on the host"), true, 80}};
+                                      {tr("Total"), tr("Sum of their durations on the host"), true, 70}};
     m_names = new FigureTable(tr("Names of ranges"), std::move(columns), -1, parts);
     m_names->setObjectName(QStringLiteral("rangeNames"));
     connect(m_names, &FigureTable::chosen, this, [this](int row) {
@@ -107,6 +107,7 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     parts->setStretchFactor(0, 3);
     parts->setStretchFactor(1, 2);
     parts->setStretchFactor(2, 4);
+    parts->setSizes({480, 300, 700});
     setPatterns(nullptr, tr("No run is shown."));
 }
 
@@ -315,6 +316,7 @@ void MapperPanel::showName()
         m_form->addRow(piece.least == piece.most ? tr("Number %1").arg(piece.least) : tr("Number %1 to %2").arg(piece.least).arg(piece.most), box);
         m_numbers.push_back(box);
     }
+    if (kind.isEmpty() || kind == QLatin1String("ignore") || kind == QLatin1String("step")) return;
     const auto says = [&](NumberMeaning meaning) {
         const auto& pieces = m_pieces[static_cast<std::size_t>(m_row)];
         return std::any_of(pieces.begin(), pieces.end(), [meaning](const NamePiece& piece) { return piece.number && piece.meaning == meaning; });

@@ -1,5 +1,7 @@
 #include "widgets/memory/memory_rows.h"
 
+#include "traces/analysis/work_bytes.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -126,7 +128,7 @@ std::vector<MemoryRow> memoryRows(const std::vector<std::shared_ptr<const Timeli
     }
     if (!settings.counters) return rows;
     for (const Counter& counter : solid.timeline->counters())
-        if (!counter.samples.empty()) rows.push_back(counterRow(solid, counter));
+        if (!counter.samples.empty() && !isWorkBytes(counter)) rows.push_back(counterRow(solid, counter));
     return rows;
 }
 

@@ -55,6 +55,7 @@ Json jsonOf(const ImportedRun& imported, bool stored)
             {"messages", imported.messages},
             {"unpaired_messages", imported.unpaired},
             {"collectives", imported.collectives},
+            {"collectives_of_one_rank", imported.collectivesAlone},
             {"clocks", textOrNull(imported.clocks)},
             {"clock_error_ns", imported.clockError >= 0 ? Json(imported.clockError) : Json(nullptr)},
             {"damaged_events", imported.damaged},
@@ -88,11 +89,11 @@ void warnOfRefused(const std::vector<RefusedFile>& refused, Session& session)
 
 void print(const ImportResult& result, Session& session)
 {
-    Table table({{"run", Table::Align::Right}, {"name"}, {"format"}, {"ranks", Table::Align::Right}, {"steps", Table::Align::Right}, {"ops", Table::Align::Right}, {"kernels", Table::Align::Right}, {"messages", Table::Align::Right}, {"schedule"}, {"clocks"}});
+    Table table({{"run", Table::Align::Right}, {"name"}, {"format"}, {"ranks", Table::Align::Right}, {"steps", Table::Align::Right}, {"ops", Table::Align::Right}, {"kernels", Table::Align::Right}, {"messages", Table::Align::Right}, {"collectives", Table::Align::Right}, {"schedule"}, {"clocks"}});
     for (const ImportedRun& imported : result.runs) {
         const RunInfo& info = imported.run.info;
         table.add({info.id > 0 ? fmt::format("#{}", info.id) : "", info.name, imported.format, std::to_string(info.ranks), std::to_string(info.steps),
-                   std::to_string(imported.ops), std::to_string(imported.kernels), std::to_string(imported.messages + imported.collectives),
+                   std::to_string(imported.ops), std::to_string(imported.kernels), std::to_string(imported.messages), std::to_string(imported.collectives + imported.collectivesAlone),
                    scheduleText(imported), imported.clocks});
     }
     session.out(table.text(session.colourOut()));

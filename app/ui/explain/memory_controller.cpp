@@ -6,6 +6,7 @@
 #include "app/costs/split_costs.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
 #include "widgets/memory/memory_view.h"
@@ -109,7 +110,8 @@ void MemoryController::refresh()
         const bool few = panel->timeline->memory().size() <= mostLookedThrough;
         const std::vector<bool> of = few ? categoriesOf(*panel->timeline) : std::vector<bool>(memoryCategoryCount, true);
         for (std::size_t i = 0; i < of.size(); ++i) present[i] = present[i] || of[i];
-        counters = counters || !panel->timeline->counters().empty();
+        const auto all = panel->timeline->counters();
+        counters = counters || !std::all_of(all.begin(), all.end(), isWorkBytes);
     }
     for (const CategoryChoice& choice : categories) {
         a[choice.action]->setChecked(settings.has(choice.category));

@@ -147,13 +147,13 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.workspace().feature<DeviceController>()->panel()->pages()->setCurrentIndex(static_cast<int>(page));
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
-    if (line.show == QLatin1String("mapper")) { // with the rules that are suggested, and the first name chosen
+    if (line.show == QLatin1String("mapper")) { // with the rules that are suggested, and a name chosen
         auto* mapper = window.workspace().feature<MapperController>();
         mapper->open();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
         mapper->suggest();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
-        mapper->panel()->chooseRow(0);
+        mapper->panel()->chooseRow(1);
     }
     if (line.show == QLatin1String("search")) window.workspace().actions()[ActionId::SearchList]->trigger();
     if (line.show == QLatin1String("sql")) {

@@ -79,6 +79,18 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
         else if (key == "Device Type")
             readNumber(value, args.deviceType);
         break;
+    case 'b':
+        if (key == "bytes") readNumber(value, args.copied);
+        break;
+    case 'd':
+        if (key == "dtype") args.elementType = textOf(value);
+        break;
+    case 'I':
+        if (key == "In msg nelems") readNumber(value, args.elementsIn);
+        break;
+    case 'O':
+        if (key == "Out msg nelems") readNumber(value, args.elementsOut);
+        break;
     case 'B':
         if (key == "Bytes") readNumber(value, args.bytes);
         break;

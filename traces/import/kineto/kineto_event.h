@@ -26,7 +26,11 @@ struct KinetoArgs {
     std::uint64_t address = 0;
     std::int64_t peer = -1; // third and fourth of "Concrete Inputs"
     std::int64_t tag = 0;
-    std::string_view collective; // as in the file, unescaped
+    std::int64_t copied = -1; // "bytes" of a copy
+    std::int64_t elementsIn = -1;
+    std::int64_t elementsOut = -1;
+    std::string_view elementType; // "BFloat16"
+    std::string_view collective;  // as in the file, unescaped
     std::string_view group;
     std::string_view groupPurpose;
     std::string_view groupRanks;

@@ -54,6 +54,23 @@ Category categoryOf(std::string_view text)
     return Category::Unknown;
 }
 
+// Bytes of an element by PyTorch's name of its type; 0: another type.
+std::int64_t elementBytes(std::string_view type)
+{
+    constexpr std::pair<std::string_view, std::int64_t> sizes[] = {{"Float", 4}, {"Half", 2}, {"BFloat16", 2}, {"Double", 8}, {"Long", 8}, {"Int", 4}, {"Short", 2}, {"Char", 1}, {"Byte", 1}, {"Bool", 1}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+    for (const auto& [name, size] : sizes)
+        if (type == name) return size;
+    return 0;
+}
+
+// Of the larger side: a gather's result, a scatter's input. −1: not known.
+std::int64_t collectiveBytes(const KinetoArgs& args)
+{
+    const std::int64_t elements = std::max(args.elementsIn, args.elementsOut);
+    const std::int64_t size = elementBytes(args.elementType);
+    return elements < 0 || elements > (std::int64_t{1} << 50) || size == 0 ? -1 : elements * size;
+}
+
 bool isHostMessage(std::string_view name)
 {
     return name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
@@ -212,6 +229,7 @@ private:
             span.thread = threadOf(true);
             DeviceSpan work{span, args.correlation, m_category == Category::Copy, false};
             if (m_category == Category::Kernel) takeCollective(work);
+            if (work.copy && args.copied >= 0) m_rank.copyBytes.emplace_back(static_cast<std::uint32_t>(m_rank.device.size()), args.copied);
             m_rank.device.push_back(work);
             m_external.push_back(args.external);
             break;
@@ -327,6 +345,7 @@ private:
         message.from = static_cast<int>(std::clamp<std::int64_t>(args.sourceRank, -1, 1'000'000));
         message.to = static_cast<int>(std::clamp<std::int64_t>(args.targetRank, -1, 1'000'000));
         message.sequence = args.sequence;
+        message.bytes = collectiveBytes(args);
         if (args.group.empty()) return message;
         if (!m_rank.groups.contains(args.group))
             if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) m_rank.groups.emplace(args.group, std::move(ranks));

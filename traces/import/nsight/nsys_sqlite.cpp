@@ -187,7 +187,7 @@ private:
         const char* nameColumn = "";
         for (const char* column : nameColumns)
             if (*nameColumn == '\0' && has.contains(column)) nameColumn = column;
-        each(table, has, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn}, [&](Statement& row) {
+        each(table, has, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes"}, [&](Statement& row) {
             const Nanos start = row.integer(0);
             const Nanos end = row.integer(1);
             ForeignRank* rank = row.isNull(0) || row.isNull(1) || badTimes(start, end) ? nullptr : rankOf(row.integer(5) >> 24);
@@ -208,6 +208,7 @@ private:
             auto& first = m_firstDevice[static_cast<std::size_t>(rank - m_file.ranks.data())];
             first = std::min(first, row.integer(2));
             if (!copy) addCollective(*rank, span, name);
+            if (copy && !row.isNull(8) && row.integer(8) >= 0) rank->copyBytes.emplace_back(static_cast<std::uint32_t>(rank->device.size()), row.integer(8));
             rank->device.push_back(span);
         });
     }

@@ -1,0 +1,155 @@
+// What an import says of a job beyond its kernels: hosts and dimensions of parallelism, bytes of collectives and copies, the ranks that others wait for.
+#include <QtTest/QtTest>
+
+#include <fstream>
+
+#include "tests/traces/import_rig.h"
+#include "traces/analysis/kernels.h"
+#include "traces/analysis/work_bytes.h"
+#include "traces/report/tables.h"
+#include "traces/run/rank_places.h"
+#include "traces/store/run_file.h"
+
+using namespace stagewright;
+using namespace stagewright::import_rig;
+
+namespace {
+
+// Ranks of two hosts, two pipeline stages and two copies: in every one of three rounds rank 2 enters the reduction 30 µs after the others. A second
+// reduction of each round is sixteen times as large, and all enter it together.
+std::vector<std::string> writeJob(const QTemporaryDir& folder, int ranks = 4)
+{
+    std::vector<std::string> files;
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::string text = "{'schemaVersion':1,'distributedInfo':{'backend':'nccl','rank':" + std::to_string(rank) + ",'world_size':4,'pg_config':["
+                                                                                                                     "{'pg_name':'0','pg_desc':'default_pg','ranks':[0,1,2,3]},"
+                                                                                                                     "{'pg_name':'1','pg_desc':'mesh_pp','ranks':" +
+                           (rank % 2 == 0 ? "[0,2]" : "[1,3]") + "},"
+                                                                 "{'pg_name':'2','pg_desc':'DATA_PARALLEL_GROUP','ranks':" +
+                           (rank < 2 ? "[0,1]" : "[2,3]") + "}]},'traceEvents':[";
+        const auto kernel = [&text](const char* name, int start, int length, const std::string& args) {
+            text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':7,'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{'device':0,'stream':7" + args + "}},";
+        };
+        const auto reduction = [](int elements, int number) {
+            return ",'Collective name':'allreduce','In msg nelems':" + std::to_string(elements) + ",'Out msg nelems':" + std::to_string(elements) + ",'dtype':'BFloat16','Process Group Name':'0','Seq':" + std::to_string(number);
+        };
+        for (int round = 0; round < 3; ++round) {
+            const int begin = 1000 + 1000 * round;
+            const int late = rank == 2 ? 30 : 0;
+            kernel("gemm", begin, 100 + late, "");
+            kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 100 + late, 50 - late, reduction(1000, 2 * round));
+            kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 200, 80, reduction(16'000, 2 * round + 1));
+            text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD (Pinned -> Device)','pid':0,'tid':7,'ts':" + std::to_string(begin + 400) + ",'dur':10,'args':{'device':0,'stream':7,'bytes':" + std::to_string(1000 * (rank + 1)) + "}},";
+        }
+        const char* host = rank < 2 ? "gpu-01" : "gpu-02";
+        files.push_back(folder.filePath(QString::fromLatin1(host) + "_47%1.1694128201545.pt.trace.json").arg(rank).toStdString());
+        std::ofstream(files.back(), std::ios::binary) << quoted(text + "{'ph':'i','name':'end','ts':9000}]}");
+    }
+    return files;
+}
+
+AnalysisCell cellOf(const ReportTable& table, std::size_t row, const char* column)
+{
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+        if (table.columns[i].key == column) return table.rows.at(row).at(i);
+    return std::string("no such column");
+}
+
+} // namespace
+
+class TestJobPlaces : public QObject {
+    Q_OBJECT
+
+private slots:
+    void dimensions()
+    {
+        QVERIFY(dimensionOf("mesh_pp") == ParallelDimension::Pipeline);
+        QVERIFY(dimensionOf("PIPELINE_MODEL_PARALLEL_GROUP") == ParallelDimension::Pipeline);
+        QVERIFY(dimensionOf("TENSOR_MODEL_PARALLEL_GROUP") == ParallelDimension::Tensor);
+        QVERIFY(dimensionOf("mesh_dp_shard") == ParallelDimension::Data);
+        QVERIFY(dimensionOf("EXPERT_MODEL_PARALLEL_GROUP") == ParallelDimension::Expert);
+        QVERIFY(!dimensionOf("TENSOR_AND_DATA_PARALLEL_GROUP"));
+        QVERIFY(!dimensionOf("EXPERT_DATA_PARALLEL_GROUP"));
+        QVERIFY(!dimensionOf("default_pg"));
+        QCOMPARE(hostInName("gpu-07_4711.1694128201545.pt.trace.json.gz"), std::string("gpu-07"));
+        QCOMPARE(hostInName("worker0_step_12.1694128201545.pt.trace.json.gz"), std::string());
+        QCOMPARE(hostInName("rank0.json"), std::string());
+    }
+
+    void hostsAndPlaces()
+    {
+        QTemporaryDir folder;
+        const ImportResult result = imported(writeJob(folder));
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        // as it is read from a file
+        auto file = RunFile::open(folder.filePath("job.stagewright").toStdString(), OpenMode::Create);
+        QVERIFY(file);
+        const auto id = (*file)->add(result.runs[0].run);
+        QVERIFY(id);
+        const auto run = (*file)->read(*id);
+        QVERIFY(run);
+        const auto fact = [&](const char* key) {
+            for (const auto& [name, value] : run->configuration)
+                if (name == key) return value;
+            return std::string();
+        };
+        QCOMPARE(fact("parallel"), std::string("pipeline 2 × data 2"));
+        const auto places = placesOf(*run);
+        QCOMPARE(places.size(), std::size_t{4});
+        QCOMPARE(places[2].host, std::string("gpu-02"));
+        QCOMPARE(places[2].place[static_cast<std::size_t>(ParallelDimension::Pipeline)], 1);
+        QCOMPARE(places[3].place[static_cast<std::size_t>(ParallelDimension::Data)], 1);
+        QCOMPARE(places[3].place[static_cast<std::size_t>(ParallelDimension::Tensor)], -1);
+        // rank 2 enters last by 30 µs, three times, and three others wait
+        const ReportTable late = reportTable(*findAnalysis("stragglers"), *run, 0);
+        QVERIFY2(late.unknown.empty(), late.unknown.c_str());
+        QVERIFY(cellOf(late, 0, "rank") == AnalysisCell(std::int64_t{2}));
+        QVERIFY(cellOf(late, 0, "host") == AnalysisCell(std::string("gpu-02")));
+        QVERIFY(cellOf(late, 0, "pipeline") == AnalysisCell(std::int64_t{1}));
+        QVERIFY(cellOf(late, 0, "waited_for_ns") == AnalysisCell(std::int64_t{3 * 3 * 30'000}));
+        QVERIFY2(late.sentence.find("rank 2, 100.0 %") != std::string::npos && late.sentence.find("host gpu-02") != std::string::npos, late.sentence.c_str());
+        // sizes
+        const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), *run, 0);
+        QCOMPARE(exposed.rows.size(), std::size_t{2});
+        QVERIFY(cellOf(exposed, 0, "size") == AnalysisCell(std::int64_t{16'384})); // 32,000 bytes
+        QVERIFY(cellOf(exposed, 1, "size") == AnalysisCell(std::int64_t{1'024}));  // 2,000
+        QVERIFY(cellOf(exposed, 0, "calls") == AnalysisCell(std::int64_t{12}));
+        QVERIFY(std::abs(std::get<double>(cellOf(exposed, 0, "gigabytes_per_second")) - 32'000.0 / 80'000.0) < 1e-12);
+        const ReportTable copies = reportTable(*findAnalysis("copies"), *run, 0);
+        QCOMPARE(copies.rows.size(), std::size_t{4});
+        for (std::size_t row = 0; row < 4; ++row) {
+            const auto rank = std::get<std::int64_t>(cellOf(copies, row, "rank"));
+            QVERIFY(cellOf(copies, row, "bytes") == AnalysisCell(std::int64_t{3 * 1000 * (rank + 1)}));
+            QVERIFY(cellOf(copies, row, "calls") == AnalysisCell(std::int64_t{3}));
+        }
+        const ReportTable steps = reportTable(*findAnalysis("device_steps"), *run, 0);
+        QCOMPARE(steps.rows.size(), std::size_t{1});
+        QVERIFY(cellOf(steps, 0, "largest_class_ns") > AnalysisCell(std::int64_t{0}));
+    }
+
+    // One rank's file: its collectives are counted, though nobody else's side is there.
+    void oneRank()
+    {
+        QTemporaryDir folder;
+        const ImportResult result = imported(writeJob(folder, 1));
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        QCOMPARE(result.runs[0].collectives, std::int64_t{0});
+        QCOMPARE(result.runs[0].collectivesAlone, std::int64_t{6});
+        QCOMPARE(result.runs[0].messages, std::int64_t{0});
+        const ReportTable late = reportTable(*findAnalysis("stragglers"), result.runs[0].run, 0);
+        QVERIFY(!late.unknown.empty());
+    }
+
+    // Without sizes columns are unknown, not 0.
+    void sizesUnknown()
+    {
+        const ImportResult result = imported({dataFile("gpu_rank4.json"), dataFile("gpu_rank6.json")});
+        const WorkBytes bytes(*result.runs.at(0).run.timeline);
+        const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), result.runs[0].run, 0);
+        for (std::size_t row = 0; row < exposed.rows.size(); ++row)
+            if (!bytes.any()) QVERIFY(std::holds_alternative<std::monostate>(cellOf(exposed, row, "size")) && std::holds_alternative<std::monostate>(cellOf(exposed, row, "gigabytes_per_second")));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestJobPlaces)
+#include "tst_job_places.moc"

@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/device_time.h"
+#include "traces/analysis/kernels.h"
+#include "traces/run/quantity.h"
+
+namespace stagewright {
+
+namespace analyses {
+
+namespace {
+
+constexpr int mostSteps = 1'000; // the first ones; more would take seconds
+
+std::vector<AnalysisColumn> stepColumns()
+{
+    return {{"step_number", "Step", ColumnKind::Whole, "From 1, over all steps of the run."},
+            {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy on any rank to the end of the last."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication; mean over the ranks, as the following."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes."},
+            {"copying_ns", "Copying", ColumnKind::Time, "A copy or a fill runs."},
+            {"idle_ns", "Idle", ColumnKind::Time, "Nothing runs."},
+            {"calls", "Kernels and copies", ColumnKind::Count, "Over all ranks."},
+            {"largest_class", "Largest class", ColumnKind::Text, "Of kernels, by the sum of durations."},
+            {"largest_class_ns", "Its total", ColumnKind::Time, "Over all ranks."}};
+}
+
+Result<AnalysisRows> stepRows(const Run& run, int)
+{
+    const Timeline& timeline = *run.timeline;
+    AnalysisRows out;
+    std::vector<double> windows;
+    for (int step = 0; step < std::min(timeline.steps(), mostSteps); ++step) {
+        Nanos first = 0, last = 0, computing = 0, exposed = 0, copying = 0, idle = 0;
+        std::int64_t ranks = 0, calls = 0;
+        for (const RankDeviceTime& rank : analyseDeviceTime(timeline, step)) {
+            if (rank.calls == 0) continue;
+            first = ranks == 0 ? rank.first : std::min(first, rank.first);
+            last = ranks == 0 ? rank.last : std::max(last, rank.last);
+            ++ranks;
+            calls += rank.calls;
+            computing += rank.computing;
+            exposed += rank.exposed();
+            copying += rank.copying;
+            idle += rank.idle();
+        }
+        if (ranks == 0) continue;
+        const auto classes = analyseKernelClasses(timeline, step);
+        out.rows.push_back({std::int64_t{stepNumber(step)}, last - first, computing / ranks, exposed / ranks, copying / ranks, idle / ranks, calls,
+                            classes.empty() ? AnalysisCell() : AnalysisCell(std::string(titleOf(classes.front().of))), classes.empty() ? AnalysisCell() : AnalysisCell(classes.front().total)});
+        out.ops.push_back(classes.empty() ? noSpan : classes.front().longestSpan);
+        windows.push_back(static_cast<double>(last - first));
+    }
+    if (windows.size() > 1) {
+        std::vector<double> sorted = windows;
+        std::sort(sorted.begin(), sorted.end());
+        const double median = sorted[sorted.size() / 2];
+        const auto slowest = std::max_element(windows.begin(), windows.end()) - windows.begin();
+        out.sentence = fmt::format("of {} steps step {} takes longest: {}, {} against the median", windows.size(), std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),
+                                   formatDuration(static_cast<Nanos>(windows[static_cast<std::size_t>(slowest)])), formatChange(median > 0 ? windows[static_cast<std::size_t>(slowest)] / median - 1 : 0));
+    }
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo device_steps;
+const AnalysisInfo device_steps{"device_steps", "Devices step by step", stepColumns, unknownWithoutKernels, stepRows};
+
+} // namespace analyses
+
+} // namespace stagewright

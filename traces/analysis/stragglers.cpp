@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/device_time.h"
+#include "traces/analysis/kernels.h"
+#include "traces/run/quantity.h"
+#include "traces/run/rank_places.h"
+
+namespace stagewright {
+
+namespace analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> stragglerColumns()
+{
+    return {{"rank", "Rank", ColumnKind::Whole},
+            {"host", "Host", ColumnKind::Text, "Where the trace names it."},
+            {"pipeline", "Pipeline", ColumnKind::Whole, "Place in its process group for pipeline parallelism, as the trace lists the groups; likewise the following."},
+            {"data", "Data", ColumnKind::Whole},
+            {"tensor", "Tensor", ColumnKind::Whole},
+            {"expert", "Expert", ColumnKind::Whole},
+            {"context", "Context", ColumnKind::Whole},
+            {"waited_for_ns", "Waited for", ColumnKind::Time, "Sum over the collectives that it entered last: the time that the others had been in them."},
+            {"last", "Last", ColumnKind::Count, "Collectives that it entered last."},
+            {"computing_ns", "Computing", ColumnKind::Time, "A kernel runs whose class is not communication."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Communicating while nothing computes: of a rank that waits."}};
+}
+
+struct Late {
+    Nanos waitedFor = 0;
+    std::int64_t last = 0;
+    SpanId worst = noSpan;
+    Nanos worstWait = -1;
+};
+
+std::vector<Late> lateRanks(const Timeline& timeline, int step)
+{
+    std::vector<Late> late(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    std::map<SpanId, Nanos> waits; // by the last one's span: of all others
+    for (const Edge& edge : timeline.edges()) {
+        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || edge.to == noSpan || timeline.spans()[edge.from].step != step) continue;
+        const Track& from = timeline.trackOf(edge.from);
+        const Track& to = timeline.trackOf(edge.to);
+        const bool messages = from.lane == Lane::Send || from.lane == Lane::Receive || from.lane == Lane::Compute || to.lane == Lane::Compute;
+        if (messages || from.rank == to.rank) continue;
+        waits[edge.from] += std::max<Nanos>(0, timeline.spans()[edge.from].start - timeline.spans()[edge.to].start);
+    }
+    for (const auto& [span, wait] : waits) {
+        Late& rank = late[static_cast<std::size_t>(timeline.trackOf(span).rank)];
+        rank.waitedFor += wait;
+        ++rank.last;
+        if (wait > rank.worstWait) rank.worst = span, rank.worstWait = wait;
+    }
+    return late;
+}
+
+AnalysisCell placeCell(const RankPlace& place, ParallelDimension dimension)
+{
+    const int at = place.place[static_cast<std::size_t>(dimension)];
+    return at < 0 ? AnalysisCell() : AnalysisCell(std::int64_t{at});
+}
+
+Result<AnalysisRows> stragglerRows(const Run& run, int step)
+{
+    const auto late = lateRanks(*run.timeline, step);
+    const auto times = analyseDeviceTime(*run.timeline, step);
+    auto places = placesOf(run);
+    places.resize(late.size());
+    std::vector<std::size_t> order(late.size());
+    for (std::size_t r = 0; r < order.size(); ++r) order[r] = r;
+    std::stable_sort(order.begin(), order.end(), [&late](std::size_t a, std::size_t b) { return late[a].waitedFor > late[b].waitedFor; });
+    AnalysisRows out;
+    Nanos total = 0;
+    std::map<std::string, Nanos> byHost;
+    for (const std::size_t r : order) {
+        const bool ran = r < times.size() && times[r].calls > 0;
+        out.rows.push_back({static_cast<std::int64_t>(r), places[r].host.empty() ? AnalysisCell() : AnalysisCell(places[r].host), placeCell(places[r], ParallelDimension::Pipeline), placeCell(places[r], ParallelDimension::Data),
+                            placeCell(places[r], ParallelDimension::Tensor), placeCell(places[r], ParallelDimension::Expert), placeCell(places[r], ParallelDimension::Context), late[r].waitedFor, late[r].last,
+                            ran ? AnalysisCell(times[r].computing) : AnalysisCell(), ran ? AnalysisCell(times[r].exposed()) : AnalysisCell()});
+        out.ops.push_back(late[r].worst);
+        total += late[r].waitedFor;
+        if (!places[r].host.empty()) byHost[places[r].host] += late[r].waitedFor;
+    }
+    if (total > 0) {
+        const std::size_t first = order.front();
+        out.sentence = fmt::format("others wait {} for rank {}, {} of all waits for a last rank", formatDuration(late[first].waitedFor), first, formatPercent(static_cast<double>(late[first].waitedFor) / static_cast<double>(total)));
+        if (byHost.size() > 1) {
+            const auto host = std::max_element(byHost.begin(), byHost.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+            out.sentence += fmt::format("; {} of them for ranks of host {}", formatPercent(static_cast<double>(host->second) / static_cast<double>(total)), host->first);
+        }
+    }
+    return out;
+}
+
+std::string unknownWithoutCollectives(const Run& run)
+{
+    const Timeline& timeline = *run.timeline;
+    for (const Edge& edge : timeline.edges()) {
+        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || edge.to == noSpan) continue;
+        const Lane lane = timeline.trackOf(edge.from).lane;
+        if ((lane == Lane::Kernel || lane == Lane::Other) && timeline.trackOf(edge.to).lane == lane) return {};
+    }
+    return "no collective of several ranks is recorded";
+}
+
+} // namespace
+
+extern const AnalysisInfo stragglers;
+const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutCollectives, stragglerRows};
+
+} // namespace analyses
+
+} // namespace stagewright
