@@ -180,7 +180,7 @@ private slots:
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
     }
 
-    // Files that are no traces get one sentence that says what they are.
+    // Files other than traces get one sentence that says what they are.
     void oddFilesAreSaid()
     {
         QTemporaryDir folder;
