@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#include "import_rig.h"
+#include "tests/traces/import_rig.h"
 #include "traces/foreign/archive.h"
 
 using namespace stagewright;

@@ -180,6 +180,36 @@ private slots:
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
     }
 
+    // Files other than traces get one sentence that says what they are.
+    void oddFilesAreSaid()
+    {
+        QTemporaryDir folder;
+        const auto write = [&](const char* name, const std::string& text) {
+            const std::string path = folder.filePath(QString::fromLatin1(name)).toStdString();
+            std::ofstream(path, std::ios::binary) << text;
+            return path;
+        };
+        const auto roc = importTraces({write("rocprof.json", quoted("{'rocprofiler-sdk-tool':[{'metadata':{'pid':1}}]}"))}, {});
+        QVERIFY(!roc && roc.error().message.find("rocprofv3") != std::string::npos && !roc.error().remedy.empty());
+        const auto table = importTraces({write("kernels.csv", "\"Kind\",\"Agent_Id\"\n\"KERNEL\",1\n")}, {});
+        QVERIFY2(!table && table.error().message.find("a CSV, but not a schedule") != std::string::npos, table ? "" : table.error().message.c_str());
+        const auto order = importTraces({write("order.csv", "0F0,0Q1\n")}, {}); // meant as one
+        QVERIFY(!order && order.error().message.find("0Q1") != std::string::npos);
+        const auto absurd = importTraces({write("job_rank0.json", quoted("{'distributedInfo':{'rank':2000000,'world_size':1},'traceEvents':["
+                                                                         "{'ph':'X','cat':'user_annotation','name':'PP:70000F0','pid':1,'tid':1,'ts':1,'dur':5},"
+                                                                         "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
+                                         {});
+        QVERIFY(absurd && absurd->runs.size() == 1);
+        QVERIFY(notesSay(absurd->runs[0], "rank 2000000") && notesSay(absurd->runs[0], "PP:70000F0"));
+        QCOMPARE(absurd->runs[0].ops, 1);
+        // The name of a run that was exported here.
+        const auto named = importTraces({write("elsewhere.json", quoted("{'otherData':{'run':'my run','generator':'stagewright'},'traceEvents':["
+                                                                        "{'ph':'X','cat':'F','name':'0F0','pid':1,'tid':1,'ts':10,'dur':5}]}"))},
+                                        {});
+        QVERIFY(named && named->runs.size() == 1);
+        QCOMPARE(QString::fromStdString(named->runs[0].run.info.name), QStringLiteral("my run"));
+    }
+
     void schedulesOfPyTorch()
     {
         const fs::path folder = sharedFolder("torch_csv");

@@ -6,12 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "import_rig.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
+#include "tests/traces/import_rig.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/memory.h"

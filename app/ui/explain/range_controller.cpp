@@ -29,7 +29,10 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_s
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &RangeController::selectionChanged);
     connect(workspace.views().timeline, &TimelineView::rowsLaidOut, this, &RangeController::selectionChanged);
     connect(&workspace.shown(), &Shown::modeChanged, this, &RangeController::selectionChanged);
-    connect(&workspace.shown(), &Shown::presented, this, &RangeController::filterPanel);
+    connect(&workspace.shown(), &Shown::presented, this, [this] {
+        m_presented = m_workspace.shown().view();
+        filterPanel();
+    });
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_table->setTheme(m_workspace.theme()); });
 }
 
@@ -47,7 +50,7 @@ void RangeController::filterPanel()
     const bool hasOps = shown && !shown->panel->noOps; // else the panel has those of the devices' whole step only
     if (!hasOps || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_summing.drop();
-        if (hasOps && shown->excerpt && m_workspace.shown().mode() == Shown::Mode::Run)
+        if (hasOps && shown->excerpt && m_presented.lock() == shown && m_workspace.shown().mode() == Shown::Mode::Run)
             m_workspace.views().side->setFilter(shown->figures, tr("All figures are for the part in view, %1.").arg(durationText(shown->excerpt->duration(), shown->panel->units)));
         else
             m_workspace.views().side->setFilter(nullptr);

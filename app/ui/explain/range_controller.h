@@ -2,6 +2,8 @@
 // label, the figures of the range.
 #pragma once
 
+#include <memory>
+
 #include <QObject>
 
 #include "app/ui/workspace/feature.h"
@@ -10,6 +12,7 @@
 namespace stagewright {
 
 class AggregationPanel;
+struct RunView;
 
 class RangeController : public Feature {
     Q_OBJECT
@@ -22,6 +25,7 @@ private:
     void filterPanel(); // figures of the range, off the GUI thread; the latest range waits for the running one
 
     AggregationPanel* m_table;
+    std::weak_ptr<const RunView> m_presented; // of which the panel beside has the timeline already
     Job m_summing;
 };
 
