@@ -59,7 +59,7 @@ private slots:
         QCOMPARE(shown->words, std::string("failed: a node went down"));
         QVERIFY(shown->over());
         QVERIFY(!readScontrol("slurm_load_jobs error: Invalid job id specified\n").has_value());
-        QVERIFY(!readSqueue("FUTURE_STATE|None|n|1:00")->over()); // unknown: it is looked at again
+        QVERIFY(!readSqueue("FUTURE_STATE|None|n|1:00")->over()); // unknown: asked again later
     }
 };
 

@@ -27,7 +27,7 @@ struct Ongoing {
     std::int64_t segment = nothingYet;        // the last one that is in the file
     std::vector<std::vector<std::byte>> rows; // payloads of the step that is not complete
     std::size_t pending = 0;
-    bool begun = false; // its Begin block was read in this replay
+    bool begun = false; // in this replay
 };
 
 Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)

@@ -40,8 +40,8 @@ struct JobWatch {
 
 struct FollowOptions {
     double reconnectSeconds = 600; // keeps trying for so long after the connection was lost, 20 s where there was none yet; 0: not at all
-    bool onlyWhatIsThere = false; // fetch: ends when everything that is there now is here
-    bool stop = false;            // ask it to stop first
+    bool onlyWhatIsThere = false;  // fetch: ends when everything that is there now is here
+    bool stop = false;             // ask it to stop first
 };
 
 // Starts it. Its record is in the list of jobs from before the first byte is sent. Unavailable where the host can't be reached, lacks the
