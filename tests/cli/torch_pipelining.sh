@@ -112,5 +112,5 @@ ended
 expect_code 130
 expect_err 'complete steps? of 1 run (is|are) kept'
 run stagewright runs long.stagewright --json
-expect_json interrupted runs 0 state
+expect_json interrupted runs 1 state
 expect_that 'no rank is left' eval '! pgrep -P $pid >/dev/null'

@@ -38,7 +38,7 @@ void addField(QGridLayout* grid, const QString& title, QWidget* field, const QSt
     field->setToolTip(tooltip);
     field->setAccessibleName(title);
     field->setAccessibleDescription(tooltip);
-    grid->addWidget(label, row, 0, Qt::AlignTop);
+    grid->addWidget(label, row, 0, qobject_cast<QPlainTextEdit*>(field) != nullptr ? Qt::AlignTop : Qt::Alignment());
     grid->addWidget(field, row, 1);
 }
 

@@ -66,6 +66,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     outer->setSpacing(8);
     m_pages = new QTabWidget(this);
     m_pages->setDocumentMode(true);
+    m_pages->setAccessibleName(tr("Pages"));
     outer->addWidget(m_pages, 1);
     auto* general = new QWidget;
     m_pages->addTab(general, tr("General"));

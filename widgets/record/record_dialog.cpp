@@ -112,11 +112,12 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     fileRow->addWidget(m_scheduleFile, 1);
     fileRow->addWidget(browse);
     left->addLayout(fileRow);
+    left->addSpacing(4);
+    addPlace(left);
 
     auto* right = new QVBoxLayout;
     right->setSpacing(8);
     columns->addLayout(right, 5);
-    addPlace(right);
     FieldGrid shape(this, right, tr("Shape"));
     m_ranks = number("ranks", 1, 64, tr("Devices, each a thread with a slice of the model."));
     m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
@@ -218,14 +219,14 @@ void RecordDialog::addPlace(QVBoxLayout* into)
     m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}}, tr("At once, or as a batch job that Slurm starts when it has room."));
     m_slurm = line("slurm", QStringLiteral("nodes=1"), tr("Long options of sbatch, separated by blanks: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
     m_python = line("python", tr("the one found there"), tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, otherwise python3 on PATH; stagewright devices lists them."));
-    m_modelFile = line("modelFile", tr("the model below"), tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, example and loss, as docs/examples/pytorch/decoder.py does."));
-    place.add(tr("Run on"), m_host);
-    place.add(tr("Engine"), m_engine);
-    place.add(tr("Ranks as"), m_ranksAs);
-    place.add(tr("Start"), m_queue);
+    m_modelFile = line("modelFile", tr("the model beside"), tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, example and loss, as docs/examples/pytorch/decoder.py does."));
+    place.add(tr("Run on"), m_host, true);
+    place.add(tr("Engine"), m_engine, true);
+    place.add(tr("Python"), m_python, true);
+    place.add(tr("Your model"), m_modelFile, true);
+    place.add(tr("Ranks as"), m_ranksAs, true);
+    place.add(tr("Start"), m_queue, true);
     place.add(tr("Slurm options"), m_slurm, true);
-    place.add(tr("Python"), m_python);
-    place.add(tr("Your model"), m_modelFile);
 }
 
 void RecordDialog::fillSchedules()

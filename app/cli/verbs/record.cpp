@@ -167,8 +167,6 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
                      : options.engine.torch()  ? recordWithTorch(*settings, options.engine, *lowering, session)
                                                : recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
-    if (options.engine.torch() && !session.jobFolder.empty())
-        if (auto sent = streamRuns(session.jobFolder + "/" + jobfile::steps, settings->file, recording->runs); !sent && !recording->stopped) recording->stopped = std::move(sent.error());
     return endRecording(settings->file, std::move(*recording), session);
 }
 

@@ -275,15 +275,6 @@ void removeEmptyFile(const std::string& path)
 
 } // namespace
 
-Result<void> streamRuns(const std::string& stream, const std::string& file, const std::vector<std::int64_t>& runs)
-{
-    auto writer = StepStreamWriter::create(stream);
-    if (!writer) return tl::unexpected(std::move(writer.error()));
-    Recording kept;
-    kept.runs = runs;
-    return endStream(**writer, runs, file, kept);
-}
-
 Result<void> serveRecording(const RecordSettings& given, Session& session)
 {
     RecordSettings settings = given;

@@ -47,9 +47,6 @@ struct Recording {
 // reported in Recording::stopped; a run without a measured step is removed again.
 Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
 
-// Runs that are in the file already as a new stream of steps: those of an engine that is another program.
-Result<void> streamRuns(const std::string& stream, const std::string& file, const std::vector<std::int64_t>& runs);
-
 // In a process that does not lead (settings.training.job): runs its ranks of the same recording until the leader is done.
 Result<void> serveRecording(const RecordSettings& settings, Session& session);
 
