@@ -173,6 +173,11 @@ cut_connections() { # cut_connections COUNT FILE
         [ $((i % 2)) = 0 ] || wait_for "$2" $((now + 1)) || true # every other cut may hit a connection that is being made
         expect_that "steps don't get fewer: $now after $before" [ "$now" -ge "$before" ]
     done
+    if [ "$1" -ge 50 ]; then # a connection that is silent, as after a link went down
+        kill -STOP "$(pgrep -P "$SSHD_PID" | head -n 1)"
+        sleep 25
+        now=$(steps_in "$2")
+    fi
     expect_that 'it goes on after the last cut' wait_for "$2" $((now + 10))
     kill -INT $client
     rc=0
@@ -188,6 +193,19 @@ cut_connections() { # cut_connections COUNT FILE
 }
 cut_connections "${CUTS:-3}" cut.stagewright
 echo "$(steps_in cut.stagewright) steps, ${CUTS:-3} cuts"
+
+# stopped from another terminal while this one follows it
+"$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o other.stagewright </dev/null >out.txt 2>err.txt &
+client=$!
+expect_that 'steps arrive' wait_for other.stagewright 5
+run stagewright hosts fetch
+expect_code 4
+expect_err 'another program is recording into it'
+run stagewright hosts stop
+expect_err 'was asked to stop'
+rc=0
+wait $client || rc=$?
+expect_code 130
 
 # this end is killed: the job goes on; attach brings everything, into the same run
 "$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o killed.stagewright </dev/null >out.txt 2>err.txt &

@@ -193,6 +193,7 @@ END
 
 daemons_stop() {
     local pid
+    if [ -n "${SSHD_PID:-}" ]; then sshd_cut || true; fi
     for pid in "${daemon_pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     for pid in "${daemon_pids[@]}"; do wait "$pid" 2>/dev/null || true; done
     daemon_pids=()
