@@ -142,6 +142,11 @@ run stagewright record "${tiny[@]}" --steps 2 --backend cuda --host test -o none
 expect_that 'it fails as it would here' [ "$rc" -ge 4 ]
 expect_err 'job test-.* on test: '
 expect_no_file none.stagewright
+if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ] && command -v mpirun >/dev/null; then
+    run stagewright record -s "it's mine.csv" -s zb-h1 "${tiny[@]}" --data data.bin --steps 5 --processes --host test -o processes.stagewright
+    expect_code 0
+    expect_same "$(losses processes.stagewright)" "$(losses here.stagewright)"
+fi
 run stagewright check -s "it's mine.csv" --host test --json
 expect_code 0
 expect_json ON passed
@@ -281,3 +286,28 @@ expect_file "inst alled/lib/libsqlite3.so.0"
 run stagewright record "${tiny[@]}" --steps 2 --host fresh -o fresh.stagewright
 expect_code 0
 expect_same "$(grep -c "inst alled/bin/stagewright" fresh/*/job.sh)" 1
+
+# the link to it goes down and comes up again
+if [ "${CUTS:-3}" -ge 50 ]; then
+    daemons_stop
+    if sshd_start "sw$$" >start.log 2>&1; then
+        "$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o link.stagewright </dev/null >out.txt 2>err.txt &
+        client=$!
+        expect_that 'steps arrive' wait_for link.stagewright 5
+        for i in 1 2; do
+            link_down
+            sleep 25
+            expect_that 'the lost connection is shown' grep -q 'the job goes on there, trying again' err.txt
+            before=$(steps_in link.stagewright)
+            link_up
+            expect_that 'it goes on' wait_for link.stagewright $((before + 50))
+        done
+        kill -INT $client
+        rc=0
+        wait $client || rc=$?
+        expect_code 130
+        expect_same "$(spans link.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
+    else
+        echo "a link that goes down: skipped: $(cat start.log)"
+    fi
+fi
