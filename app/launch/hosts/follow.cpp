@@ -318,6 +318,7 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
     if (!answer) return refused(std::move(answer.error()));
     job.slurmJob = textOf(*answer, "slurm_job", 40);
     job.state = job.slurm ? JobState::Queued : JobState::Running;
+    if (job.slurm) job.detail = "queued";
     if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
     return job;
 }
