@@ -43,6 +43,7 @@ libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine
 libopenmpi-dev          ranks as processes, where it is installed
 openmpi-bin             starts them
+openssh-client          recording on other computers
 libdnnl2                faster matrix products on some processors
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators

@@ -142,6 +142,11 @@ run stagewright record "${tiny[@]}" --steps 2 --backend cuda --host test -o none
 expect_that 'it fails as it would here' [ "$rc" -ge 4 ]
 expect_err 'job test-.* on test: '
 expect_no_file none.stagewright
+if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ] && command -v mpirun >/dev/null; then
+    run stagewright record -s "it's mine.csv" -s zb-h1 "${tiny[@]}" --data data.bin --steps 5 --processes --host test -o processes.stagewright
+    expect_code 0
+    expect_same "$(losses processes.stagewright)" "$(losses here.stagewright)"
+fi
 run stagewright check -s "it's mine.csv" --host test --json
 expect_code 0
 expect_json ON passed
@@ -173,6 +178,11 @@ cut_connections() { # cut_connections COUNT FILE
         [ $((i % 2)) = 0 ] || wait_for "$2" $((now + 1)) || true # every other cut may hit a connection that is being made
         expect_that "steps don't get fewer: $now after $before" [ "$now" -ge "$before" ]
     done
+    if [ "$1" -ge 50 ]; then # a connection that is silent, as after a link went down
+        kill -STOP "$(pgrep -P "$SSHD_PID" | head -n 1)"
+        sleep 25
+        now=$(steps_in "$2")
+    fi
     expect_that 'it goes on after the last cut' wait_for "$2" $((now + 10))
     kill -INT $client
     rc=0
@@ -188,6 +198,19 @@ cut_connections() { # cut_connections COUNT FILE
 }
 cut_connections "${CUTS:-3}" cut.stagewright
 echo "$(steps_in cut.stagewright) steps, ${CUTS:-3} cuts"
+
+# stopped from another terminal while this one follows it
+"$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o other.stagewright </dev/null >out.txt 2>err.txt &
+client=$!
+expect_that 'steps arrive' wait_for other.stagewright 5
+run stagewright hosts fetch
+expect_code 4
+expect_err 'another program is recording into it'
+run stagewright hosts stop
+expect_err 'was asked to stop'
+rc=0
+wait $client || rc=$?
+expect_code 130
 
 # this end is killed: the job goes on; attach brings everything, into the same run
 "$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o killed.stagewright </dev/null >out.txt 2>err.txt &
@@ -263,3 +286,28 @@ expect_file "inst alled/lib/libsqlite3.so.0"
 run stagewright record "${tiny[@]}" --steps 2 --host fresh -o fresh.stagewright
 expect_code 0
 expect_same "$(grep -c "inst alled/bin/stagewright" fresh/*/job.sh)" 1
+
+# the link to it goes down and comes up again
+if [ "${CUTS:-3}" -ge 50 ]; then
+    daemons_stop
+    if sshd_start "sw$$" >start.log 2>&1; then
+        "$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o link.stagewright </dev/null >out.txt 2>err.txt &
+        client=$!
+        expect_that 'steps arrive' wait_for link.stagewright 5
+        for i in 1 2; do
+            link_down
+            sleep 25
+            expect_that 'the lost connection is shown' grep -q 'the job goes on there, trying again' err.txt
+            before=$(steps_in link.stagewright)
+            link_up
+            expect_that 'it goes on' wait_for link.stagewright $((before + 50))
+        done
+        kill -INT $client
+        rc=0
+        wait $client || rc=$?
+        expect_code 130
+        expect_same "$(spans link.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
+    else
+        echo "a link that goes down: skipped: $(cat start.log)"
+    fi
+fi

@@ -118,7 +118,7 @@ expect_that 'its steps are here' [ "$(steps_in cancelled.stagewright)" -ge 5 ]
 if [ -n "${LONG:-}" ]; then
     run stagewright record "${tiny[@]}" --steps 1000000 --slurm time=1 -o limit.stagewright
     expect_that 'ended' [ "$rc" -ge 5 ]
-    expect_err 'ended at its time limit of 1:00'
+    expect_err 'ended at its time limit of (00:01|1):00'
     expect_that 'its steps are here' [ "$(steps_in limit.stagewright)" -ge 5 ]
 fi
 

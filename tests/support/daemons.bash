@@ -2,8 +2,9 @@
 # below $DAEMONS, never installed; they run as the test's own processes, on ports and sockets of their own, and end with it.
 # shellcheck shell=bash
 #   daemons_fetch PACKAGE… || skip…   prints why it can't
-#   sshd_start                         a host "test" for $SSH; sshd_stop, sshd_cut
-#   slurm_start                        one node; slurm_stop
+#   sshd_start [NAMESPACE]             a host "test" for $STAGEWRIGHT_SSH, on the loopback address or behind a link of its own; sshd_cut, link_down, link_up
+#   slurm_start                        one node
+#   daemons_stop                       all of them
 : "${DAEMONS:=$PWD/daemons}"
 daemon_pids=()
 
@@ -44,6 +45,15 @@ free_port() {
 # sshd on the loopback address with keys made for the test. $SSH_FOLDER has the keys, configuration and log; STAGEWRIGHT_SSH is a program that reads
 # that configuration instead of the user's.
 sshd_start() {
+    local address=127.0.0.1 within=()
+    if [ -n "${1:-}" ]; then
+        LINK=$1
+        address=10.$((RANDOM % 200 + 20)).77.2
+        { ip netns add "$1" && ip link add "$1" type veth peer name "$1-there" && ip link set "$1-there" netns "$1" &&
+            ip addr add "${address%.2}.1/24" dev "$1" && ip link set "$1" up && ip -n "$1" addr add "$address/24" dev "$1-there" &&
+            ip -n "$1" link set "$1-there" up && ip -n "$1" link set lo up; } 2>link.log || { echo "network namespaces: $(cat link.log)"; return 1; }
+        within=(ip netns exec "$1")
+    fi
     SSH_FOLDER=$PWD/ssh
     SSH_PORT=$(free_port)
     rm -rf "$SSH_FOLDER"
@@ -53,10 +63,10 @@ sshd_start() {
     ssh-keygen -q -t ed25519 -N '' -f "$SSH_FOLDER/user_key"
     cp "$SSH_FOLDER/user_key.pub" "$SSH_FOLDER/authorized_keys"
     chmod 600 "$SSH_FOLDER/authorized_keys"
-    printf '[127.0.0.1]:%s %s\n' "$SSH_PORT" "$(cut -d' ' -f1,2 "$SSH_FOLDER/host_key.pub")" >"$SSH_FOLDER/known_hosts"
+    printf '[%s]:%s %s\n' "$address" "$SSH_PORT" "$(cut -d' ' -f1,2 "$SSH_FOLDER/host_key.pub")" >"$SSH_FOLDER/known_hosts"
     cat >"$SSH_FOLDER/sshd_config" <<END
 Port $SSH_PORT
-ListenAddress 127.0.0.1
+ListenAddress $address
 HostKey $SSH_FOLDER/host_key
 AuthorizedKeysFile $SSH_FOLDER/authorized_keys
 PidFile $SSH_FOLDER/sshd.pid
@@ -69,7 +79,7 @@ LogLevel ERROR
 END
     cat >"$SSH_FOLDER/config" <<END
 Host test
-    HostName 127.0.0.1
+    HostName $address
     Port $SSH_PORT
     User $(id -un)
     IdentityFile $SSH_FOLDER/user_key
@@ -77,13 +87,13 @@ Host test
     UserKnownHostsFile $SSH_FOLDER/known_hosts
     StrictHostKeyChecking yes
 Host stranger
-    HostName 127.0.0.1
+    HostName $address
     Port $SSH_PORT
     IdentityFile $SSH_FOLDER/user_key
     UserKnownHostsFile /dev/null
     StrictHostKeyChecking yes
 Host nokey
-    HostName 127.0.0.1
+    HostName $address
     Port $SSH_PORT
     IdentityFile $SSH_FOLDER/host_key
     IdentitiesOnly yes
@@ -100,7 +110,7 @@ END
         apart=(unshare --mount sh -c 'mount --bind "$1/passwd" /etc/passwd && mount -t tmpfs tmpfs /run && mkdir /run/sshd && shift && exec "$@"' sh "$SSH_FOLDER")
         unshare --mount true 2>/dev/null || { echo 'as root, sshd needs mount namespaces'; return 1; }
     fi
-    LD_LIBRARY_PATH=$(daemon_libraries) "${apart[@]}" "$DAEMONS/root/usr/sbin/sshd" -D -e -f "$SSH_FOLDER/sshd_config" 2>>"$SSH_FOLDER/sshd.log" &
+    LD_LIBRARY_PATH=$(daemon_libraries) "${within[@]}" "${apart[@]}" "$DAEMONS/root/usr/sbin/sshd" -D -e -f "$SSH_FOLDER/sshd_config" 2>>"$SSH_FOLDER/sshd.log" &
     SSHD_PID=$!
     daemon_pids+=("$SSHD_PID")
     local i
@@ -111,6 +121,9 @@ END
     echo "sshd does not answer: $(cat "$SSH_FOLDER/first.log" "$SSH_FOLDER/sshd.log")"
     return 1
 }
+
+link_down() { ip link set "$LINK" down; }
+link_up() { ip link set "$LINK" up; }
 
 # Ends every connection to it that is open; returns 1 where there was none.
 sshd_cut() {
@@ -193,8 +206,14 @@ END
 
 daemons_stop() {
     local pid
+    if [ -n "${SSHD_PID:-}" ]; then sshd_cut || true; fi
     for pid in "${daemon_pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     for pid in "${daemon_pids[@]}"; do wait "$pid" 2>/dev/null || true; done
     daemon_pids=()
+    if [ -n "${LINK:-}" ]; then
+        ip link del "$LINK" 2>/dev/null || true
+        ip netns del "$LINK" 2>/dev/null || true
+        LINK=''
+    fi
     if [ -n "${SLURM_FOLDER:-}" ]; then rm -rf "$SLURM_FOLDER"; fi
 }

@@ -179,6 +179,8 @@ Result<int> stop(const HostOptions& options, Session& session)
     auto job = findJob(options.words.empty() ? std::string() : options.words[0]);
     if (!job) return tl::unexpected(std::move(job.error()));
     if (job->over()) return fail(ErrorCode::Usage, fmt::format("job {} is over", job->id), fmt::format("its runs are in {}", job->file));
+    if (auto asked = stopThere(*job, session.stop()); !asked) return tl::unexpected(std::move(asked.error()));
+    session.note(fmt::format("job {} was asked to stop", job->id));
     auto ended = follow(options, how, session);
     const bool stopped = !ended && ended.error().code == ErrorCode::Cancelled; // as it was asked to
     if (!stopped) return ended;

@@ -65,6 +65,8 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     const bool queued = !slurm->empty();
     auto tasks = tasksOf(settings, *slurm, processes, queued);
     if (!tasks) return tl::unexpected(std::move(tasks.error()));
+    const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) { return option.name == "--engine" && option.value == "torch"; });
+    if (torch && *tasks > 0) return fail(ErrorCode::Usage, "--engine torch starts its ranks itself, on one node", "leave out nodes and ntasks, and ask for its cores or GPUs with cpus-per-task or gpus-per-node");
     std::vector<std::string> leftOut;
     if (*tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
     auto call = travelCall("record", place, leftOut);

@@ -123,6 +123,18 @@ Result<Value> orderOf(const JobOrder& order, const std::optional<Host>& host)
     return Value{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
 }
 
+// A request about a job that is answered at once.
+Result<void> askedThere(const HostJob& job, const char* what, const std::stop_token& stop)
+{
+    auto host = hostNamed(job.host);
+    if (!host) return tl::unexpected(std::move(host.error()));
+    auto link = HostLink::open(*host, stop);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    (*link)->send(FrameKind::Message, dumped({{"do", what}, {"job", job.id}}));
+    auto answer = answerOf(**link, stop);
+    return answer ? Result<void>() : tl::unexpected(std::move(answer.error()));
+}
+
 // One connection to a job, and what it said.
 class JobFollower {
 public:
@@ -203,6 +215,7 @@ Result<bool> JobFollower::take(const Frame& frame)
         if (m_job.state == JobState::Starting || m_job.state == JobState::Queued) { // the queue is asked less often
             m_job.state = JobState::Running;
             m_job.detail.clear();
+            keep(true);
             if (m_watch.changed) m_watch.changed(m_job);
         }
         keep(false);
@@ -305,6 +318,7 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
     if (!answer) return refused(std::move(answer.error()));
     job.slurmJob = textOf(*answer, "slurm_job", 40);
     job.state = job.slurm ? JobState::Queued : JobState::Running;
+    if (job.slurm) job.detail = "queued";
     if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
     return job;
 }
@@ -335,19 +349,22 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
     auto host = hostNamed(job.host);
     if (!host) return tl::unexpected(std::move(host.error()));
     auto copy = JobCopy::open(job, watch.event);
-    if (!copy) return tl::unexpected(std::move(copy.error()));
+    if (!copy) {
+        Error& error = copy.error();
+        error.remedy += fmt::format("{}job {} is not affected: 'stagewright hosts attach {}' brings its steps", error.remedy.empty() ? "" : "; ", job.id, job.id);
+        return tl::unexpected(std::move(error));
+    }
     return JobFollower(job, std::move(*host), **copy, options, watch, stop).run();
+}
+
+Result<void> stopThere(const HostJob& job, const std::stop_token& stop)
+{
+    return askedThere(job, "stop", stop);
 }
 
 Result<void> forgetThere(const HostJob& job, const std::stop_token& stop)
 {
-    auto host = hostNamed(job.host);
-    if (!host) return tl::unexpected(std::move(host.error()));
-    auto link = HostLink::open(*host, stop);
-    if (!link) return tl::unexpected(std::move(link.error()));
-    (*link)->send(FrameKind::Message, dumped({{"do", "forget"}, {"job", job.id}}));
-    auto answer = answerOf(**link, stop);
-    return answer ? Result<void>() : tl::unexpected(std::move(answer.error()));
+    return askedThere(job, "forget", stop);
 }
 
 Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const std::stop_token& stop)

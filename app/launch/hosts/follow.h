@@ -52,6 +52,8 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop = {}
 // Unavailable where the connection is lost for longer than the options allow: the job goes on there. `job` is kept up to date.
 Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop = {});
 
+// Asks it to stop, and returns: it ends after its step, or is cancelled while it waits in a queue. Whoever follows it has its last steps.
+Result<void> stopThere(const HostJob& job, const std::stop_token& stop = {});
 // Removes its folder over there. One that runs is not stopped by it: stop it first.
 Result<void> forgetThere(const HostJob& job, const std::stop_token& stop = {});
 

@@ -255,9 +255,10 @@ void HostServer::request(const Value& value)
         done = begin(value, what == "call");
     else if (what == "follow")
         follow(value);
-    else if (what == "stop" && isJobId(textOf(value, "job")))
+    else if (what == "stop" && isJobId(textOf(value, "job"))) {
         done = stopJobFolder(folderOf(textOf(value, "job")));
-    else if (what == "forget" && isJobId(textOf(value, "job"))) {
+        if (done) answer({{"stopping", true}});
+    } else if (what == "forget" && isJobId(textOf(value, "job"))) {
         std::error_code problem;
         fs::remove_all(folderOf(textOf(value, "job")), problem);
         answer({{"forgotten", true}});
