@@ -64,6 +64,9 @@ expect_out 'It gives gpipe on 2 ranks: 2 stages, 2 microbatches, 1 step; every r
 run stagewright import own_rank0.json own_rank1.json --rules draft.rules --json
 expect_code 0
 expect_json gpipe runs 0 recognised
+run stagewright import ours.json --suggest-rules draft.rules
+expect_code 2
+expect_err 'its ops are named by PyTorch.s PP: labels already'
 run stagewright import own_rank0.json --suggest-rules no/such/folder/draft.rules
 expect_code 3
 printf '\200\004\225' >snapshot.pickle

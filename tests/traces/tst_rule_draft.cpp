@@ -42,7 +42,10 @@ std::vector<std::string> writeTraces(const QTemporaryDir& folder, const char* sc
                 if (span.op.kind == OpKind::Forward)
                     for (int layer = 0; layer < 2; ++layer) add("layer " + std::to_string(layer) + " forward", start + 1'000'000 + layer * 2'000'000, start + 2'000'000 + layer * 2'000'000);
             }
-            if (!optimizer.empty()) add(optimizer, timeline.end() + step * length, timeline.end() + step * length + 5'000'000);
+            if (optimizer == "marks")
+                add("ProfilerStep#" + std::to_string(step), step * length, (step + 1) * length - 1'000'000);
+            else if (!optimizer.empty())
+                add(optimizer, timeline.end() + step * length, timeline.end() + step * length + 5'000'000);
         }
         text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1001,'dur':1}]}";
         files.push_back(folder.filePath("rank%1.json").arg(rank).toStdString());
@@ -105,6 +108,7 @@ private slots:
         const char* names[] = {"words", "counted", "bare numbers", "rank in the name", "from one"};
         for (int style = 0; style < 5; ++style)
             for (const char* schedule : {"gpipe", "1f1b"}) QTest::addRow("%s, %s", schedule, names[style]) << schedule << 1 << style << true;
+        QTest::newRow("1f1b, counted, steps marked") << "1f1b" << 1 << 7 << false;
         QTest::newRow("zb-h1, input and weight") << "zb-h1" << 1 << 5 << true;
         QTest::newRow("interleaved, chunks") << "interleaved-1f1b" << 2 << 6 << false;
     }
@@ -117,7 +121,8 @@ private slots:
         const Naming name = [style](OpKind kind, int stage, int mb, int rank) -> std::string {
             switch (style) {
             case 0: return word(kind, "fwd", "bwd") + " stage " + std::to_string(stage) + " mb " + std::to_string(mb);
-            case 1: return word(kind, "## forward ##", "## backward ##");
+            case 1:
+            case 7: return word(kind, "## forward ##", "## backward ##");
             case 2: return word(kind, "fprop ", "bprop ") + std::to_string(mb);
             case 3: return word(kind, "Forward", "Backward") + "Pass(micro_batch=" + std::to_string(mb) + ", rank=" + std::to_string(rank) + ")";
             case 4: return word(kind, "fwd", "bwd") + "_batch" + std::to_string(mb + 1) + "_stage" + std::to_string(stage + 1);
@@ -130,7 +135,8 @@ private slots:
         shape.microbatches = 8;
         shape.chunks = chunks;
         QTemporaryDir folder;
-        const auto files = writeTraces(folder, schedule.toUtf8().constData(), shape, 2, name, optimizer ? "## optimizer ##" : "");
+        const auto files = writeTraces(folder, schedule.toUtf8().constData(), shape, 2, name, optimizer ? "## optimizer ##" : style == 7 ? "marks"
+                                                                                                                                         : "");
         ImportOptions options;
         options.suggestRules = true;
         const ImportResult plain = imported(files, options);

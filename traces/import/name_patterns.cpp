@@ -264,7 +264,7 @@ std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks)
         for (std::uint32_t name = 0; name < sums.size(); ++name) {
             const Sum& sum = sums[name];
             const std::string_view text = plainRangeName(ranks[r].names[name]);
-            if (sum.ranges == 0 || text.empty() || text.size() > longestName || text.find('\0') != std::string_view::npos || text.find('\n') != std::string_view::npos) continue;
+            if (sum.ranges == 0 || text.empty() || text.starts_with("ProfilerStep#") || text.size() > longestName || text.find('\0') != std::string_view::npos || text.find('\n') != std::string_view::npos) continue;
             std::vector<Number> numbers;
             Collected& seen = bySkeleton[skeletonOf(text, numbers)];
             if (seen.ranges == 0) {

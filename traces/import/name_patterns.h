@@ -43,7 +43,7 @@ struct NamePattern {
 std::string patternText(const std::vector<NamePiece>& pieces);
 
 // By number of ranges, those that look like passes first; at most 2,000. A rank's host ranges count, its device's where it has none. Names are
-// without a profiler's suffixes. O(ranges + names).
+// without a profiler's suffixes, and without its marks of steps. O(ranges + names).
 std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks);
 
 } // namespace stagewright

@@ -55,6 +55,12 @@ TimelineRanges rangesOf(const Timeline& timeline)
             rank.device.push_back(device);
         }
     }
+    if (timeline.steps() < 2) return out;
+    for (const StepMark& mark : timeline.stepMarks()) { // as the trace marked them
+        ForeignRank& rank = out.ranks[static_cast<std::size_t>(mark.rank)];
+        if (rank.threads.empty() || rank.threads.back().name != "steps") rank.threads.push_back({"steps", false});
+        rank.annotations.push_back({mark.begin, mark.end, rank.names.idOf("ProfilerStep#" + std::to_string(mark.step)), static_cast<std::uint32_t>(rank.threads.size() - 1)});
+    }
     return out;
 }
 

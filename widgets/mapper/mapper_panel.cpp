@@ -86,9 +86,9 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
 
     std::vector<FigureColumn> columns{{tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 190},
                                       {tr("Looks like"), tr("By the words of its name"), false, 80},
-                                      {tr("Ranges"), tr("On all ranks"), true, 60},
-                                      {tr("Ranks"), tr("That have some"), true, 50},
-                                      {tr("Total"), tr("Sum of their durations on the host"), true, 70}};
+                                      {tr("Ranges"), tr("On all ranks"), true, 68},
+                                      {tr("Ranks"), tr("That have some"), true, 62},
+                                      {tr("Total"), tr("Sum of their durations on the host"), true, 76}};
     m_names = new FigureTable(tr("Names of ranges"), std::move(columns), -1, parts);
     m_names->setObjectName(QStringLiteral("rangeNames"));
     connect(m_names, &FigureTable::chosen, this, [this](int row) {

@@ -161,10 +161,12 @@ Result<int> suggest(const Options& options, const ImportResult& result, Session&
         session.note(fmt::format("wrote {}; check it, then import with --rules {}", options.suggested, options.suggested));
         return ExitDone;
     }
+    for (const ImportedRun& imported : result.runs)
+        if (imported.ops > 0) return fail(ErrorCode::Usage, fmt::format("{}: its ops are named by {} already", imported.run.info.name, imported.dialect.empty() ? "its format" : imported.dialect), "import it without --suggest-rules");
     std::string names;
     for (const ImportedRun& imported : result.runs)
         if (names.empty() && imported.rangeNames) names = namesText(imported.rangeNames->patterns);
-    return fail(ErrorCode::Invalid, names.empty() ? "no range is named" : fmt::format("no range looks like a forward pass; the ranges are {}", names),
+    return fail(ErrorCode::Unreadable, names.empty() ? "no range is named" : fmt::format("no range looks like a forward pass; the ranges are {}", names),
                 names.empty() ? "record with record_function or NVTX ranges around the passes" : "write the rules yourself: docs/formats.md, Rules");
 }
 
