@@ -190,6 +190,7 @@ void Shown::presentPart(const std::shared_ptr<const RunView>& view)
     state.setHovered({}); // ids are those of another part
     state.select({});
     present(view, false);
+    if (view->excerpt && !m_damageTold) m_workspace.banner()->clear(); // what to do was said and done
     if (!chosen) return;
     const Timeline& after = *view->run->timeline;
     for (const Track& track : after.tracks()) {
