@@ -46,7 +46,8 @@ void ExcerptController::look()
     const Nanos origin = m_base->panel->origin;
     const qint64 spans = large->spansIn(visible.begin + origin, visible.end + origin);
     if (spans <= large->limits.excerpt) {
-        if (spans > 0 && (!m_asked || visible.begin < m_asked->begin || visible.end > m_asked->end)) read(visible);
+        const bool fits = m_asked && visible.begin >= m_asked->begin && visible.end <= m_asked->end && m_asked->duration() <= 2 * visible.duration();
+        if (spans > 0 && !fits) read(visible); // figures are of about what is in view
     } else if (m_workspace.shown().view()->excerpt && !large->keepsLanes()) { // zoomed out: only the overview has it all
         m_asked.reset();
         m_workspace.viewState()->clearSelection();

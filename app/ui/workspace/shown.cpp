@@ -18,6 +18,21 @@
 
 namespace stagewright {
 
+namespace {
+
+// For the panel at the side, which prints times of ops from the start of the figures: of an excerpt from that of its step, as cards do. Its
+// figures are then those of the range it is told (RangeController).
+std::shared_ptr<const RunReport> figuresBeside(const RunView& view)
+{
+    if (!view.excerpt || !view.panel->hasOps()) return view.figures;
+    auto figures = std::make_shared<RunReport>(*view.figures);
+    for (const PanelStep& step : view.panel->steps)
+        if (step.step == view.step) figures->bubbles.windowBegin = std::min(figures->bubbles.windowBegin, step.begin + view.panel->origin);
+    return figures;
+}
+
+} // namespace
+
 Shown::Shown(Workspace& workspace) : m_workspace(workspace) {}
 
 quint64 Shown::request(bool following)
@@ -152,7 +167,7 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
     views.memory->setPanels({view->panel});
     views.legend->setPanels({view->panel});
     applyBudget();
-    views.side->setRun(view->run, view->figures);
+    views.side->setRun(view->run, figuresBeside(*view));
     setMode(Mode::Run);
     emit presented();
     views.runs->setCurrent(view->ref);
@@ -190,6 +205,7 @@ void Shown::presentPart(const std::shared_ptr<const RunView>& view)
     state.setHovered({}); // ids are those of another part
     state.select({});
     present(view, false);
+    if (view->excerpt && !m_damageTold) m_workspace.banner()->clear(); // what to do was said and done
     if (!chosen) return;
     const Timeline& after = *view->run->timeline;
     for (const Track& track : after.tracks()) {
@@ -293,7 +309,7 @@ void Shown::refreshTimes()
     state.notifyUnits();
     if (m_mode == Mode::Run && m_view) {
         const SpanRef selected = state.selected();
-        side->setRun(m_view->run, m_view->figures);
+        side->setRun(m_view->run, figuresBeside(*m_view));
         applyBudget();
         emit timesRefreshed();
         side->setSelection(selected.valid() && selected.panel == 0 && !showsToolPicture() ? selected.span : noSpan);
