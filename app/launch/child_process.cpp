@@ -48,13 +48,15 @@ std::vector<std::string> environmentWith(const std::vector<std::pair<std::string
     }
     for (const auto& [name, value] : variables) all[name] = value;
     std::vector<std::string> out;
-    for (const auto& [name, value] : all) out.push_back(name + "=" + value);
+    out.reserve(all.size());
+    for (const auto& [name, value] : all) out.push_back(fmt::format("{}={}", name, value));
     return out;
 }
 
 std::vector<char*> pointersTo(std::vector<std::string>& texts)
 {
     std::vector<char*> pointers;
+    pointers.reserve(texts.size() + 1);
     for (std::string& text : texts) pointers.push_back(text.data());
     pointers.push_back(nullptr);
     return pointers;

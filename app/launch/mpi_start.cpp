@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "app/launch/program_path.h"
 #include "schedules/base/text.h"
 
 extern char** environ;
@@ -33,23 +34,11 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds patience{10}; // after a stop request
 constexpr int interrupted = 130;             // this program's exit code, not mpirun's for SIGINT
 
-// Never from the current folder.
-std::string onPath(const std::string& program)
-{
-    const char* path = std::getenv("PATH");
-    for (const std::string_view folder : split(path ? path : "/usr/bin:/bin", ":")) {
-        if (folder.empty() || folder.front() != '/') continue;
-        const std::string file = std::string(folder) + "/" + program;
-        if (::access(file.c_str(), X_OK) == 0) return file;
-    }
-    return {};
-}
-
 } // namespace
 
 Result<std::vector<std::string>> mpirunArguments(const MpiStart& start)
 {
-    const std::string mpirun = onPath("mpirun");
+    const std::string mpirun = programOnPath("mpirun");
     if (mpirun.empty()) return fail(ErrorCode::Unavailable, "ranks as processes are started by mpirun, which is not on PATH", "install Open MPI (Debian: apt install openmpi-bin)");
     std::vector<std::string> arguments{mpirun, "-q", "--oversubscribe", "--bind-to", "none"};
     if (::geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
@@ -82,6 +71,7 @@ Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::
 {
     std::vector<std::string> words = mpirun;
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     std::array<int, 2> input{};

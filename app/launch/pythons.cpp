@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/launch/child_process.h"
+#include "app/launch/program_path.h"
 
 namespace stagewright {
 
@@ -88,16 +89,7 @@ std::string lastLineOf(const std::string& text)
 Result<std::vector<PythonPlace>> pythonPlaces(const std::string& named)
 {
     std::vector<PythonPlace> places;
-    std::vector<std::string> folders;
-    if (const char* path = std::getenv("PATH")) {
-        std::string rest = path;
-        while (!rest.empty()) {
-            const std::size_t colon = rest.find(':');
-            const std::string folder = rest.substr(0, colon);
-            rest = colon == std::string::npos ? std::string() : rest.substr(colon + 1);
-            if (folder.starts_with('/')) folders.push_back(folder);
-        }
-    }
+    const std::vector<std::string> folders = programFolders();
     if (!named.empty()) {
         if (named.find('/') != std::string::npos) {
             const fs::path file = fs::absolute(named).lexically_normal();

@@ -11,6 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "app/launch/program_path.h"
+
 namespace stagewright {
 
 namespace fs = std::filesystem;
@@ -59,16 +61,10 @@ std::string siblingProgram(const std::string& name)
     std::error_code code;
     const fs::path self = fs::read_symlink("/proc/self/exe", code);
     if (!code) {
-        const std::string beside = (self.parent_path() / name).string();
+        std::string beside = (self.parent_path() / name).string();
         if (access(beside.c_str(), X_OK) == 0) return beside;
     }
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path ? path : "");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        const std::string candidate = (fs::path(folder.empty() ? "." : folder) / name).string();
-        if (access(candidate.c_str(), X_OK) == 0) return candidate;
-    }
-    return {};
+    return programOnPath(name);
 }
 
 } // namespace stagewright

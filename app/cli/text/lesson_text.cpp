@@ -22,7 +22,7 @@ std::string folded(const std::string& text, int columns, const std::string& inde
         std::string out;
         std::istringstream in(text);
         for (std::string line; std::getline(in, line);)
-            if (!line.starts_with("```")) out += indent + "    " + line + "\n";
+            if (!line.starts_with("```")) out.append(indent).append("    ").append(line).append("\n");
         return out;
     }
     if (text.starts_with("|")) {

@@ -138,7 +138,7 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
 
 // A device's layers against the CPU's, in the requested precision or in all of them.
 Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
-                           std::stop_token stop)
+                           const std::stop_token& stop)
 {
     constexpr int steps = 10;
     bool passed = true;

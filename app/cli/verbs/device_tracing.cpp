@@ -48,7 +48,7 @@ Result<void> DeviceTracing::keep(const std::string& file) const
     return writeFileAtomically(file, *bytes);
 }
 
-std::vector<Nanos> DeviceTracing::untracedSteps(Training& training, std::size_t traced, std::stop_token stop)
+std::vector<Nanos> DeviceTracing::untracedSteps(Training& training, std::size_t traced, const std::stop_token& stop)
 {
     std::vector<Nanos> times;
     while (times.size() < std::min<std::size_t>(traced, costSteps)) {

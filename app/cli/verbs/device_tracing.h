@@ -28,7 +28,7 @@ public:
 
     // After end(): steps that a training makes more, untraced, to learn what tracing costs; stops at the first that fails.
     static constexpr int costSteps = 3;
-    static std::vector<Nanos> untracedSteps(Training& training, std::size_t traced, std::stop_token stop);
+    static std::vector<Nanos> untracedSteps(Training& training, std::size_t traced, const std::stop_token& stop);
     // Of one training; traced, untraced: wall times of steps, as costSteps of each are enough.
     TraceFacts factsOf(const Training& training, const std::vector<Nanos>& traced, const std::vector<Nanos>& untraced) const;
 

@@ -105,6 +105,7 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Optio
         if (!value.empty()) words.push_back(value);
     }
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     const pid_t child = fork();

@@ -372,7 +372,7 @@ Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& se
         Result<void> read;
         if (name.ends_with(".csv")) {
             const std::string middle = name.size() > pupil.size() + 5 ? name.substr(pupil.size() + 1, name.size() - pupil.size() - 5) : std::string();
-            read = readAnswer(lesson, (middle.empty() ? std::string() : middle + "=") + file, pupils[pupil]);
+            read = readAnswer(lesson, middle.empty() ? file : fmt::format("{}={}", middle, file), pupils[pupil]);
         } else if (name.ends_with(".txt")) {
             auto text = readFile(file);
             if (!text) return tl::unexpected(std::move(text.error()));

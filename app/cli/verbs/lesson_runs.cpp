@@ -61,6 +61,7 @@ Result<int> runSelf(std::vector<std::string> words, const std::string& out, cons
 {
     words.insert(words.begin(), "/proc/self/exe");
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;

@@ -26,6 +26,7 @@ Result<int> run(const Options& options)
     std::vector<std::string> words{program};
     words.insert(words.end(), options.files.begin(), options.files.end());
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execv(program.c_str(), arguments.data());

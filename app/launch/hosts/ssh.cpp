@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "app/launch/program_path.h"
 #include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
@@ -21,12 +22,7 @@ namespace {
 Result<std::string> sshProgram()
 {
     if (const char* given = std::getenv("STAGEWRIGHT_SSH"); given && *given == '/') return std::string(given);
-    const char* path = std::getenv("PATH");
-    for (const std::string_view folder : split(path ? path : "/usr/bin:/bin", ":")) {
-        if (folder.empty() || folder.front() != '/') continue; // never the current one
-        std::string file = std::string(folder) + "/ssh";
-        if (::access(file.c_str(), X_OK) == 0) return file;
-    }
+    if (std::string file = programOnPath("ssh"); !file.empty()) return file;
     return fail(ErrorCode::Unavailable, "hosts are reached by OpenSSH's program ssh, which is not on PATH", "install it (Debian: apt install openssh-client)");
 }
 

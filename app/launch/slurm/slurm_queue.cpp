@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "app/launch/child_process.h"
+#include "app/launch/program_path.h"
 #include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
 
@@ -23,17 +24,6 @@ namespace {
 
 constexpr double patience = 60; // seconds for one of Slurm's programs
 
-std::string onPath(const std::string& program)
-{
-    const char* path = std::getenv("PATH");
-    for (const std::string_view folder : split(path ? path : "/usr/bin:/bin", ":")) {
-        if (folder.empty() || folder.front() != '/') continue;
-        const std::string file = std::string(folder) + "/" + program;
-        if (::access(file.c_str(), X_OK) == 0) return file;
-    }
-    return {};
-}
-
 struct Said {
     ChildEnd end;
     std::string out, err;
@@ -41,7 +31,7 @@ struct Said {
 
 Result<Said> ask(const std::string& program, const std::vector<std::string>& arguments)
 {
-    const std::string path = onPath(program);
+    const std::string path = programOnPath(program);
     if (path.empty()) return fail(ErrorCode::Unavailable, fmt::format("Slurm's {} is not on PATH", program), "use --slurm on a computer of the cluster, or add --host LOGIN");
     ChildStart start{{path}, {{"LC_ALL", "C"}}, "/", true};
     start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());

@@ -17,6 +17,7 @@ namespace stagewright {
 Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress)
 {
     std::vector<const Run*> runs;
+    runs.reserve(chosen.size());
     for (const std::size_t run : chosen) runs.push_back(&reading.result.runs[run].run);
     auto ids = addRuns(target.toStdString(), runs, progress);
     if (!ids) return tl::unexpected(std::move(ids.error()));

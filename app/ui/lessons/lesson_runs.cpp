@@ -59,13 +59,13 @@ lessons::RunFailure failureOf(const RecordProcess& process)
     lessons::RunFailure failure;
     failure.message = process.errorMessage().toStdString();
     const QJsonObject answer = QJsonDocument::fromJson(process.result()).object();
-    for (const QJsonValue& one : answer[QStringLiteral("runs")].toArray()) {
+    for (const auto one : answer[QStringLiteral("runs")].toArray()) {
         const QJsonObject run = one.toObject();
         if (!run[QStringLiteral("hung")].toBool()) continue;
         failure.hung = true;
-        for (const QJsonValue& wait : run[QStringLiteral("cycle")].toArray())
+        for (const auto wait : run[QStringLiteral("cycle")].toArray())
             failure.cycle.push_back(wait.isObject() ? wait.toObject()[QStringLiteral("rank")].toInt(-1) : wait.toInt());
-        for (const QJsonValue& victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
+        for (const auto victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
     }
     if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
     return failure;
@@ -87,7 +87,7 @@ LessonRuns::LessonRuns(Workspace& workspace, QObject* parent) : QObject(parent),
         const QJsonObject answer = QJsonDocument::fromJson(m_check.readAllStandardOutput()).object();
         if (block.isEmpty() || answer.isEmpty()) return;
         QStringList rows;
-        for (const QJsonValue& one : answer[QStringLiteral("checks")].toArray()) {
+        for (const auto one : answer[QStringLiteral("checks")].toArray()) {
             const QJsonObject check = one.toObject();
             rows << tr("%1, %2: %3").arg(check[QStringLiteral("schedule")].toString(), check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
         }
