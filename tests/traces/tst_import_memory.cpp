@@ -117,7 +117,7 @@ private slots:
         const ImportResult result = imported({path});
         QCOMPARE(result.runs.size(), std::size_t{1});
         const ImportedRun& one = result.runs[0];
-        QCOMPARE(one.format, std::string("memory"));
+        QCOMPARE(one.format, std::string("snapshot"));
         QCOMPARE(one.recognised, std::string("gpipe")); // one forward, one backward
         QCOMPARE(one.damaged, std::int64_t{0});
         QVERIFY(notesSay(one, "ran out of memory 1 time"));

@@ -269,7 +269,7 @@ void addMarks(const Snapshot& snapshot, int device, Nanos last, ForeignRank& ran
 ForeignRank rankOf(const Snapshot& snapshot, int device, const std::vector<Event>& events)
 {
     ForeignRank rank;
-    rank.format = "memory";
+    rank.format = "snapshot";
     rank.events = static_cast<std::int64_t>(events.size());
     rank.threads.push_back({"host", false});
     // A block is free when the allocator has completed it; older versions record only that.
@@ -378,7 +378,7 @@ namespace formats {
 
 extern const FormatInfo memory_snapshot;
 const FormatInfo memory_snapshot{
-    .name = "memory",
+    .name = "snapshot",
     .title = "Memory snapshot of PyTorch",
     .reads = "memory snapshots of PyTorch as JSON",
     .suffixes = {".json", ".json.gz"},
