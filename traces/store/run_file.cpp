@@ -235,10 +235,11 @@ Result<Run> RunFile::readStep(std::int64_t id, int step, const Progress& progres
     return readRun(*m_state->store, id, {step, step}, progress);
 }
 
-Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress) const
+Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress, std::span<const BlockBounds> rows) const
 {
     StepRange range;
     range.times = {begin, std::max(begin, end)};
+    range.rows = rows;
     return readRun(*m_state->store, id, range, progress);
 }
 

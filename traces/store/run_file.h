@@ -49,9 +49,18 @@ public:
     // One step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
     Result<Run> readStep(std::int64_t id, int step, const Progress& progress = {}) const;
 
+    struct BlockBounds {
+        std::int64_t row = 0; // of the table
+        std::int64_t segment = 0;
+        int step = 0;
+        Nanos begin = 0;
+        Nanos end = 0;
+        std::int64_t spans = 0;
+    };
     // Everything that overlaps [begin, end) of the run's time: spans, the edges between them, samples, and the memory events inside with what
     // was in use at the start, one event per rank, stage and category. Steps keep their numbers. O(blocks of the file + spans of the blocks there).
-    Result<Run> readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress = {}) const;
+    // `rows`: of blocks(), those that overlap the range; then no other block is looked at.
+    Result<Run> readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress = {}, std::span<const BlockBounds> rows = {}) const;
 
     // Runs too large for a timeline in memory are read in parts: the contents, then block after block.
     struct StepBounds {
@@ -60,14 +69,7 @@ public:
         Nanos end = 0;
         std::int64_t spans = 0;
     };
-    Result<std::vector<StepBounds>> steps(std::int64_t id) const; // by step; those present. No block is decoded
-    struct BlockBounds {
-        std::int64_t track = 0; // as numbered in the file
-        int step = 0;
-        Nanos begin = 0;
-        Nanos end = 0;
-        std::int64_t spans = 0;
-    };
+    Result<std::vector<StepBounds>> steps(std::int64_t id) const;   // by step; those present. No block is decoded
     Result<std::vector<BlockBounds>> blocks(std::int64_t id) const; // about one per 4,096 spans. No block is decoded
     struct Content {
         RunInfo info;

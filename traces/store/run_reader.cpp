@@ -173,6 +173,12 @@ private:
     Result<void> findSegments()
     {
         if (m_steps.whole()) return {};
+        if (!m_steps.rows.empty()) {
+            const auto [first, last] = std::minmax_element(m_steps.rows.begin(), m_steps.rows.end(), [](const auto& a, const auto& b) { return a.segment < b.segment; });
+            m_firstSegment = first->segment;
+            m_lastSegment = last->segment;
+            return {};
+        }
         return forEachRow(m_database, "SELECT min(segment), max(segment) FROM span_block WHERE run=?" + inside(),
                           m_id, [&](const Statement& row) -> Result<void> {
                               m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
@@ -184,6 +190,11 @@ private:
     // Blocks that are read, as a condition.
     std::string inside() const
     {
+        if (!m_steps.rows.empty()) {
+            std::string rows;
+            for (const RunFile::BlockBounds& block : m_steps.rows) rows += fmt::format("{}{}", rows.empty() ? "" : ",", block.row);
+            return " AND rowid IN (" + rows + ")";
+        }
         if (m_steps.times) return fmt::format(" AND begin_ns<{} AND end_ns>{}", m_steps.times->second, m_steps.times->first);
         return m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last);
     }
@@ -238,17 +249,17 @@ private:
     {
         std::vector<StoredSpan> block;
         std::int64_t read = 0;
-        std::int64_t most = 0; // spans that the blocks can hold: the limit of valid numbers
-        auto counted = forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?" + wanted(), m_id,
-                                  [&](const Statement& row) -> Result<void> {
-                                      most = row.integer(0) * static_cast<std::int64_t>(blockRows);
-                                      return {};
-                                  });
+        std::int64_t most = 0;                                                       // spans that the blocks can hold: the limit of valid numbers
+        if (!m_steps.rows.empty()) most = std::numeric_limits<std::uint32_t>::max(); // their numbers are in a map
+        auto counted = !m_steps.rows.empty() ? Result<void>() : forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
+            most = row.integer(0) * static_cast<std::int64_t>(blockRows);
+            return {};
+        });
         if (!counted) return counted;
         return forEachRow(
             m_database,
             fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{}{} ORDER BY segment, track, first",
-                        wanted(), inside()),
+                        m_steps.rows.empty() ? wanted() : std::string(), inside()),
             m_id,
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");

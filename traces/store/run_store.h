@@ -43,6 +43,7 @@ struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
     std::optional<std::pair<Nanos, Nanos>> times = {}; // only what overlaps [first, second)
+    std::span<const RunFile::BlockBounds> rows = {};   // with times: the blocks to look at; empty: all
     bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);

@@ -78,9 +78,9 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::BlockBounds> blocks;
-    auto done = forEachRow(*store.database, "SELECT track, step, begin_ns, end_ns, count FROM span_block WHERE run=?", id, [&](const Statement& row) -> Result<void> {
-        const std::int64_t step = row.integer(1), spans = row.integer(4);
-        if (step >= 0 && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), static_cast<int>(step), row.integer(2), row.integer(3), spans});
+    auto done = forEachRow(*store.database, "SELECT rowid, segment, step, begin_ns, end_ns, count FROM span_block WHERE run=?", id, [&](const Statement& row) -> Result<void> {
+        const std::int64_t step = row.integer(2), spans = row.integer(5);
+        if (step >= 0 && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
         return {};
     });
     if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));

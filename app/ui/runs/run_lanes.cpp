@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "widgets/timeline/run_panel.h"
 
@@ -97,25 +98,28 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     if (!file) return tl::unexpected(file.error());
     auto content = (*file)->content(ref.id);
     if (!content) return tl::unexpected(content.error());
-    auto steps = (*file)->steps(ref.id);
-    if (!steps) return tl::unexpected(steps.error());
-    if (steps->empty())
+    auto blocks = (*file)->blocks(ref.id);
+    if (!blocks) return tl::unexpected(blocks.error());
+    std::map<int, RunFile::StepBounds> steps;
+    for (const RunFile::BlockBounds& block : *blocks) {
+        RunFile::StepBounds& step = steps.try_emplace(block.step, RunFile::StepBounds{block.step, block.begin, block.end, 0}).first->second;
+        step.begin = std::min(step.begin, block.begin);
+        step.end = std::max(step.end, block.end);
+        step.spans += block.spans;
+    }
+    if (steps.empty())
         return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step", "record it again, or choose another run");
     auto large = std::make_shared<LargeRun>();
     large->ref = ref;
     large->content = std::move(*content);
-    large->steps = std::move(*steps);
+    for (const auto& [number, step] : steps) large->steps.push_back(step);
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(large->steps.back().step) + 1, {0, -1});
     for (const RunFile::StepBounds& step : large->steps) {
         bounds[static_cast<std::size_t>(step.step)] = {step.begin, step.end};
         large->longest = std::max<qint64>(large->longest, step.spans);
     }
     large->limits = largeLimits();
-    if (!large->detailed()) {
-        auto blocks = (*file)->blocks(ref.id);
-        if (!blocks) return tl::unexpected(blocks.error());
-        large->blocks = std::move(*blocks);
-    }
+    if (!large->detailed()) large->blocks = std::move(*blocks);
     large->median = representativeStep(bounds, large->content.metrics, large->content.info.warmupSteps);
     return std::shared_ptr<const LargeRun>(std::move(large));
 }
@@ -189,7 +193,11 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
     const Nanos beside = std::max<Nanos>(1, (end - begin) / 2);
-    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress);
+    std::vector<RunFile::BlockBounds> rows;
+    for (const RunFile::BlockBounds& block : large.blocks)
+        if (block.begin < end + beside && block.end > begin - beside) rows.push_back(block);
+    if (rows.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
+    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress, rows);
     if (!run) return tl::unexpected(run.error());
     if (!run->timeline || run->timeline->empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     auto view = std::make_shared<RunView>();
