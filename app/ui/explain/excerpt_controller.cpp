@@ -47,7 +47,7 @@ void ExcerptController::look()
     const qint64 spans = large->spansIn(visible.begin + origin, visible.end + origin);
     if (spans <= large->limits.excerpt) {
         const bool fits = m_asked && visible.begin >= m_asked->begin && visible.end <= m_asked->end && m_asked->duration() <= 2 * visible.duration();
-        if (spans > 0 && !fits) read(visible); // figures are of about what is in view
+        if (spans > 0 && !fits) read(visible);                                // figures are of about what is in view
     } else if (m_workspace.shown().view()->excerpt && !large->keepsLanes()) { // zoomed out: only the overview has it all
         m_asked.reset();
         m_workspace.viewState()->clearSelection();

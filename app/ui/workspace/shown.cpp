@@ -21,7 +21,7 @@ namespace stagewright {
 namespace {
 
 // For the panel at the side, which prints times of ops from the start of the figures: of an excerpt from that of its step, as cards do. Its
-// figures are then those of the range it is told (RangeController).
+// figures are then those of the range (RangeController sets them).
 std::shared_ptr<const RunReport> figuresBeside(const RunView& view)
 {
     if (!view.excerpt || !view.panel->hasOps()) return view.figures;
