@@ -33,7 +33,7 @@ expect_code 2
 run stagewright export t.stagewright zbv --format torchtitan -o zbv --json
 expect_code 0
 expect_json torchtitan format
-expect_same "$(ls zbv | tr '\n' ' ')" 'README.md schedule.csv schedule_comms.csv settings.toml '
+expect_same "$(ls zbv | tr '\n' ' ')" 'README.md run.sh schedule.csv schedule_comms.csv settings.toml '
 expect_that 'the same order' cmp -s zbv/schedule.csv zbv.csv
 expect_that 'with messages' cmp -s zbv/schedule_comms.csv zbv_comms.csv
 expect_that 'the degree' grep -q '^pipeline_parallel_degree = 4$' zbv/settings.toml

@@ -160,7 +160,9 @@ private slots:
             QVERIFY(inUse == expectedInUse);
         }
         std::int64_t counted = 0;
-        for (const auto& block : RunFile::open(single, OpenMode::Read).value()->blocks(1).value()) counted += block.spans;
+        const auto again = RunFile::open(single, OpenMode::Read).value();
+        const auto stored = again->blocks(1).value();
+        for (const auto& block : stored) counted += block.spans;
         QCOMPARE(counted, static_cast<std::int64_t>(t.spans().size()));
     }
 

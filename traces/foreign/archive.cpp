@@ -34,6 +34,8 @@ constexpr Compression compressions[] = {{"\x28\xb5\x2f\xfd", "zstd", "zstd -d"},
 std::string firstBytes(const std::string& path)
 {
     std::array<char, 8> bytes{};
+    std::error_code failed;
+    if (!std::filesystem::is_regular_file(path, failed)) return {}; // a pipe would wait for its writer
     std::ifstream in(path, std::ios::binary);
     in.read(bytes.data(), bytes.size());
     return {bytes.data(), static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount()))};

@@ -65,6 +65,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     outer->setContentsMargins(22, 12, 22, 16);
     outer->setSpacing(8);
     m_pages = new QTabWidget(this);
+    m_pages->setUsesScrollButtons(false); // there is room for both
     m_pages->setDocumentMode(true);
     m_pages->setAccessibleName(tr("Pages"));
     outer->addWidget(m_pages, 1);

@@ -56,11 +56,11 @@ public:
     virtual void leaveEdit() = 0;
     // An order with missing ops and no other fault, as a run of this name; false: not such an order.
     virtual bool editIncomplete(const Schedule& order, const QString& name = {}) = 0;
-    virtual void compareWith(const QString& name) = 0;      // a library schedule; empty: none
-    virtual void saved() = 0;                               // the order as it is now is on disk
-    virtual void recorded(const Schedule& order) = 0;       // it was trained, and its run is in a file
-    virtual void redraw() = 0;                              // with another budget
-    virtual bool offersRecovery() const = 0;                // of an edit from an earlier window
+    virtual void compareWith(const QString& name) = 0; // a library schedule; empty: none
+    virtual void saved() = 0;                          // the order as it is now is on disk
+    virtual void recorded(const Schedule& order) = 0;  // it was trained, and its run is in a file
+    virtual void redraw() = 0;                         // with another budget
+    virtual bool offersRecovery() const = 0;           // of an edit from an earlier window
     // The tray of ops that are not placed: whether it is shown, and whether it offers to place them all.
     virtual void setTray(bool shown, bool placesAll) = 0;
 
