@@ -12,7 +12,7 @@
 
 using namespace stagewright;
 
-class TestHosts : public QObject {
+class TestHostsPage : public QObject {
     Q_OBJECT
 
     QTemporaryDir m_dir;
@@ -157,5 +157,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestHosts)
-#include "tst_hosts.moc"
+QTEST_MAIN(TestHostsPage)
+#include "tst_hosts_page.moc"
