@@ -250,7 +250,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         whole(
             tr("Microbatches"), QStringLiteral("microbatches"), 1, 32, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
         whole(
-            tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("schedule default"));
+            tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("default"));
         number(
             tr("Latency"), QStringLiteral("comm=%1"), 4, 0.125, [](const S& s) { return s.comm; }, tr("c: how long a message takes between ranks, in units"));
         number(

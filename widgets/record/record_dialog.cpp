@@ -70,6 +70,8 @@ private:
     int m_column = 0;
 };
 
+QString tooltipOf(const ScheduleInfo& info) { return words(info.title) + QLatin1Char('\n') + words(info.summary) + QLatin1Char('\n') + words(info.constraints); }
+
 } // namespace
 
 RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
@@ -87,6 +89,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     columns->addLayout(left, 4);
     left->addWidget(makeLabel(tr("Schedules"), "title", this));
     m_schedules = new QListWidget(this);
+    m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
     m_schedules->setMinimumWidth(280);
@@ -235,7 +238,7 @@ void RecordDialog::fillSchedules()
         auto* item = new QListWidgetItem(words(info.title), m_schedules);
         item->setData(Qt::UserRole, words(info.name));
         item->setData(titleRole, words(info.title));
-        item->setToolTip(words(info.summary) + QLatin1Char('\n') + words(info.constraints));
+        item->setToolTip(tooltipOf(info));
         item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
         item->setCheckState(Qt::Unchecked);
     }
@@ -286,7 +289,7 @@ void RecordDialog::markPossible()
                 const bool usable = possible || item->checkState() == Qt::Checked;
                 item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable : Qt::ItemIsSelectable);
                 const auto info = findSchedule(item->data(Qt::UserRole).toString().toStdString());
-                if (info) item->setToolTip(possible ? words((*info)->summary) + QLatin1Char('\n') + words((*info)->constraints) : tr("Not for this shape: %1").arg(faults[i]));
+                if (info) item->setToolTip(possible ? tooltipOf(**info) : tr("Not for this shape: %1").arg(faults[i]));
             }
         });
 }
