@@ -42,6 +42,7 @@ void moveWork(StepRecord& record, const std::vector<Interval>& before)
         const auto moved = [&](Nanos at) { return now[op].begin + std::llround(static_cast<double>(at - before[op].begin) * shrunk); };
         work.begin = moved(work.begin);
         work.end = moved(work.end);
+        if (work.launched >= 0) work.launched = std::clamp<Nanos>(moved(work.launched), std::min(now[op].begin, work.begin), work.begin);
     }
 }
 

@@ -288,6 +288,7 @@ private:
         if (owners->receive >= 0 && !(oneEnd && sends)) join(m_device.messages[static_cast<std::size_t>(owners->receive)].receive, work);
         for (const std::int32_t message : {owners->send, owners->receive})
             if (message >= 0 && copied) m_copied[static_cast<std::size_t>(message)] = true;
+        work.launched = launched;
         work.message = owners->send >= 0 ? owners->send : owners->receive;
         if (work.message < 0 && !others) {
             const auto rank = static_cast<std::size_t>(work.rank);

@@ -75,7 +75,8 @@ struct DeviceWork {
     Nanos end = 0;
     Lane lane = Lane::Kernel; // Kernel, Copy (copies and memsets), Other (overhead, synchronization)
     bool collective = false;
-    std::string name; // for people
+    std::string name;    // for people
+    Nanos launched = -1; // when the host called for it; −1: not recorded
     auto operator<=>(const DeviceWork&) const = default;
 };
 

@@ -91,6 +91,7 @@ void placeOnDevice(StepRecord& step, DeviceStep& device)
         one.collective = work.collective;
         one.begin = work.begin;
         one.end = work.end;
+        one.launched = work.launched;
         if (step.workNames.empty() || step.workNames.back() != work.name) step.workNames.push_back(work.name);
         one.name = static_cast<std::uint32_t>(step.workNames.size() - 1);
         step.work.push_back(one);

@@ -64,6 +64,7 @@ struct RecordedWork {
     bool collective = false;
     Nanos begin = 0;
     Nanos end = 0;
+    Nanos launched = -1; // when the host called for it, at most `begin`; −1: not recorded
 };
 
 struct StepRecord {

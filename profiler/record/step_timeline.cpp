@@ -174,7 +174,7 @@ private:
             const SpanId id = m_builder.addSpan(m_builder.addTrack(work.rank, work.lane, track), span);
             if (work.op < 0) continue;
             const SpanId owner = m_ids[static_cast<std::size_t>(work.rank)][static_cast<std::size_t>(work.op)];
-            m_builder.addEdge(owner, id, EdgeKind::Launch, work.begin);
+            m_builder.addEdge(owner, id, EdgeKind::Launch, work.launched >= 0 ? std::min(work.launched, work.begin) : work.begin);
         }
     }
 

@@ -32,6 +32,9 @@ for sharing in queues serialised; do
     expect_fact $file ceiling_copy_bytes '[0-9.e+]+'
     for range in PP:0F0 PP:1F3 PP:0I0 PP:1W3 PP:0OPT; do expect_that "a range is named $range" grep -qx "$range" ranges.$sharing; done
 
+    early=$(stagewright_value $file "select sum(e.arrival_ns < b.start_ns) * 100 / count(*) from edges e join spans b on b.run = e.run and b.span = e.to_span where e.kind = 'launch'")
+    expect_that "kernels have the time of their launch ($early % before their start)" [ "${early:-0}" -ge 90 ]
+
     run stagewright report $file --kernels
     expect_code 0
     expect_out '^F +product +product +[a-z_]+ +[0-9]+ '
