@@ -156,15 +156,6 @@ expect_out '^cpu '
 
 # connections cut at random moments: every complete step is here, once
 steady=(--model 'layers=8,hidden=64,heads=2,seq=32' --microbatch-size 1 -p 2 -m 4 --clock virtual)
-steps_in() { stagewright sql "$1" "SELECT coalesce(max(steps), 0) FROM runs WHERE run=${2:-1}" 2>/dev/null | tail -1 | tr -d ' '; }
-wait_for() { # wait_for FILE STEPS
-    local i
-    for ((i = 0; i < 300; ++i)); do
-        [ "$(steps_in "$1" || echo 0)" -lt "$2" ] 2>/dev/null || return 0
-        sleep 0.1
-    done
-    return 1
-}
 cut_connections() { # cut_connections COUNT FILE
     local i before now=0
     "$STAGEWRIGHT" record "${steady[@]}" --steps 1000000 --host test -o "$2" </dev/null >out.txt 2>err.txt &

@@ -40,15 +40,6 @@ if ! why=$(daemons_fetch slurmctld slurmd slurm-client slurm-wlm-basic-plugins m
     exit 77
 fi
 losses() { stagewright sql "$1" "SELECT step, printf('%.17g', value) FROM metrics WHERE name='loss' AND run=${2:-1}"; }
-steps_in() { stagewright sql "$1" "SELECT coalesce(max(steps), 0) FROM runs" 2>/dev/null | tail -1 | tr -d ' '; }
-wait_for() {
-    local i
-    for ((i = 0; i < 300; ++i)); do
-        [ "$(steps_in "$1" || echo 0)" -lt "$2" ] 2>/dev/null || return 0
-        sleep 0.1
-    done
-    return 1
-}
 
 # in the queue as here
 run stagewright record -s 1f1b,zb-h1 "${tiny[@]}" --steps 4 -o here.stagewright

@@ -5,6 +5,7 @@
 #   sshd_start [NAMESPACE]             a host "test" for $STAGEWRIGHT_SSH, on the loopback address or behind a link of its own; sshd_cut, link_down, link_up
 #   slurm_start                        one node
 #   daemons_stop                       all of them
+#   steps_in FILE [RUN]                 steps of a run so far; wait_for FILE STEPS
 : "${DAEMONS:=$PWD/daemons}"
 daemon_pids=()
 
@@ -30,10 +31,21 @@ daemons_fetch() {
 }
 
 # Runs a program of the unpacked packages with their libraries.
-daemon_libraries() { printf '%s' "$DAEMONS/root/usr/lib/x86_64-linux-gnu:$DAEMONS/root/lib/x86_64-linux-gnu:$DAEMONS/root/usr/lib/x86_64-linux-gnu/slurm-wlm${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; }
+daemon_machine=$(uname -m)-linux-gnu
+daemon_libraries() { printf '%s' "$DAEMONS/root/usr/lib/$daemon_machine:$DAEMONS/root/lib/$daemon_machine:$DAEMONS/root/usr/lib/$daemon_machine/slurm-wlm${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; }
 
 # "" or what is missing of a program's libraries
 daemon_lacks() { LD_LIBRARY_PATH=$(daemon_libraries) ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }' | sort -u | tr '\n' ' '; }
+
+steps_in() { stagewright sql "$1" "SELECT coalesce(max(steps), 0) FROM runs WHERE run=${2:-1}" 2>/dev/null | tail -1 | tr -d ' '; }
+wait_for() { # wait_for FILE STEPS
+    local i
+    for ((i = 0; i < 300; ++i)); do
+        [ "$(steps_in "$1" || echo 0)" -lt "$2" ] 2>/dev/null || return 0
+        sleep 0.1
+    done
+    return 1
+}
 
 free_port() {
     local port
@@ -161,7 +173,7 @@ SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$SLURM_FOLDER/munge
 CredType=cred/munge
-PluginDir=$root/usr/lib/x86_64-linux-gnu/slurm-wlm
+PluginDir=$root/usr/lib/$daemon_machine/slurm-wlm
 StateSaveLocation=$SLURM_FOLDER/state
 SlurmdSpoolDir=$SLURM_FOLDER/spool
 SlurmctldPidFile=$SLURM_FOLDER/slurmctld.pid

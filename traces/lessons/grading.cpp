@@ -216,6 +216,9 @@ Grade StepState::grade(const Quiz& quiz) const
     Grade out;
     const auto found = m_inside->learner.said.find(quiz.id);
     if (found == m_inside->learner.said.end() || trimmed(found->second).empty()) return out;
+    // It is about the canvas that its step starts with, whatever has been done to it since.
+    if (auto start = startOf(m_inside->lesson, m_inside->step); start && !(start->schedule == canvas().schedule && start->settings == canvas().settings))
+        return StepState(m_inside->lesson, m_inside->step, std::move(*start), m_inside->learner).grade(quiz);
     auto truth = evaluate(quiz.truth);
     if (!truth) {
         out.verdict = Verdict::Fail;

@@ -90,7 +90,7 @@ public:
     Grade grade(const Check& check) const;
     // Where the step's cap is first exceeded, and by which ops; empty: it fits, or there is no cap.
     std::optional<CapFault> capFault() const;
-    Grade grade(const Quiz& quiz) const;
+    Grade grade(const Quiz& quiz) const; // on the canvas that the step starts with
     // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, if requested.
     std::vector<Grade> grade(const RunBlock& run) const;
 
