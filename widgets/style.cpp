@@ -213,6 +213,17 @@ void dressLabel(QLabel* label, const char* role, bool selectable)
     leaveCopyToTable(label);
 }
 
+QLabel* makeFieldLabel(const QString& title, QWidget* field, const QString& tooltip, QWidget* parent)
+{
+    QLabel* label = makeLabel(title, "secondary", parent);
+    label->setBuddy(field);
+    label->setToolTip(tooltip);
+    field->setToolTip(tooltip);
+    field->setAccessibleName(title);
+    field->setAccessibleDescription(tooltip);
+    return label;
+}
+
 void setRole(QLabel* label, const char* role)
 {
     const QString value = QString::fromLatin1(role);

@@ -17,5 +17,7 @@ QString styleSheet(const Theme& theme);
 void dressLabel(QLabel* label, const char* role, bool selectable);
 QLabel* makeLabel(const QString& text, const char* role, QWidget* parent = nullptr, bool selectable = false);
 void setRole(QLabel* label, const char* role);
+// The label of a field, which gets the tooltip and is named by it for screen readers.
+QLabel* makeFieldLabel(const QString& title, QWidget* field, const QString& tooltip, QWidget* parent);
 
 } // namespace stagewright

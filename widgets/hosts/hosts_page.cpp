@@ -32,13 +32,7 @@ QTreeWidget* table(QWidget* parent, const QStringList& columns, const QString& n
 void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip)
 {
     const int row = grid->rowCount();
-    auto* label = makeLabel(title, "secondary", grid->parentWidget());
-    label->setBuddy(field);
-    label->setToolTip(tooltip);
-    field->setToolTip(tooltip);
-    field->setAccessibleName(title);
-    field->setAccessibleDescription(tooltip);
-    grid->addWidget(label, row, 0, qobject_cast<QPlainTextEdit*>(field) != nullptr ? Qt::AlignTop : Qt::Alignment());
+    grid->addWidget(makeFieldLabel(title, field, tooltip, grid->parentWidget()), row, 0, qobject_cast<QPlainTextEdit*>(field) != nullptr ? Qt::AlignTop : Qt::Alignment());
     grid->addWidget(field, row, 1);
 }
 

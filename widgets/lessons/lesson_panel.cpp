@@ -253,7 +253,7 @@ void LessonPanel::build()
         if (runs > 1 && m_runAll == nullptr && isRun(block)) {
             m_runAll = new QPushButton(m_body);
             m_runAll->setObjectName(QStringLiteral("primary"));
-            m_runAll->setToolTip(tr("Trains them one after the other on this computer, a few seconds each; can be cancelled"));
+            m_runAll->setToolTip(tr("Trains them one after the other on this computer; can be cancelled"));
             connect(m_runAll, &QPushButton::clicked, this, [this] {
                 if (m_state.running.isEmpty())
                     emit runAllAsked();
@@ -592,7 +592,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     }
     if (m_runAll != nullptr) {
         const auto count = std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
-        m_runAll->setText(state.running.isEmpty() ? tr("Run all %1 (about %2 s)").arg(count).arg(5 * count) : tr("Cancel"));
+        m_runAll->setText(state.running.isEmpty() ? tr("Run all %1").arg(count) : tr("Cancel"));
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);

@@ -247,7 +247,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             }
         } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
             const bool waits = reading.waits;
-            reading = readingOf(asked.grade(*quiz));
+            reading = readingOf(state.grade(*quiz));
             reading.waits = waits;
             reading.text = qs(asked.say(quiz->ask));
             hintsOf(quiz->id);

@@ -37,13 +37,7 @@ QGridLayout* section(QVBoxLayout* into, const QString& title, QWidget* parent)
 void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip, QWidget* beside = nullptr)
 {
     const int row = grid->rowCount();
-    auto* label = makeLabel(title, "secondary", grid->parentWidget());
-    label->setBuddy(field);
-    label->setToolTip(tooltip);
-    field->setToolTip(tooltip);
-    field->setAccessibleName(title);
-    field->setAccessibleDescription(tooltip);
-    grid->addWidget(label, row, 0);
+    grid->addWidget(makeFieldLabel(title, field, tooltip, grid->parentWidget()), row, 0);
     grid->addWidget(field, row, 1, 1, beside != nullptr ? 1 : 2);
     if (beside != nullptr) grid->addWidget(beside, row, 2);
 }
