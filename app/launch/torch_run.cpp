@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "app/launch/child_process.h"
+#include "app/launch/program_path.h"
 #include "engine/torch/torch_job.h"
 
 namespace stagewright {
@@ -83,7 +84,7 @@ public:
         const int port = freePort();
         if (port == 0) return fail(ErrorCode::Failed, fmt::format("no free port on 127.0.0.1: {}", std::strerror(errno)));
         for (int rank = 0; rank < m_run.ranks; ++rank) {
-            TorchRankCommand command = torchRankCommand(m_run.python, rank, m_run.ranks, port);
+            TorchRankCommand command = rankCommand(rank, port);
             auto child = ChildProcess::start({std::move(command.arguments), std::move(command.variables), m_run.folder});
             if (!child) return tl::unexpected(std::move(child.error()));
             m_ranks.push_back(std::make_unique<Rank>(std::move(*child), rank, fmt::format("{}/logs/rank{}.log", m_run.folder, rank)));
@@ -107,6 +108,20 @@ public:
     }
 
 private:
+    TorchRankCommand rankCommand(int rank, int port) const
+    {
+        const int nodes = std::min(m_run.ranks, std::max(1, static_cast<int>(m_run.nodes.size())));
+        const auto firstOf = [&](int node) { return (node * m_run.ranks + nodes - 1) / nodes; };
+        const int node = rank * nodes / m_run.ranks;
+        TorchRankPlace place{rank, m_run.ranks, rank - firstOf(node), firstOf(node + 1) - firstOf(node), {}, port};
+        if (nodes == 1) return torchRankCommand(m_run.python, place);
+        place.master = m_run.nodes.front();
+        TorchRankCommand command = torchRankCommand(m_run.python, place);
+        const std::vector<std::string> srun{programOnPath("srun"), "--nodes=1", "--ntasks=1", "--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)], "--overlap", "--mpi=none", "--unbuffered", "--quiet", "--chdir=" + m_run.folder, "--"};
+        command.arguments.insert(command.arguments.begin(), srun.begin(), srun.end());
+        return command;
+    }
+
     static Error interrupted() { return {ErrorCode::Cancelled, "interrupted", {}}; }
     bool allEnded() const
     {

@@ -1,4 +1,4 @@
-// Running a job folder of PyTorch on this computer: one process a rank, watched until all have ended.
+// Running a job folder of PyTorch: one process a rank, on this computer or on the nodes of a Slurm job, watched until all have ended.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@ struct TorchRun {
     std::string python; // absolute path of an interpreter or of a program that acts as one
     std::string folder; // of the job, absolute
     int ranks = 1;
+    std::vector<std::string> nodes{}; // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     int warmup = 0;
     double timeoutSeconds = 120;                      // without progress; loading PyTorch and writing traces have 120 s at least
     std::function<void(const TorchEvent&)> onEvent{}; // on the calling thread; Ready, Step and Check

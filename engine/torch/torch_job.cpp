@@ -143,21 +143,22 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
     return pairs;
 }
 
-TorchRankCommand torchRankCommand(const std::string& python, int rank, int ranks, int port)
+TorchRankCommand torchRankCommand(const std::string& python, const TorchRankPlace& place)
 {
+    const bool together = place.master.empty();
     TorchRankCommand command;
     command.arguments = {python, "-u", "driver.py", "."};
-    command.variables = {{"RANK", std::to_string(rank)},
-                         {"LOCAL_RANK", std::to_string(rank)},
-                         {"WORLD_SIZE", std::to_string(ranks)},
-                         {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
-                         {"MASTER_ADDR", "127.0.0.1"},
-                         {"MASTER_PORT", std::to_string(port)},
-                         {"USE_LIBUV", "0"}, // some builds lack it
-                         {"GLOO_SOCKET_IFNAME", "lo"},
+    command.variables = {{"RANK", std::to_string(place.rank)},
+                         {"LOCAL_RANK", std::to_string(place.localRank)},
+                         {"WORLD_SIZE", std::to_string(place.ranks)},
+                         {"LOCAL_WORLD_SIZE", std::to_string(place.localRanks)},
+                         {"MASTER_ADDR", together ? "127.0.0.1" : place.master},
+                         {"MASTER_PORT", std::to_string(place.port)},
+                         {"USE_LIBUV", "0"},       // some builds lack it
                          {"OMP_NUM_THREADS", "1"}, // a rank computes on one thread, as the own engine's
                          {"PYTHONUNBUFFERED", "1"},
                          {"STAGEWRIGHT_CONTROL", "stdin"}};
+    if (together) command.variables.emplace_back("GLOO_SOCKET_IFNAME", "lo"); // else gloo takes the one that the computer's name leads to
     return command;
 }
 

@@ -42,8 +42,15 @@ struct TorchRankCommand {
     std::vector<std::string> arguments;                         // the program first
     std::vector<std::pair<std::string, std::string>> variables; // to be set
 };
-// All ranks on this computer; port: a free one, the same for all.
-TorchRankCommand torchRankCommand(const std::string& python, int rank, int ranks, int port);
+struct TorchRankPlace {
+    int rank = 0;
+    int ranks = 1;
+    int localRank = 0; // on its computer
+    int localRanks = 1;
+    std::string master; // the computer of rank 0 by a name that the others know; "": all are on this one
+    int port = 0;       // a free one there, the same for all
+};
+TorchRankCommand torchRankCommand(const std::string& python, const TorchRankPlace& place);
 
 // The driver's text, as it is in a job folder.
 std::string torchDriverText();

@@ -231,7 +231,7 @@ private:
             const Op& op = list[i];
             const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
             const int peer = m_state.schedule->placement.rankOf(other.stage, other.microbatch);
-            MessageKey key = keyOf(isSend(op.kind) ? other : op);
+            MessageKey key = messageOf(isSend(op.kind) ? other : op);
             for (int k = 0; k < op.count; ++k, ++key.microbatch) {
                 if (isReceive(op.kind)) {
                     m_recorder.receivePosted(key);
@@ -258,11 +258,6 @@ private:
             m_run.flight.finish(message.flight);
         }
         return true;
-    }
-
-    static MessageKey keyOf(const Op& receive)
-    {
-        return {receive.microbatch, receive.stage, receive.kind == OpKind::RecvB, receive.half, receive.slice};
     }
 
     Buffer takeOutput(const MessageKey& key)

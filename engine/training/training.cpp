@@ -431,8 +431,6 @@ Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onD
     if (onDevice && options.device.sharing == DeviceSharing::Partitions) return refused("--sharing partitions");
     if (onDevice && options.device.transport == DeviceTransport::Nccl)
         return fail(ErrorCode::Usage, "--transport nccl connects GPUs of one process; between processes their messages travel through the host's memory and MPI", "leave it out, or run the ranks as threads");
-    if (options.channels.sends == SendMode::Rendezvous && !(options.links == Links{})) return refused("a link with --sends rendezvous");
-    if (options.channels.perDirection > 0) return refused("--channels");
     return {};
 }
 
@@ -444,11 +442,19 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
     ProcessTeam* team = made->get();
     state.team = std::move(*made);
     std::vector<ExpectedMessage> expected;
-    for (int rank = 0; rank < where.ranks; ++rank)
+    for (int rank = 0; rank < where.ranks && !state.lowered; ++rank)
         if (team->isHere(rank))
-            for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs) expected.push_back({input.key, input.rank});
-    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels.sends == SendMode::Rendezvous,
-                                            std::move(state.transport), [team] { team->wake(); });
+            for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs) expected.push_back({input.key, input.rank, rank});
+    for (int rank = 0; rank < where.ranks && state.lowered; ++rank) // in the order of the sends
+        for (const Op& op : state.lowered->order[static_cast<std::size_t>(rank)]) {
+            if (!isSend(op.kind)) continue;
+            const Op receive = receiveOf(op);
+            const int to = state.schedule->placement.rankOf(receive.stage, receive.microbatch);
+            MessageKey key = messageOf(receive);
+            for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch) expected.push_back({key, rank, to});
+        }
+    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels,
+                                            state.options.links, std::move(state.transport), [team] { team->wake(); });
     if (!transport) return tl::unexpected(std::move(transport.error()));
     state.transport = std::move(*transport);
     return team;
@@ -529,6 +535,11 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
             if (rank.memory) rank.memory->interrupt();
     };
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
+    if (rendezvous) { // else the order of messages changes nothing
+        Result<Schedule> lowered = checked->lowered(options.lowering);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
+    }
     ProcessTeam* processes = nullptr;
     if (options.job) {
         Result<ProcessTeam*> joined = joinProcesses(*state, where);
@@ -536,11 +547,6 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         processes = *joined;
     } else {
         state->team = makeThreadTeam(*state);
-    }
-    if (rendezvous) { // else the order of messages changes nothing
-        Result<Schedule> lowered = checked->lowered(options.lowering);
-        if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
     }
     if (whole.tracer) {
         Result<MessageNumbers> numbers = MessageNumbers::of(*checked);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "profiler/record/clock.h"
@@ -18,6 +20,7 @@ constexpr std::int64_t controlKinds = 4;
 constexpr Nanos nextLook = 1'000'000;     // at messages on their way on one host, where the receiver fetches them by itself
 constexpr Nanos nextLookAcross = 100'000; // between hosts they go on only when both sides look after them
 constexpr Nanos lastWait = 200'000'000;   // for them, after a stop
+constexpr Nanos longestNap = 10'000'000;  // of a rank whose message is on its way, to see a stop
 
 struct Outgoing {
     SentMessage message;
@@ -35,18 +38,30 @@ struct Outgoing {
 struct Incoming {
     Processes::Arrived arrived; // null: nothing
     bool offered = false;       // rendezvous: it may be taken
+    Nanos due = 0;              // rendezvous: it is on its way until then; 0: not yet
     bool here = false;          // and is in `bytes`
     std::vector<std::byte> bytes;
 };
 
+// From one rank to another, where their number is limited.
+struct Direction {
+    std::vector<Nanos> free;       // when each channel is
+    std::vector<MessageKey> order; // rendezvous: of its messages in a step
+    std::size_t begun = 0;         // so many of them
+};
+
 class Transports final : public ProcessesTransport {
 public:
-    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells, bool met,
-               std::unique_ptr<Transport> threads, std::function<void()> wake)
-        : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells), m_met(met),
-          m_threads(std::move(threads)), m_wake(std::move(wake)), m_outboxes(static_cast<std::size_t>(where.ranks)),
-          m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1), m_incoming(m_from.size())
+    Transports(std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int stages, const CellSpace& cells, const Channels& channels,
+               const Links& links, std::unique_ptr<Transport> threads, std::function<void()> wake)
+        : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells),
+          m_met(channels.sends == SendMode::Rendezvous), m_links(links), m_threads(std::move(threads)), m_wake(std::move(wake)),
+          m_outboxes(static_cast<std::size_t>(where.ranks)), m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1),
+          m_to(m_from.size(), -1), m_incoming(m_from.size())
     {
+        if (channels.perDirection == 0) return;
+        m_directions.assign(static_cast<std::size_t>(where.ranks * where.ranks),
+                            {std::vector<Nanos>(static_cast<std::size_t>(channels.perDirection), 0), {}, 0});
     }
 
     Result<void> prepare(const std::vector<ExpectedMessage>& expected)
@@ -55,7 +70,11 @@ public:
         const auto first = m_job->reserveTags(static_cast<std::int64_t>(m_from.size()) + control);
         if (!first) return tl::unexpected(first.error());
         m_firstTag = *first;
-        for (const ExpectedMessage& message : expected) m_from[at(message.key)] = message.fromRank;
+        for (const ExpectedMessage& message : expected) {
+            m_from[at(message.key)] = message.fromRank;
+            m_to[at(message.key)] = message.toRank;
+            if (m_met && !m_directions.empty() && !isHere(message.fromRank)) directionOf(message.fromRank, message.toRank).order.push_back(message.key);
+        }
         return {};
     }
 
@@ -80,6 +99,10 @@ public:
     void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) override
     {
         if (isHere(toRank)) return m_threads->send(fromRank, toRank, key, std::move(message), availableAt);
+        if (m_met) // its way begins once its receiver has offered to take it, who knows how long it is
+            availableAt = 0;
+        else if (!m_directions.empty())
+            availableAt = throughChannel(directionOf(fromRank, toRank), monotonicNow(), availableAt);
         enqueue(fromRank, toRank, m_firstTag + static_cast<int>(at(key)), {key, std::move(message), false, {}, {}}, availableAt, m_met);
     }
 
@@ -117,8 +140,13 @@ public:
     TransportStatus wait(int rank, const MessageKey& key) override
     {
         if (isHere(sourceOf(key))) return m_threads->wait(rank, key);
-        const bool came = m_job->await([&] { return look(key); }, [this] { return interrupted(); });
-        return came && !interrupted() ? TransportStatus::Ready : TransportStatus::Interrupted;
+        for (;;) {
+            Nanos due = 0;
+            const bool came = m_job->await([&] { return look(key) || (due = dueOf(key)) > 0; }, [this] { return interrupted(); });
+            if (!came || interrupted()) return TransportStatus::Interrupted;
+            if (due == 0) return TransportStatus::Ready;
+            std::this_thread::sleep_for(std::chrono::nanoseconds(std::clamp<Nanos>(due - monotonicNow(), 0, longestNap)));
+        }
     }
 
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
@@ -203,8 +231,11 @@ public:
             std::erase_if(m_open, [this](const MessageKey& key) { return m_incoming[at(key)].here || !m_incoming[at(key)].offered; });
             open = m_open;
         }
-        for (const MessageKey& key : open)
-            if (!look(key)) until(now + nextLookAcross);
+        for (const MessageKey& key : open) {
+            if (look(key)) continue;
+            const Nanos due = dueOf(key);
+            until(due > 0 ? due : now + nextLookAcross);
+        }
         return next;
     }
 
@@ -213,6 +244,48 @@ private:
         std::mutex mutex;
         std::vector<Outgoing> messages;
     };
+
+    Direction& directionOf(int fromRank, int toRank) const { return m_directions[static_cast<std::size_t>(fromRank * m_where.ranks + toRank)]; }
+
+    // On the channel that is free first: when a message that could arrive at `arrival` without limit does.
+    static Nanos throughChannel(Direction& direction, Nanos now, Nanos arrival)
+    {
+        Nanos& first = *std::min_element(direction.free.begin(), direction.free.end());
+        first = std::max(first, now) + std::max<Nanos>(0, arrival - now);
+        return first;
+    }
+
+    // Rendezvous, under the mutex: puts on its way what has been sent and may be taken; where channels are limited, behind those before it.
+    void advance(const MessageKey& key) const
+    {
+        const auto begin = [this](const MessageKey& one) {
+            Incoming& incoming = m_incoming[at(one)];
+            const int from = m_from[at(one)];
+            const int to = m_to[at(one)];
+            if (!incoming.offered) return false;
+            const auto found = m_processes.arrived(m_where.processOf(from), m_firstTag + static_cast<int>(at(one)));
+            if (!found) return false;
+            incoming.arrived = *found;
+            const Nanos now = monotonicNow();
+            const Nanos arrival = now + m_links.delay(from, to, static_cast<Bytes>(found->bytes));
+            incoming.due = m_directions.empty() ? arrival : throughChannel(directionOf(from, to), now, arrival);
+            return true;
+        };
+        if (m_directions.empty()) {
+            static_cast<void>(begin(key));
+            return;
+        }
+        Direction& direction = directionOf(m_from[at(key)], m_to[at(key)]);
+        while (direction.begun < direction.order.size() && begin(direction.order[direction.begun])) ++direction.begun;
+        if (direction.begun == direction.order.size()) direction.begun = 0; // the next step's
+    }
+
+    Nanos dueOf(const MessageKey& key) const // 0: it is here, or not on its way
+    {
+        const std::lock_guard lock(m_incomingMutex);
+        const Incoming& incoming = m_incoming[at(key)];
+        return incoming.here ? 0 : incoming.due;
+    }
 
     bool isHere(int rank) const { return m_where.processOf(rank) == m_job->index(); }
     bool interrupted() const { return m_interrupted.load(std::memory_order_acquire); }
@@ -230,16 +303,17 @@ private:
     {
         const std::lock_guard lock(m_incomingMutex);
         Incoming& incoming = m_incoming[at(key)];
-        if (incoming.here || incoming.arrived.message != nullptr) return true;
-        if (m_met && !incoming.offered) return false;
-        const auto found = m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
-        if (!found) return false;
+        if (incoming.here) return true;
         if (!m_met) {
-            incoming.arrived = *found;
-            return true;
+            if (incoming.arrived.message != nullptr) return true;
+            const auto found = m_processes.arrived(m_where.processOf(sourceOf(key)), m_firstTag + static_cast<int>(at(key)));
+            if (found) incoming.arrived = *found;
+            return found.has_value();
         }
-        incoming.bytes.resize(found->bytes);
-        Processes::Request request = m_processes.receive(*found, incoming.bytes.data());
+        if (incoming.due == 0) advance(key);
+        if (incoming.due == 0 || monotonicNow() < incoming.due) return false;
+        incoming.bytes.resize(incoming.arrived.bytes);
+        Processes::Request request = m_processes.receive(incoming.arrived, incoming.bytes.data());
         incoming.here = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
         m_job->taken(m_where.processOf(sourceOf(key)));
         return incoming.here;
@@ -293,25 +367,29 @@ private:
     int m_stages;
     MessageSpace m_space;
     bool m_met;
+    Links m_links;
     std::unique_ptr<Transport> m_threads;
     std::function<void()> m_wake;
     int m_firstTag = 0;
     std::atomic<bool> m_interrupted = false;
-    std::vector<Outbox> m_outboxes;           // by rank
-    std::vector<int> m_from;                  // by message: the rank that sends it here
-    mutable std::mutex m_incomingMutex;       // of the receivers' threads and pump()
-    mutable std::vector<Incoming> m_incoming; // by message
-    std::vector<MessageKey> m_open;           // offered
+    std::vector<Outbox> m_outboxes;              // by rank
+    std::vector<int> m_from;                     // by message: the rank that sends it here
+    std::vector<int> m_to;                       // and the one that takes it
+    mutable std::mutex m_incomingMutex;          // of the receivers' threads and pump()
+    mutable std::vector<Incoming> m_incoming;    // by message
+    std::vector<MessageKey> m_open;              // offered
+    mutable std::vector<Direction> m_directions; // by sender and receiver, where channels are limited: buffered, its sender's; else under the mutex
 };
 
 } // namespace
 
 Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
                                                                    const Placement& placement, const CellSpace& cells,
-                                                                   const std::vector<ExpectedMessage>& expected, bool met,
-                                                                   std::unique_ptr<Transport> threads, std::function<void()> wake)
+                                                                   const std::vector<ExpectedMessage>& expected, const Channels& channels,
+                                                                   const Links& links, std::unique_ptr<Transport> threads,
+                                                                   std::function<void()> wake)
 {
-    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, met, std::move(threads), std::move(wake));
+    auto transport = std::make_unique<Transports>(std::move(job), where, placement.stages(), cells, channels, links, std::move(threads), std::move(wake));
     if (auto prepared = transport->prepare(expected); !prepared) return tl::unexpected(std::move(prepared.error()));
     return transport;
 }

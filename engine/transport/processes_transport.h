@@ -8,6 +8,8 @@
 
 #include "engine/transport/process_job.h"
 #include "engine/transport/transport.h"
+#include "schedules/messages/channels.h"
+#include "schedules/model/cost_model.h"
 #include "schedules/model/placement.h"
 
 namespace stagewright {
@@ -25,17 +27,21 @@ struct RanksByProcess {
     int processOf(int rank) const { return rank / perProcess; }
 };
 
-// A message that a rank here takes from `fromRank`, which may be here too.
+// A message that rank `toRank`, which is here, takes from `fromRank`, which may be here too.
 struct ExpectedMessage {
     MessageKey key;
     int fromRank = 0;
+    int toRank = 0;
 };
 
-// met: rendezvous; a sender waits in waitSent() until its receiver has offered to take the message, which then waits beside the receiver's
-// buffers (one copy more). threads: between the ranks that are here. wake: called when pump() is to be called earlier than it said.
+// expected: in the order of their sends, where channels are limited and sends wait for their receives. There a sender waits in waitSent() until its
+// receiver has offered to take the message and the time of its link has passed; it then lies beside the receiver's buffers (one copy more). links:
+// of such messages; of others the sender knows when they are available. threads: between the ranks that are here. wake: called when pump() is to be
+// called earlier than it said.
 Result<std::unique_ptr<ProcessesTransport>> makeProcessesTransport(std::shared_ptr<ProcessJob> job, const RanksByProcess& where,
                                                                    const Placement& placement, const CellSpace& cells,
-                                                                   const std::vector<ExpectedMessage>& expected, bool met,
-                                                                   std::unique_ptr<Transport> threads, std::function<void()> wake);
+                                                                   const std::vector<ExpectedMessage>& expected, const Channels& channels,
+                                                                   const Links& links, std::unique_ptr<Transport> threads,
+                                                                   std::function<void()> wake);
 
 } // namespace stagewright

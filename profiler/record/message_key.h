@@ -49,6 +49,12 @@ private:
     int m_halves = 1; // 3 where ops are halved
 };
 
+// Of the receive's first microbatch.
+inline MessageKey messageOf(const Op& receive)
+{
+    return {receive.microbatch, receive.stage, receive.kind == OpKind::RecvB, receive.half, receive.slice};
+}
+
 // The slice and half that a message between these two ops has; both must touch.
 inline MessageKey messageBetween(const Op& producer, const Op& consumer, int microbatch)
 {

@@ -54,9 +54,6 @@ expect_out 'processes +2 on '
 run stagewright record -p 3 "${model[@]}" --processes --ranks-per-process 2 -o none.stagewright
 expect_code 2
 expect_err '3 ranks can.t be spread evenly, 2 a process'
-run stagewright record -p 2 "${model[@]}" --processes --channels 1 -o none.stagewright
-expect_code 2
-expect_err 'channels is for ranks that are threads of one process'
 run mpirun -q --oversubscribe "${root[@]}" -n 3 "$STAGEWRIGHT" record -p 2 "${model[@]}" -o none.stagewright
 expect_code 2
 expect_err '2 ranks can.t be spread evenly over 3 processes'

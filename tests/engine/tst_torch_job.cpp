@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "engine/layers/parameters.h"
 #include "engine/torch/initial_weights.h"
@@ -194,10 +195,13 @@ private slots:
         job.training.stageLayers = {4, 0};
         QVERIFY(!writeTorchJob(job, oldestTorch, m_folder.path().toStdString()));
 
-        const TorchRankCommand command = torchRankCommand("/some/python3", 1, 2, 4711);
+        const TorchRankCommand command = torchRankCommand("/some/python3", {1, 2, 1, 2, "", 4711});
         QVERIFY(command.arguments == (std::vector<std::string>{"/some/python3", "-u", "driver.py", "."}));
         const auto has = [&command](const char* name, const char* value) { return std::count(command.variables.begin(), command.variables.end(), std::pair<std::string, std::string>(name, value)) == 1; };
-        QVERIFY(has("RANK", "1") && has("WORLD_SIZE", "2") && has("MASTER_PORT", "4711") && has("USE_LIBUV", "0") && has("MASTER_ADDR", "127.0.0.1"));
+        QVERIFY(has("RANK", "1") && has("WORLD_SIZE", "2") && has("MASTER_PORT", "4711") && has("USE_LIBUV", "0") && has("MASTER_ADDR", "127.0.0.1") && has("GLOO_SOCKET_IFNAME", "lo"));
+        const auto variables = torchRankCommand("/some/python3", {5, 8, 1, 4, "node1", 4711}).variables;
+        const std::map<std::string, std::string> apart(variables.begin(), variables.end());
+        QVERIFY(apart.at("RANK") == "5" && apart.at("LOCAL_RANK") == "1" && apart.at("LOCAL_WORLD_SIZE") == "4" && apart.at("MASTER_ADDR") == "node1" && !apart.contains("GLOO_SOCKET_IFNAME"));
     }
 
     void modelFiles()

@@ -144,7 +144,7 @@ sshd_cut() {
     return $cut
 }
 
-# Slurm on this computer as one node: munged, slurmctld and slurmd, without accounting. $SLURM_FOLDER has its configuration and logs; the client programs
+# Slurm on this computer as one node, or as so many, NAME, NAME-2 …: munged, slurmctld and slurmd, without accounting. $SLURM_FOLDER has its configuration and logs; the client programs
 # that it puts on PATH find it.
 slurm_start() {
     [ "$(id -u)" = 0 ] || { echo 'Slurm is started as root only'; return 1; }
@@ -156,9 +156,11 @@ slurm_start() {
     SLURM_FOLDER=$(mktemp -d /tmp/stagewright-slurm-XXXXXX) # a socket's path is short
     chmod 755 "$SLURM_FOLDER"
     mkdir -p "$SLURM_FOLDER"/{spool,state,bin}
-    local port node
+    local port node nodes name
     port=$(free_port)
     node=$(hostname -s)
+    nodes=("$node")
+    for ((i = 2; i <= ${1:-1}; ++i)); do nodes+=("$node-$i"); done
     dd if=/dev/urandom of="$SLURM_FOLDER/munge.key" bs=1024 count=1 2>/dev/null
     chmod 600 "$SLURM_FOLDER/munge.key"
     LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/munged" --foreground --force --key-file="$SLURM_FOLDER/munge.key" --socket="$SLURM_FOLDER/munge" \
@@ -168,18 +170,17 @@ slurm_start() {
 ClusterName=test
 SlurmctldHost=$node(127.0.0.1)
 SlurmctldPort=$port
-SlurmdPort=$(free_port)
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$SLURM_FOLDER/munge
 CredType=cred/munge
 PluginDir=$root/usr/lib/$daemon_machine/slurm-wlm
 StateSaveLocation=$SLURM_FOLDER/state
-SlurmdSpoolDir=$SLURM_FOLDER/spool
+SlurmdSpoolDir=$SLURM_FOLDER/spool/%n
 SlurmctldPidFile=$SLURM_FOLDER/slurmctld.pid
-SlurmdPidFile=$SLURM_FOLDER/slurmd.pid
+SlurmdPidFile=$SLURM_FOLDER/slurmd-%n.pid
 SlurmctldLogFile=$SLURM_FOLDER/slurmctld.log
-SlurmdLogFile=$SLURM_FOLDER/slurmd.log
+SlurmdLogFile=$SLURM_FOLDER/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -193,8 +194,8 @@ SlurmdParameters=config_overrides
 KillWait=5
 MinJobAge=300
 InactiveLimit=0
-NodeName=$node NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000
-PartitionName=main Nodes=$node Default=YES MaxTime=INFINITE OverTimeLimit=0 State=UP
+$(for name in "${nodes[@]}"; do echo "NodeName=$name NodeHostname=$node NodeAddr=127.0.0.1 Port=$(free_port) CPUs=4 RealMemory=1000"; done)
+PartitionName=main Nodes=$(IFS=,; echo "${nodes[*]}") Default=YES MaxTime=INFINITE OverTimeLimit=0 State=UP
 END
     for program in sbatch squeue sacct scontrol scancel srun sinfo; do
         printf '#!/bin/sh\nexport SLURM_CONF=%s LD_LIBRARY_PATH=%s\nexec %s "$@"\n' "$SLURM_FOLDER/slurm.conf" "$(daemon_libraries)" "$root/usr/bin/$program" >"$SLURM_FOLDER/bin/$program"
@@ -206,10 +207,13 @@ END
     printf '#!/bin/sh\nexport LD_LIBRARY_PATH=%s\nexec %s "$@"\n' "$(daemon_libraries)" "$root/usr/sbin/slurmstepd-wlm" >"$SLURM_FOLDER/bin/slurmstepd"
     chmod +x "$SLURM_FOLDER/bin/slurmstepd"
     # a session of its own: it ends what is in its group
-    LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/slurmd-wlm" -D -f "$SLURM_CONF" -N "$node" -d "$SLURM_FOLDER/bin/slurmstepd" >"$SLURM_FOLDER/slurmd.out" 2>&1 &
-    daemon_pids+=($!)
+    for name in "${nodes[@]}"; do
+        mkdir -p "$SLURM_FOLDER/spool/$name"
+        LD_LIBRARY_PATH=$(daemon_libraries) "$root/usr/sbin/slurmd-wlm" -D -f "$SLURM_CONF" -N "$name" -d "$SLURM_FOLDER/bin/slurmstepd" >"$SLURM_FOLDER/slurmd-$name.out" 2>&1 &
+        daemon_pids+=($!)
+    done
     for ((i = 0; i < 150; ++i)); do
-        [[ $(sinfo -h -o %T 2>/dev/null) == idle* ]] && return 0
+        [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c '^idle')" = ${#nodes[@]} ] && return 0
         sleep 0.1
     done
     echo "Slurm does not come up: $(sinfo 2>&1 | tail -n 2) $(tail -qn 2 "$SLURM_FOLDER"/*.log "$SLURM_FOLDER"/*.out 2>/dev/null)"

@@ -63,10 +63,10 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     auto slurm = slurmOptions(place);
     if (!slurm) return tl::unexpected(std::move(slurm.error()));
     const bool queued = !slurm->empty();
-    auto tasks = tasksOf(settings, *slurm, processes, queued);
-    if (!tasks) return tl::unexpected(std::move(tasks.error()));
+    // PyTorch's ranks are started from within, by srun where there are several nodes.
     const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) { return option.name == "--engine" && option.value == "torch"; });
-    if (torch && *tasks > 0) return fail(ErrorCode::Usage, "--engine torch starts its ranks itself, on one node", "leave out nodes and ntasks, and ask for its cores or GPUs with cpus-per-task or gpus-per-node");
+    auto tasks = torch ? Result<int>(0) : tasksOf(settings, *slurm, processes, queued);
+    if (!tasks) return tl::unexpected(std::move(tasks.error()));
     std::vector<std::string> leftOut;
     if (*tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
     auto call = travelCall("record", place, leftOut);

@@ -9,6 +9,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/launch/pythons.h"
+#include "app/launch/slurm/slurm_queue.h"
 #include "app/launch/titan_run.h"
 #include "app/launch/torch_import.h"
 #include "app/launch/torch_run.h"
@@ -120,6 +121,10 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
     run.python = python.path;
     run.folder = one.folder;
     run.ranks = one.job.schedule.ranks;
+    auto nodes = nodesOfThisJob();
+    if (!nodes) return tl::unexpected(std::move(nodes.error()));
+    run.nodes = std::move(*nodes);
+    if (!run.nodes.empty()) session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name, std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)), run.nodes.front()));
     run.warmup = one.job.warmup;
     run.timeoutSeconds = one.job.training.timeoutSeconds;
     run.onEvent = [&](const TorchEvent& event) {

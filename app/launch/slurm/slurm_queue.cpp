@@ -183,4 +183,18 @@ Result<void> cancelBatch(const std::string& job)
     return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said->err), 300)));
 }
 
+Result<std::vector<std::string>> nodesOfThisJob()
+{
+    const char* list = std::getenv("SLURM_JOB_NODELIST");
+    if (std::getenv("SLURM_JOB_ID") == nullptr || list == nullptr) return std::vector<std::string>{};
+    auto said = ask("scontrol", {"show", "hostnames", list});
+    if (!said) return tl::unexpected(std::move(said.error()));
+    if (!said->end.good()) return fail(ErrorCode::Failed, fmt::format("scontrol can't list the nodes of this job: {}", plainText(trimmed(said->err), 300)));
+    std::vector<std::string> nodes;
+    for (const std::string_view line : split(said->out, "\n"))
+        if (!trimmed(line).empty()) nodes.emplace_back(trimmed(line));
+    if (nodes.size() == 1) nodes.clear();
+    return nodes;
+}
+
 } // namespace stagewright

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "schedules/base/result.h"
 
@@ -27,6 +28,9 @@ struct SlurmState {
 Result<std::string> submitBatch(const std::string& scriptFile);
 Result<SlurmState> slurmState(const std::string& job);
 Result<void> cancelBatch(const std::string& job);
+
+// The nodes of the job that this program runs in, by name; empty where it runs in none, or on its only node.
+Result<std::vector<std::string>> nodesOfThisJob();
 
 // What squeue, sacct and scontrol say, read: for tests. Empty text: not known to that program.
 std::optional<SlurmState> readSqueue(const std::string& text);
