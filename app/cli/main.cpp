@@ -8,6 +8,7 @@
 
 #include "app/cli/call.h"
 #include "app/cli/session.h"
+#include "schedules/base/shown_text.h"
 
 namespace stagewright {
 namespace {
@@ -50,7 +51,7 @@ int main(int count, char** words)
     } catch (const std::bad_alloc&) {
         fmt::print(stderr, "stagewright: out of memory\n  take fewer ranks, microbatches or steps, or a smaller model\n");
     } catch (const std::exception& error) {
-        fmt::print(stderr, "stagewright: {}\n", error.what());
+        fmt::print(stderr, "stagewright: {}\n", stagewright::shownText(error.what()));
     }
     return stagewright::ExitFailed;
 }

@@ -7,6 +7,7 @@
 
 #include "app/cli/text/json.h"
 #include "app/cli/version.h"
+#include "schedules/base/shown_text.h"
 
 namespace stagewright {
 
@@ -48,7 +49,7 @@ void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t t
     std::string rest;
     if (done > 0 && done < total && seconds > 2) rest = fmt::format("  {:.0f} s left", seconds * (1 - share) / share);
     fmt::print(stderr, "\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar, m_colour ? "\033[0m" : "", done,
-               total, what, detail.empty() ? "" : fmt::format("  {}", detail), rest);
+               total, shownText(what), detail.empty() ? "" : fmt::format("  {}", shownText(detail)), rest);
     std::fflush(stderr);
     m_drawn = true;
 }

@@ -16,6 +16,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/text/json.h"
 #include "app/launch/hosts/job_folder.h"
+#include "schedules/base/shown_text.h"
 
 namespace stagewright {
 
@@ -55,7 +56,8 @@ Session::~Session() = default;
 void Session::out(std::string_view text)
 {
     if (json || silent || text.empty()) return;
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
+    const std::string shown = forTerminal(text, m_colourOut);
+    if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() && !m_writeFailed) {
         m_writeFailed = true;
         m_writeErrno = errno;
     }
@@ -77,7 +79,7 @@ void Session::note(std::string_view text)
 {
     if (silent || logLevel < LogLevel::Info || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}\n", text);
+    fmt::print(stderr, "{}\n", forTerminal(text, m_colourErr));
 }
 
 void Session::warn(std::string_view text)
@@ -86,7 +88,7 @@ void Session::warn(std::string_view text)
     if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (logLevel < LogLevel::Warning || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", text);
+    fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr));
 }
 
 void Session::unmet(std::string_view text)
@@ -94,7 +96,7 @@ void Session::unmet(std::string_view text)
     if (silent) return;
     if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", text);
+    fmt::print(stderr, "{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr));
 }
 
 void Session::complain(const Error& error)
@@ -114,8 +116,8 @@ void Session::complain(const Error& error)
     if (progressMode == "jsonl") return; // stderr holds objects only
     const char* red = m_colourErr ? "\033[31m" : "";
     const char* plain = m_colourErr ? "\033[0m" : "";
-    fmt::print(stderr, "{}stagewright:{} {}\n", red, plain, error.message);
-    if (!error.remedy.empty()) fmt::print(stderr, "  {}\n", error.remedy);
+    fmt::print(stderr, "{}stagewright:{} {}\n", red, plain, shownText(error.message));
+    if (!error.remedy.empty()) fmt::print(stderr, "  {}\n", shownText(error.remedy));
 }
 
 std::stop_token Session::stop()

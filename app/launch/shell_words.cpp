@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/shown_text.h"
+
 namespace stagewright {
 
 namespace {
@@ -55,15 +57,7 @@ std::string whyNotSent(std::string_view text)
 
 std::string plainText(std::string_view text, std::size_t most)
 {
-    std::string plain;
-    for (const char c : text.substr(0, most)) {
-        if (c == '\n' || c == '\t')
-            plain += c;
-        else if (!isControl(c))
-            plain += c;
-    }
-    if (text.size() > most) plain += " …";
-    return plain;
+    return shownText(text.substr(0, most)) + (text.size() > most ? " …" : "");
 }
 
 } // namespace stagewright

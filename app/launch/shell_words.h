@@ -19,7 +19,7 @@ std::string shellPath(std::string_view folder);
 // "": the text can be sent; else why not. Line breaks and other control characters can't.
 std::string whyNotSent(std::string_view text);
 
-// Text of a host for a terminal: without control characters, at most so many bytes.
+// Text of a host as it may be shown (schedules/base/shown_text.h), of at most so many bytes.
 std::string plainText(std::string_view text, std::size_t most = 2000);
 
 } // namespace stagewright

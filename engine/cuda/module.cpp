@@ -82,7 +82,7 @@ Result<Module> findModule()
 
 std::vector<std::string> modulePlaces()
 {
-    if (const char* given = std::getenv("STAGEWRIGHT_CUDA_MODULE"); given && *given) return {given};
+    if (const char* given = ::secure_getenv("STAGEWRIGHT_CUDA_MODULE"); given && *given) return {given};
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};

@@ -21,7 +21,7 @@ constexpr const char* install = "install the package stagewright-mpi, or build w
 
 std::vector<std::string> modulePlaces()
 {
-    if (const char* given = std::getenv("STAGEWRIGHT_MPI_MODULE"); given && *given) return {given};
+    if (const char* given = ::secure_getenv("STAGEWRIGHT_MPI_MODULE"); given && *given) return {given};
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};

@@ -14,7 +14,7 @@ constexpr const char* moduleFile = "libstagewright_cupti.so";
 
 std::vector<std::string> places()
 {
-    if (const char* given = std::getenv("STAGEWRIGHT_CUPTI_MODULE"); given != nullptr && *given != '\0') return {given};
+    if (const char* given = ::secure_getenv("STAGEWRIGHT_CUPTI_MODULE"); given != nullptr && *given != '\0') return {given};
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};

@@ -1,3 +1,4 @@
+#include "schedules/base/shown_text.h"
 #include "schedules/text/draw_text.h"
 
 #include <algorithm>
@@ -47,13 +48,16 @@ Ink inkOf(OpKind kind)
 
 std::string background(const Colour& c)
 {
-    return fmt::format("\x1b[48;2;{};{};{}m", c.red, c.green, c.blue);
+    return colourCode(fmt::format("48;2;{};{};{}", c.red, c.green, c.blue));
 }
 std::string foreground(const Colour& c)
 {
-    return fmt::format("\x1b[38;2;{};{};{}m", c.red, c.green, c.blue);
+    return colourCode(fmt::format("38;2;{};{};{}", c.red, c.green, c.blue));
 }
-constexpr std::string_view plainAgain = "\x1b[0m";
+std::string plainAgain()
+{
+    return colourCode("0");
+}
 constexpr Colour faint{0x6F, 0x78, 0x87};
 
 // Which op a column shows: the one that takes most of it, or none where idle time does.
@@ -241,7 +245,7 @@ std::string Picture::rowText(std::size_t rank) const
             if (colour) out += foreground(faint);
             for (std::size_t i = 0; i < room; ++i)
                 out += idle;
-            if (colour) out += plainAgain;
+            if (colour) out += plainAgain();
         } else {
             const Span& span = *row.spans[static_cast<std::size_t>(row.owner[c])];
             const Ink ink = inkOf(span.op.kind);
@@ -253,7 +257,7 @@ std::string Picture::rowText(std::size_t rank) const
                     text.pop_back();
                     text += "▕";
                 }
-                out += fmt::format("{}{}{}{}", background(ink.fill), foreground(ink.label), text, plainAgain);
+                out += fmt::format("{}{}{}{}", background(ink.fill), foreground(ink.label), text, plainAgain());
             } else {
                 out += text;
             }
@@ -279,7 +283,7 @@ std::string Picture::legend() const
         if (!out.empty()) out += "  ";
         if (colour) {
             const Ink ink = inkOf(rule.kind);
-            out += fmt::format("{}{} {} {}", background(ink.fill), foreground(ink.label), letter, plainAgain);
+            out += fmt::format("{}{} {} {}", background(ink.fill), foreground(ink.label), letter, plainAgain());
         } else {
             out += letter;
         }

@@ -1,4 +1,4 @@
-# Ctrl+C, SIGTERM and the end of stdin: complete steps are kept, exit code 130.
+# Ctrl+C, SIGTERM, SIGHUP and the end of stdin: complete steps are kept, exit code 130.
 # shellcheck shell=bash
 tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 1 -p 2 -m 4 --clock virtual)
 
@@ -39,7 +39,7 @@ stop_after() {
     last="record, then $signal"
 }
 
-for signal in INT TERM EOF; do
+for signal in INT TERM HUP EOF; do
     stop_after $signal "$signal.stagewright"
     expect_code 130
     expect_err '"event":"error","code":130'

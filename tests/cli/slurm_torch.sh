@@ -40,7 +40,6 @@ node=$(hostname -s)
 torch=(record -s 1f1b "${tiny[@]}" --engine torch --python "$PWD/python3" --steps 2 --warmup 1)
 run stagewright "${torch[@]}" --slurm nodes=2 -o two.stagewright
 expect_code 0
-expect_err 'ranks on 2 nodes of the Slurm job'
 run stagewright runs two.stagewright
 expect_out '1f1b'
 mapfile -t places < <(find home -name 'place[0-9]' | sort)

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "random_schedules.h"
+#include "schedules/base/shown_text.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
@@ -69,7 +70,7 @@ private slots:
     }
     void coloursByKind()
     {
-        const std::string picture = drawTimeline(*timelineFor("zb-h1", {2, 4, 0}), 0, 80, true);
+        const std::string picture = forTerminal(drawTimeline(*timelineFor("zb-h1", {2, 4, 0}), 0, 80, true), true);
         for (const char* background : {"48;2;72;149;238", "48;2;247;192;51", "48;2;138;226;184"})
             QVERIFY(picture.find(background) != std::string::npos);
         // Without the escapes the rows are as wide as without colour.

@@ -1,6 +1,9 @@
 // Text as people type it: parts, numbers, near names.
 #include <QtTest/QtTest>
 
+#include <random>
+
+#include "schedules/base/shown_text.h"
 #include "schedules/base/text.h"
 
 using namespace stagewright;
@@ -71,6 +74,35 @@ private slots:
         QVERIFY(!wholesOf("3,x"));
         QCOMPARE(listed({}), std::string());
         QCOMPARE(listed({"a", "b", "c"}), std::string("a, b and c"));
+    }
+
+    void controlCharactersAreShownAsEscapes()
+    {
+        QCOMPARE(shownText("a\tb\nc"), std::string("a\tb\nc"));
+        QCOMPARE(shownText("\x1b[2J\r\x7f"), std::string("\\x1b[2J\\x0d\\x7f"));
+        QCOMPARE(shownText("\xc2\x9b"
+                           "31m\xc2\x85"),
+                 std::string("\\u009b31m\\u0085")); // C1, as UTF-8
+        QCOMPARE(shownText("\x9b"
+                           "31m \xff \xe2\x82"),
+                 std::string("\\x9b31m \\xff \\xe2\\x82")); // C1 as a byte; no UTF-8
+        QCOMPARE(shownText("\xe2\x80\xae"
+                           "cba"),
+                 std::string("\\u202ecba"));                                                     // right to left
+        QCOMPARE(shownText("\xc0\x9b \xed\xa0\x80"), std::string("\\xc0\\x9b \\xed\\xa0\\x80")); // longer than need be; half a pair
+        const std::string good = "Größe µs → 4× 模型 \xf0\x9f\x90\x8c";
+        QCOMPARE(shownText(good), good);
+        const std::string coloured = colourCode("31") + "red\x1b[32m" + colourCode("0") + "\x1b[1m";
+        QCOMPARE(forTerminal(coloured, true), std::string("\x1b[31mred\\x1b[32m\x1b[0m\\x1b[1m"));
+        QCOMPARE(forTerminal(coloured, false), std::string("red\\x1b[32m\\x1b[1m"));
+        std::mt19937 random(7); // whatever the bytes, nothing that steers is left
+        for (int turn = 0; turn < 20000; ++turn) {
+            std::string bytes(random() % 24, ' ');
+            for (char& c : bytes) c = static_cast<char>(random() % 3 == 0 ? 0xC0 + random() % 0x40 : random());
+            const std::string shown = forTerminal(bytes, true);
+            QVERIFY(QString::fromStdString(shown).toStdString() == shown); // UTF-8
+            for (const char32_t c : QString::fromStdString(shown).toUcs4()) QVERIFY(c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f) || c >= 0xa0);
+        }
     }
 
     void nearNamesAreFound()

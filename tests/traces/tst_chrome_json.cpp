@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+
 #include <map>
 #include <set>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -182,6 +184,47 @@ private slots:
         QVERIFY(!nowhere.has_value());
         QCOMPARE(nowhere.error().code, ErrorCode::Unreadable);
         QVERIFY(!nowhere.error().remedy.empty());
+    }
+
+    // A file that is replaced keeps its mode, a new one has what the umask leaves; what a killed export left goes with the next one, what another
+    // export is writing stays.
+    void modesAndLeftParts()
+    {
+        QTemporaryDir folder;
+        const std::string path = folder.filePath("out.json").toStdString();
+        const auto modeOf = [](const std::string& name) {
+            struct stat found {};
+            return ::stat(name.c_str(), &found) == 0 ? static_cast<int>(found.st_mode & 07777) : -1;
+        };
+        const mode_t before = ::umask(027);
+        QVERIFY(writeFileAtomically(path, "one"));
+        QCOMPARE(modeOf(path), 0640);
+        QVERIFY(::chmod(path.c_str(), 0600) == 0);
+        QVERIFY(writeFileAtomically(path, "two"));
+        QCOMPARE(modeOf(path), 0600);
+        const std::string many = folder.filePath("many").toStdString();
+        QVERIFY(writeFolderAtomically(many, [](const std::string& inside) { return writeFileAtomically(inside + "/a", "a"); }));
+        QCOMPARE(modeOf(many), 0750);
+        ::umask(before);
+
+        const QString left = folder.filePath("out.json.part-abc123"), leftFolder = folder.filePath("more.part-abc123"), other = folder.filePath("out.json.part-notours");
+        for (const QString& name : {left, other}) {
+            QFile file(name);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+        }
+        QVERIFY(QDir().mkpath(leftFolder + "/traces"));
+        bool beside = false;
+        QVERIFY(writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
+            out("three");
+            if (auto inner = writeFileAtomically(path, "four"); !inner) return inner; // while this one writes
+            beside = QDir(folder.path()).entryList({"out.json.part-*"}).size() == 2;  // this one's, and the name that is not ours
+            return {};
+        }));
+        QVERIFY(beside);
+        QVERIFY(!QFile::exists(left) && QFile::exists(other));
+        QVERIFY(writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) { return writeFileAtomically(inside + "/b", "b"); }));
+        QVERIFY(!QDir(leftFolder).exists() && QFile::exists(folder.filePath("more/b")));
+        QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 1);
     }
 
     void aSinkThatFailsStops()

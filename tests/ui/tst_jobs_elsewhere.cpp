@@ -16,7 +16,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr int longWait = 60000;
+constexpr int longWait = 40000;
 
 } // namespace
 
@@ -69,7 +69,7 @@ class TestJobsElsewhere : public QObject {
         QFile pids(m_fixture->dir.filePath(QStringLiteral("connections")));
         if (!pids.open(QIODevice::ReadOnly)) return;
         for (const QByteArray& pid : pids.readAll().split('\n'))
-            if (!pid.isEmpty()) QProcess::execute(QStringLiteral("pkill"), {QStringLiteral("-KILL"), QStringLiteral("-s"), QString::fromLatin1(pid)});
+            if (!pid.isEmpty()) QProcess::execute(QStringLiteral("sh"), {QStringLiteral("-c"), QStringLiteral("pkill -KILL -P %1; kill -KILL %1 2>/dev/null").arg(QString::fromLatin1(pid))});
     }
 
 private slots:
@@ -81,7 +81,6 @@ private slots:
         QVERIFY(dir.mkdir(QStringLiteral("here")) && dir.mkdir(QStringLiteral("there")) && dir.mkdir(QStringLiteral("scratch")));
         QFile ssh(dir.filePath(QStringLiteral("ssh")));
         QVERIFY(ssh.open(QIODevice::WriteOnly));
-        // Each connection is a session of its own, so that it can be cut as a whole.
         ssh.write("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\necho $$ >>'" + dir.filePath(QStringLiteral("connections")).toUtf8() + "'\n[ ! -e '" + dir.filePath(QStringLiteral("down")).toUtf8() +
                   "' ] || { echo 'ssh: connect to host near port 22: No route to host' >&2; exit 255; }\ncd '" + dir.filePath(QStringLiteral("there")).toUtf8() +
                   "' || exit 255\nHOME=$PWD XDG_STATE_HOME= exec sh -c \"$*\"\n");

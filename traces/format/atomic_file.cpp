@@ -4,15 +4,20 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <vector>
+#include <mutex>
+#include <random>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace stagewright {
 
 namespace {
+
+constexpr const char* partEnding = ".part-";
+constexpr std::size_t partDigits = 6;
 
 tl::unexpected<Error> failure(const std::string& path, int problem)
 {
@@ -36,7 +41,48 @@ std::string target(const std::string& path)
     return code ? path : real.string();
 }
 
-// A new file beside the wanted one; removed unless it was renamed.
+// Parts that a killed export left beside `path`: nobody holds their lock.
+void removeLeftParts(const std::string& path)
+{
+    namespace fs = std::filesystem;
+    const fs::path whole(path);
+    const std::string beginning = whole.filename().string() + partEnding;
+    std::error_code code;
+    for (fs::directory_iterator entry(whole.has_parent_path() ? whole.parent_path() : fs::path("."), code), end; !code && entry != end; entry.increment(code)) {
+        const std::string name = entry->path().filename().string();
+        if (name.size() != beginning.size() + partDigits || !name.starts_with(beginning)) continue;
+        const int descriptor = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (descriptor < 0) continue;
+        std::error_code ignored;
+        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry->path(), ignored);
+        ::close(descriptor);
+    }
+}
+
+// A name that no other export has.
+std::string partName(const std::string& path)
+{
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+    static std::mutex mutex;
+    static std::mt19937_64 random(std::random_device{}());
+    const std::lock_guard lock(mutex);
+    std::string name = path + partEnding;
+    for (std::size_t i = 0; i < partDigits; ++i) name += letters[random() % letters.size()];
+    return name;
+}
+
+// Locks what was just created; closes it where another export took it for one that was left, in the moment before.
+bool isHeld(int descriptor, const std::string& name)
+{
+    struct stat there {};
+    const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; // a file system without locks: nobody can
+    if (locked && ::stat(name.c_str(), &there) == 0) return true;
+    ::close(descriptor);
+    return false;
+}
+
+// A new file beside the wanted one, locked while it is written; removed unless it was renamed. It has the mode of the file that it replaces, else what
+// the umask leaves.
 class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string& path)
@@ -46,18 +92,21 @@ public:
             m_descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
             return;
         }
-        const std::string pattern = path + ".part-XXXXXX";
-        m_name.assign(pattern.begin(), pattern.end());
-        m_name.push_back('\0');
-        m_descriptor = ::mkstemp(m_name.data());
+        removeLeftParts(path);
+        do {
+            m_name = partName(path);
+            m_descriptor = ::open(m_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        } while (m_descriptor < 0 ? errno == EEXIST : !isHeld(m_descriptor, m_name));
         m_exists = m_descriptor >= 0;
+        struct stat there {};
+        if (m_exists && ::stat(path.c_str(), &there) == 0 && S_ISREG(there.st_mode)) static_cast<void>(::fchmod(m_descriptor, there.st_mode & 07777));
     }
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
     ~TemporaryFile()
     {
         if (m_descriptor >= 0) ::close(m_descriptor);
-        if (m_exists) ::unlink(m_name.data());
+        if (m_exists) ::unlink(m_name.c_str());
     }
 
     bool isOpen() const { return m_descriptor >= 0; }
@@ -81,8 +130,7 @@ public:
     bool renameTo(const std::string& path)
     {
         if (m_special) return true;
-        const bool kept = ::fchmod(m_descriptor, 0644) == 0 && ::fsync(m_descriptor) == 0;
-        if (!kept || ::rename(m_name.data(), path.c_str()) != 0) {
+        if (::fsync(m_descriptor) != 0 || ::rename(m_name.c_str(), path.c_str()) != 0) {
             m_problem = errno;
             return false;
         }
@@ -91,7 +139,7 @@ public:
     }
 
 private:
-    std::vector<char> m_name;
+    std::string m_name;
     int m_descriptor = -1;
     bool m_exists = false;
     bool m_special = false;
@@ -131,15 +179,21 @@ Result<void> writeFolderAtomically(const std::string& given, const std::function
     const bool there = fs::exists(fs::symlink_status(path, code));
     if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": a file with that name exists", "choose another name");
     if (there && !fs::is_empty(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
-    std::string pattern = path + ".part-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr)
-        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(errno) + ")", "check that its parent folder exists and is writable");
-    auto written = write(pattern);
-    if (written) {
-        ::chmod(pattern.c_str(), 0755);
-        if (::rename(pattern.c_str(), path.c_str()) != 0) written = failure(path, errno); // replaces an empty folder
-    }
-    if (!written) fs::remove_all(pattern, code);
+    removeLeftParts(path);
+    std::string part;
+    int lock = -1;
+    do {
+        part = partName(path);
+        if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+            return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(errno) + ")", "check that its parent folder exists and is writable");
+        lock = ::open(part.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } while (lock < 0 || !isHeld(lock, part));
+    auto written = write(part);
+    struct stat before {};
+    if (written && there && ::stat(path.c_str(), &before) == 0) static_cast<void>(::chmod(part.c_str(), before.st_mode & 07777));
+    if (written && ::rename(part.c_str(), path.c_str()) != 0) written = failure(path, errno); // replaces an empty folder
+    if (!written) fs::remove_all(part, code);
+    if (lock >= 0) ::close(lock);
     return written;
 }
 

@@ -132,7 +132,7 @@ void ComparePanel::setTheme(const Theme& theme)
     m_ops->setTheme(theme);
 }
 
-void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison)
+void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b, const std::shared_ptr<const Comparison>& comparison)
 {
     const bool shown = a && b && comparison;
     m_comparison = shown ? comparison : nullptr;

@@ -24,7 +24,7 @@ public:
     void setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step);
     // Comparisons of A with each of the others, in order; with more than one, the table has a column for each. note: text below it.
     void setAll(std::vector<std::shared_ptr<const Comparison>> all, const QString& note = {});
-    void setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison); // null: empty
+    void setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b, const std::shared_ptr<const Comparison>& comparison); // null: empty
     void setTheme(const Theme& theme) override;
     WaterfallChart* waterfall() { return m_waterfall; }
     QComboBox* waterfallKind() { return m_fallKind; }

@@ -230,12 +230,12 @@ void ScheduleEditor::setDetailed(std::shared_ptr<const Timeline> timeline)
     (m_preview ? m_committed.timeline : m_timeline) = std::move(timeline);
 }
 
-void ScheduleEditor::replace(const QString& text, Schedule next, int mergeId)
+void ScheduleEditor::replace(const QString& text, const Schedule& next, int mergeId)
 {
-    if (m_active && !(next == m_schedule)) push(text, std::move(next), {}, mergeId);
+    if (m_active && !(next == m_schedule)) push(text, next, {}, mergeId);
 }
 
-void ScheduleEditor::push(const QString& text, Schedule next, std::vector<OpPosition> positions, int mergeId)
+void ScheduleEditor::push(const QString& text, const Schedule& next, std::vector<OpPosition> positions, int mergeId)
 {
     m_preview.reset();
     m_undo.push(new OrderCommand(*this, text, next, std::move(positions), mergeId));

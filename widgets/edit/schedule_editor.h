@@ -73,7 +73,7 @@ public:
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
     bool removeDelay(OpPosition at);                                    // false unless there is a filler
-    void replace(const QString& text, Schedule next, int mergeId = -1); // another order, as one undoable change of this name
+    void replace(const QString& text, const Schedule& next, int mergeId = -1); // another order, as one undoable change of this name
     void revert();                                                      // back to the original, as one undoable change
 
     // The full timeline of schedule(), computed elsewhere; replaces timeline().
@@ -97,7 +97,7 @@ signals:
 
 private:
     class OrderCommand;
-    void push(const QString& text, Schedule next, std::vector<OpPosition> touched, int mergeId = -1);
+    void push(const QString& text, const Schedule& next, std::vector<OpPosition> touched, int mergeId = -1);
     void adopted(std::vector<OpPosition> touched); // m_schedule was changed
     void refresh();
 

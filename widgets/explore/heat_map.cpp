@@ -61,7 +61,8 @@ QRectF HeatMap::cellIn(const QRectF& rect, std::size_t cell) const
     const double columns = static_cast<double>(m_picture->valuesAcross.size());
     const double rows = static_cast<double>(m_picture->valuesUp.size());
     const auto column = static_cast<double>(cell % m_picture->valuesAcross.size());
-    const auto row = static_cast<double>(cell / m_picture->valuesAcross.size());
+    const std::size_t wholeRow = cell / m_picture->valuesAcross.size();
+    const auto row = static_cast<double>(wholeRow);
     return {area.left() + column * area.width() / columns, area.bottom() - (row + 1) * area.height() / rows, area.width() / columns, area.height() / rows};
 }
 
@@ -82,6 +83,7 @@ std::vector<int> HeatMap::winners() const
         if (m_picture->done(cell))
             if (const int best = m_picture->winner(cell); best >= 0) ++often[best];
     std::vector<int> order;
+    order.reserve(often.size());
     for (const auto& [schedule, count] : often) order.push_back(schedule);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return often[a] > often[b]; });
     return order;

@@ -72,10 +72,10 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
 QVector<HostEntry> hostsIn(const QByteArray& json)
 {
     QVector<HostEntry> out;
-    for (const QJsonValue& value : listAt(json, "hosts")) {
+    for (const auto& value : listAt(json, "hosts")) {
         const QJsonObject object = value.toObject();
         HostEntry host{textAt(object, "name"), textAt(object, "target"), textAt(object, "scratch"), {}};
-        for (const QJsonValue& line : object.value(QLatin1String("setup")).toArray()) host.setup << line.toString();
+        for (const auto& line : object.value(QLatin1String("setup")).toArray()) host.setup << line.toString();
         if (!host.name.isEmpty()) out.append(host);
     }
     return out;
@@ -84,7 +84,7 @@ QVector<HostEntry> hostsIn(const QByteArray& json)
 QVector<HostFinding> findingsIn(const QByteArray& json)
 {
     QVector<HostFinding> out;
-    for (const QJsonValue& value : listAt(json, "facts")) {
+    for (const auto& value : listAt(json, "facts")) {
         const QJsonObject object = value.toObject();
         out.append({textAt(object, "label"), textAt(object, "value"), textAt(object, "remedy"), object.value(QLatin1String("needed")).toBool()});
     }
@@ -94,7 +94,7 @@ QVector<HostFinding> findingsIn(const QByteArray& json)
 QVector<JobEntry> jobsIn(const QByteArray& json)
 {
     QVector<JobEntry> out;
-    for (const QJsonValue& value : listAt(json, "jobs")) {
+    for (const auto& value : listAt(json, "jobs")) {
         const QJsonObject object = value.toObject();
         JobEntry job;
         job.id = textAt(object, "job");

@@ -10,7 +10,7 @@
 namespace stagewright {
 namespace {
 
-QString escaped(QString text) { return text.toHtmlEscaped(); }
+QString escaped(const QString& text) { return text.toHtmlEscaped(); }
 
 // Plain text with terms as links.
 QString withTerms(const QString& words, std::set<std::string>* linked)

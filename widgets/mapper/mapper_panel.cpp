@@ -48,7 +48,7 @@ std::optional<LabelMeaning> meaningBy(const QString& line, const std::string& na
     if (line.trimmed().isEmpty() || line.trimmed().startsWith(QLatin1Char('#'))) return std::nullopt;
     const auto rules = LabelRules::parse(line.toStdString());
     if (!rules) return std::nullopt;
-    const auto meaning = rules->meaningOf(name);
+    auto meaning = rules->meaningOf(name);
     if (!meaning || meaning->dialect != LabelDialect::User) return std::nullopt;
     return meaning;
 }

@@ -43,7 +43,7 @@ static constexpr std::size_t mostRankRows = 32;
 
 static QString leverText(const Lever& lever)
 {
-    const QString name = QString::fromStdString(lever.name);
+    QString name = QString::fromStdString(lever.name);
     const QString place = name.section(QLatin1Char(':'), 1);
     switch (lever.kind) {
     case LeverKind::Transient: return SidePanel::tr("Rank %1 in step %2 as usual").arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));

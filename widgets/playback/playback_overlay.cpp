@@ -295,7 +295,8 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
         painter.setFont(fontOf(FontRole::Small));
         for (int k = 0; k < shown; ++k) {
             const bool more = k + 1 == shown && shown < static_cast<int>(held.size());
-            const QRectF square(x + 6 + k / perColumn * step, plot.bottom() - 1 - box - k % perColumn * step, box, box);
+            const int column = k / perColumn;
+            const QRectF square(x + 6 + column * step, plot.bottom() - 1 - box - k % perColumn * step, box, box);
             painter.setPen(Qt::NoPen);
             painter.setBrush(fill.fill);
             painter.drawRoundedRect(square, 2, 2);

@@ -20,7 +20,7 @@ QString findStagewright()
 {
     const QString given = qEnvironmentVariable("STAGEWRIGHT_PROGRAM");
     if (!given.isEmpty()) return QFileInfo(given).isExecutable() ? given : QString();
-    const QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/stagewright");
+    QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/stagewright");
     if (QFileInfo(beside).isExecutable()) return beside;
     return QStandardPaths::findExecutable(QStringLiteral("stagewright"));
 }
@@ -174,7 +174,7 @@ void RecordProcess::readLine(const QByteArray& line)
         m_total = event.value(QLatin1String("total")).toInt();
         if (const QJsonArray devices = event.value(QLatin1String("devices")).toArray(); !devices.isEmpty()) {
             m_devices.clear();
-            for (const QJsonValue& value : devices) {
+            for (const auto& value : devices) {
                 const QJsonObject device = value.toObject();
                 m_devices.append({device.value(QLatin1String("name")).toString(), device.value(QLatin1String("used_bytes")).toInteger(),
                                   device.value(QLatin1String("total_bytes")).toInteger(), device.value(QLatin1String("busy")).toDouble(-1)});
@@ -189,7 +189,7 @@ void RecordProcess::readLine(const QByteArray& line)
             found->times.append(event.value(QLatin1String("step_time_ns")).toInteger());
         }
     } else if (kind == QLatin1String("done")) {
-        for (const QJsonValue& id : event.value(QLatin1String("runs")).toArray())
+        for (const auto& id : event.value(QLatin1String("runs")).toArray())
             m_finishedRuns.append(id.toInteger());
         const QString file = event.value(QLatin1String("file")).toString();
         if (!file.isEmpty()) m_output = file;

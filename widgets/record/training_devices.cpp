@@ -17,7 +17,7 @@ constexpr int patienceMs = 30000;
 QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json)
 {
     QVector<TrainingDevice> out;
-    for (const QJsonValue& value : QJsonDocument::fromJson(json).object().value(QLatin1String("devices")).toArray()) {
+    for (const auto& value : QJsonDocument::fromJson(json).object().value(QLatin1String("devices")).toArray()) {
         const QJsonObject device = value.toObject();
         const bool usable = device.value(QLatin1String("usable")).toBool();
         QString reason = usable ? QString() : device.value(QLatin1String("reason")).toString();
@@ -27,7 +27,7 @@ QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json)
     return out;
 }
 
-void askDevices(const QString& program, QObject* context, std::function<void(QVector<TrainingDevice>)> answer)
+void askDevices(const QString& program, QObject* context, const std::function<void(QVector<TrainingDevice>)>& answer)
 {
     if (program.isEmpty()) return;
     auto* process = new QProcess(QCoreApplication::instance()); // outlives `context` until it has ended

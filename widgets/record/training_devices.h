@@ -22,6 +22,6 @@ QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json);
 
 // Runs `program`; starting a driver takes seconds. Answers later, unless `context` is gone by then;
 // empty: unknown. No answer if the program does not start.
-void askDevices(const QString& program, QObject* context, std::function<void(QVector<TrainingDevice>)> answer);
+void askDevices(const QString& program, QObject* context, const std::function<void(QVector<TrainingDevice>)>& answer);
 
 } // namespace stagewright

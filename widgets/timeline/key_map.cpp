@@ -39,11 +39,10 @@ std::vector<KeyBinding> perfetto()
     };
 }
 
-void replace(std::vector<KeyBinding>& map, ViewAction action, std::vector<QKeySequence> keys)
+void replace(std::vector<KeyBinding>& map, ViewAction action, const std::vector<QKeySequence>& keys)
 {
-    for (KeyBinding& binding : map) {
-        if (binding.action == action) binding.keys = std::move(keys);
-    }
+    for (KeyBinding& binding : map)
+        if (binding.action == action) binding.keys = keys;
 }
 
 QKeySequence sequence(const char* text)

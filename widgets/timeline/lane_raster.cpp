@@ -19,6 +19,8 @@ void LaneColumns::clear()
 
 namespace {
 
+constexpr float half = 0.5F; // rounds what is not negative
+
 class Sums {
 public:
     Sums(const Axis& device, std::vector<InkSums>& columns)
@@ -320,7 +322,7 @@ void paintRamp(const Target& target, std::size_t count, const LaneColumns& colum
     thread_local std::vector<QRgb> row;
     row.assign(count, 0);
     const auto& table = ramps(inks.families, idle);
-    const auto level = [](float total) { return std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256); }; // never as if idle
+    const auto level = [](float total) { return std::clamp(static_cast<int>(total * 256 + half), 30, 256); }; // never as if idle
     for (std::size_t c = 0; c < count; ++c) {
         std::size_t most = 0;
         if (!columns.shares.empty()) {
@@ -367,7 +369,7 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
         for (std::size_t k = 0; k < kinds; ++k) {
             if (shares[k] > 0) {
                 below += shares[k];
-                const int end = std::clamp(std::max(1, static_cast<int>(below * height + 0.5)), used, height); // never nothing
+                const int end = std::clamp(std::max(1, static_cast<int>(below * height + half)), used, height); // never nothing
                 if (end == used && inks.rareTicks && isRare(k)) {
                     for (int y = std::max(target.area.top(), y0 - 3); y < y0 - 1 && y <= target.area.bottom(); ++y) {
                         target.line(y)[target.area.left() + static_cast<int>(c)] = colours[k];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace stagewright {
 
@@ -41,9 +42,9 @@ int TimelineScene::nearestRow(double y) const
 
 std::vector<int> TimelineScene::visibleRows() const
 {
-    std::vector<int> visible;
     const auto& all = rows.rows;
-    for (int row = 0; row < rows.pinned; ++row) visible.push_back(row);
+    std::vector<int> visible(static_cast<std::size_t>(rows.pinned));
+    std::iota(visible.begin(), visible.end(), 0);
     const double low = scroll + rows.pinnedHeight, high = scroll + rowsRect().height();
     const auto scrolled = all.begin() + rows.pinned;
     const auto first = std::partition_point(scrolled, all.end(), [low](const RowPlace& r) { return r.bottom() + 4 < low; });

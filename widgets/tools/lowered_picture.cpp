@@ -30,6 +30,7 @@ std::vector<ChannelUse> channelsOf(const SimResult& result)
         use.unposted += std::max<Nanos>(0, posted - message.sendPosted);
     }
     std::vector<ChannelUse> out;
+    out.reserve(uses.size());
     for (const auto& [key, use] : uses) out.push_back(use);
     return out;
 }

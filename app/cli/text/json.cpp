@@ -12,13 +12,30 @@ namespace {
 
 constexpr int indent = 2;
 
+// What JSON lets stand and a terminal obeys: U+007F to U+009F.
+void escape(std::string& out, const std::string& quoted)
+{
+    for (std::size_t i = 0; i < quoted.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(quoted[i]);
+        const auto next = static_cast<unsigned char>(i + 1 < quoted.size() ? quoted[i + 1] : 0);
+        if (byte == 0x7f)
+            out += "\\u007f";
+        else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+            constexpr std::string_view digits = "0123456789abcdef";
+            out.append("\\u00").append(1, digits[next >> 4U]).append(1, digits[next & 15U]);
+            ++i;
+        } else
+            out += quoted[i];
+    }
+}
+
 void writeText(std::string& out, const std::string& text)
 {
     const auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
     if (std::all_of(text.begin(), text.end(), plain))
         out.append(1, '"').append(text).append(1, '"');
     else
-        out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        escape(out, nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 template <typename Number>

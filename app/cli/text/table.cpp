@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "schedules/base/shown_text.h"
+
 namespace stagewright {
 
 std::string tinted(std::string_view text, Tint tint, bool colour)
@@ -11,13 +13,13 @@ std::string tinted(std::string_view text, Tint tint, bool colour)
     std::string_view code;
     switch (tint) {
     case Tint::None: break;
-    case Tint::Dim: code = "\033[2m"; break;
-    case Tint::Bold: code = "\033[1m"; break;
-    case Tint::Good: code = "\033[32m"; break;
-    case Tint::Bad: code = "\033[31m"; break;
-    case Tint::Warn: code = "\033[33m"; break;
+    case Tint::Dim: code = "2"; break;
+    case Tint::Bold: code = "1"; break;
+    case Tint::Good: code = "32"; break;
+    case Tint::Bad: code = "31"; break;
+    case Tint::Warn: code = "33"; break;
     }
-    return std::string(code) + std::string(text) + "\033[0m";
+    return colourCode(code) + std::string(text) + colourCode("0");
 }
 
 std::size_t displayWidth(std::string_view text)

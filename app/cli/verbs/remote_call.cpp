@@ -5,9 +5,31 @@
 #include <fmt/core.h>
 
 #include "app/cli/session.h"
-#include "app/launch/shell_words.h"
+#include "schedules/base/shown_text.h"
 
 namespace stagewright {
+
+namespace {
+
+// Line by line, as characters may come in two parts.
+struct Lines {
+    std::FILE* to;
+    std::string rest;
+
+    void add(const std::string& bytes)
+    {
+        rest += bytes;
+        flush(rest.rfind('\n') + 1);
+    }
+    void flush(std::size_t bytes)
+    {
+        const std::string text = shownText(std::string_view(rest).substr(0, bytes));
+        std::fwrite(text.data(), 1, text.size(), to);
+        rest.erase(0, bytes);
+    }
+};
+
+} // namespace
 
 Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Session& session)
 {
@@ -18,15 +40,14 @@ Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Sessi
     RemoteCall remote{place.host, call->arguments, call->files};
     RemoteOutput output;
     // text of another computer: control characters would steer this terminal
-    output.out = [](const std::string& bytes) {
-        const std::string text = plainText(bytes, bytes.size());
-        std::fwrite(text.data(), 1, text.size(), stdout);
-    };
-    output.err = [](const std::string& bytes) {
-        const std::string text = plainText(bytes, bytes.size());
-        std::fwrite(text.data(), 1, text.size(), stderr);
-    };
-    return callThere(remote, output, session.stop());
+    Lines out{stdout, {}};
+    Lines err{stderr, {}};
+    output.out = [&out](const std::string& bytes) { out.add(bytes); };
+    output.err = [&err](const std::string& bytes) { err.add(bytes); };
+    auto code = callThere(remote, output, session.stop());
+    out.flush(out.rest.size());
+    err.flush(err.rest.size());
+    return code;
 }
 
 } // namespace stagewright

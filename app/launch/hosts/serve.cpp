@@ -184,7 +184,7 @@ Result<void> HostServer::launch()
 {
     std::error_code error;
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe", error).string()};
-    if (const char* wrapper = std::getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
+    if (const char* wrapper = ::secure_getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
     for (const Value& word : m_order.value("arguments", Value::array())) {
         if (!word.is_string()) return fail(ErrorCode::Usage, "an argument is not text");
         std::string text = word.get<std::string>();

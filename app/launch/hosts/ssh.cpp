@@ -21,7 +21,7 @@ namespace {
 
 Result<std::string> sshProgram()
 {
-    if (const char* given = std::getenv("STAGEWRIGHT_SSH"); given && *given == '/') return std::string(given);
+    if (const char* given = ::secure_getenv("STAGEWRIGHT_SSH"); given && *given == '/') return std::string(given);
     if (std::string file = programOnPath("ssh"); !file.empty()) return file;
     return fail(ErrorCode::Unavailable, "hosts are reached by OpenSSH's program ssh, which is not on PATH", "install it (Debian: apt install openssh-client)");
 }
