@@ -1,5 +1,5 @@
-#include "schedules/base/shown_text.h"
 #include "schedules/text/draw_text.h"
+#include "schedules/base/shown_text.h"
 
 #include <algorithm>
 #include <array>

@@ -48,7 +48,7 @@ private slots:
 
     void textOfAHost()
     {
-        QCOMPARE(plainText("a\x1b[2Jb\rc\x07\n\td\x7f"), std::string("a[2Jbc\n\td"));
+        QCOMPARE(plainText("a\x1b[2Jb\rc\x07\n\td\x7f"), std::string("a\\x1b[2Jb\\x0dc\\x07\n\td\\x7f"));
         QVERIFY(plainText(std::string(5000, 'x'), 100).size() < 120);
         QVERIFY(whyNotSent("plain 'text' $HOME").empty());
         QVERIFY(whyNotSent("two\nlines").find("0x0a") != std::string::npos);

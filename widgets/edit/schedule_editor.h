@@ -72,9 +72,9 @@ public:
     // Moves by one place to the left (−1) or right (+1); repeated nudges of one op undo as one.
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
-    bool removeDelay(OpPosition at);                                    // false unless there is a filler
+    bool removeDelay(OpPosition at);                                           // false unless there is a filler
     void replace(const QString& text, const Schedule& next, int mergeId = -1); // another order, as one undoable change of this name
-    void revert();                                                      // back to the original, as one undoable change
+    void revert();                                                             // back to the original, as one undoable change
 
     // The full timeline of schedule(), computed elsewhere; replaces timeline().
     void setDetailed(std::shared_ptr<const Timeline> timeline);
