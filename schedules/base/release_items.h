@@ -1,4 +1,4 @@
-// Frees the memory of finished items of a large list while the rest of it is still needed.
+// Gives memory back to the system while work goes on: that of finished items of a large list, and of lists that were freed.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,9 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#endif
+#if defined(__GLIBC__)
+#include <malloc.h>
 #endif
 
 namespace stagewright {
@@ -25,5 +28,24 @@ void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std
     if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // optional: everything works without
 #endif
 }
+
+// What other threads freed stays with their allocator, which the next large list of another thread does not get: counts bytes that were freed, and
+// returns their pages now and then. One object for any number of threads would need a lock: one each.
+class FreedMemory {
+public:
+    void add([[maybe_unused]] std::size_t bytes)
+    {
+#if defined(__GLIBC__)
+        constexpr std::size_t enough = std::size_t{64} << 20;
+        m_bytes += bytes;
+        if (m_bytes < enough) return;
+        m_bytes = 0;
+        (void)malloc_trim(0);
+#endif
+    }
+
+private:
+    std::size_t m_bytes = 0;
+};
 
 } // namespace stagewright

@@ -74,11 +74,13 @@ enum class EdgeKind : std::uint8_t {
 };
 struct Edge {
     SpanId from = noSpan;
-    SpanId to = noSpan;
-    EdgeKind kind = EdgeKind::Data;
+    SpanId to : 30 = 0; // with `kind` in 32 bits: traces have an edge for each kernel
+    EdgeKind kind : 2 = EdgeKind::Data;
     Nanos arrival = 0; // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error. Launch: of the call, to's start if unknown; from may be to
     bool operator==(const Edge&) const = default;
 };
+static_assert(sizeof(Edge) == 16);
+inline constexpr SpanId mostSpans = 0x3fffffffu; // of a timeline
 
 enum class MemoryCategory : std::uint8_t {
     Weights,

@@ -94,7 +94,11 @@ std::uint32_t TimelineBuilder::intern(std::string_view label)
 
 void TimelineBuilder::addEdge(SpanId from, SpanId to, EdgeKind kind, Nanos arrival)
 {
-    m_pending->edges.push_back({from, to, kind, arrival});
+    Edge& edge = m_pending->edges.emplace_back();
+    edge.from = from;
+    edge.to = to & mostSpans; // build() refuses a span that is not there
+    edge.kind = kind;
+    edge.arrival = arrival;
 }
 
 void TimelineBuilder::addMemory(const MemoryEvent& event)
@@ -153,7 +157,7 @@ void TimelineBuilder::append(const Timeline& other)
     }
     for (Edge edge : other.m_edges) {
         edge.from += base;
-        edge.to += base;
+        edge.to = (edge.to + base) & mostSpans;
         pending.edges.push_back(edge);
     }
     pending.memory.insert(pending.memory.end(), other.m_memory.begin(), other.m_memory.end());
@@ -175,7 +179,7 @@ Result<void> TimelineBuilder::Pending::check() const
 {
     const int ranks = timeline.m_ranks;
     if (ranks < 0) return fail(ErrorCode::Invalid, fmt::format("timeline: {} ranks", ranks));
-    if (spans.size() >= noSpan)
+    if (spans.size() >= mostSpans)
         return fail(ErrorCode::Invalid, fmt::format("timeline: {} spans are too many", spans.size()));
     if (labels.size() > 0xffffffu)
         return fail(ErrorCode::Invalid, fmt::format("timeline: {} labels are too many", labels.size()));
@@ -340,10 +344,10 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
     for (Edge& edge : edges) {
         if (edge.from >= spanCount || edge.to >= spanCount)
             return fail(ErrorCode::Invalid, fmt::format("timeline: an edge from span {} to {}, but there are {}",
-                                                        edge.from, edge.to, spanCount));
+                                                        edge.from, SpanId{edge.to}, spanCount));
         if (!newIds.empty()) {
             edge.from = newIds[edge.from];
-            edge.to = newIds[edge.to];
+            edge.to = newIds[edge.to] & mostSpans;
         }
     }
     auto order = [](const Edge& a, const Edge& b) { return std::tie(a.to, a.from) < std::tie(b.to, b.from); };

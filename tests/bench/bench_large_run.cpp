@@ -1,6 +1,6 @@
 // The window with a run of any size: time to the first and to the exact picture, longest stall of the GUI thread, memory.
-//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches [one]]]]        (10,000,000 × 64 × 32 where not given)
-// "one": all of it is one step, of which the window reads what is in view.
+//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches [one [FILE]]]]]        (10,000,000 × 64 × 32 where not given)
+// "one": all of it is one step, of which the window reads what is in view. FILE is kept, and measured where it is there already.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -115,15 +115,16 @@ int main(int argc, char** argv)
     const auto number = [&](int at, std::int64_t otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
     const std::int64_t spans = number(1, 10'000'000);
     samples::RecordedShape shape{static_cast<int>(number(2, 64)), static_cast<int>(number(3, 32)), 1, "zb-h1", 0.05, true};
-    const QString path = folder.filePath(QStringLiteral("large.stagewright"));
+    const QString path = argc > 5 ? QString::fromLocal8Bit(argv[5]) : folder.filePath(QStringLiteral("large.stagewright"));
     shape.oneStep = argc > 4 && std::string_view(argv[4]) == "one";
     std::int64_t made = 0;
-    std::thread([&] { // its memory is not the window's
-        const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
-        shape.steps = static_cast<int>(std::max<std::int64_t>(1, spans / perStep));
-        made = samples::recordRun(path.toStdString(), shape).value();
-    })
-        .join();
+    if (!QFileInfo::exists(path))
+        std::thread([&] { // its memory is not the window's
+            const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
+            shape.steps = static_cast<int>(std::max<std::int64_t>(1, spans / perStep));
+            made = samples::recordRun(path.toStdString(), shape).value();
+        })
+            .join();
     std::printf("%lld spans, %d steps, file %.0f MB\n", static_cast<long long>(made), shape.steps, static_cast<double>(QFileInfo(path).size()) / 1e6);
 
     QApplication application(argc, argv);

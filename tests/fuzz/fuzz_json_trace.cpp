@@ -7,6 +7,8 @@
 
 #include "schedules/check/validate.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/range_stacks.h"
 #include "traces/import/assemble.h"
 #include "traces/import/kineto/kineto_json.h"
 #include "traces/import/memory/memory_snapshot.h"
@@ -64,7 +66,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             require(validate(*run.schedule).valid());
         else
             require(!imported.notRebuilt.empty());
-        for (int step = 0; step < std::min(run.timeline->steps(), 4); ++step) (void)analyseBubbles(*run.timeline, step);
+        for (int step = 0; step < std::min(run.timeline->steps(), 4); ++step) {
+            (void)analyseBubbles(*run.timeline, step);
+            for (const RankDeviceIdle& rank : analyseDeviceIdle(*run.timeline, step)) {
+                Nanos sum = 0;
+                for (const Nanos time : rank.time) sum += time;
+                require(sum == rank.window);
+            }
+            Nanos folded = 0;
+            for (const StackNode& node : foldRanges(*run.timeline, step).nodes) {
+                require(node.self >= 0 && node.total >= node.self);
+                folded += node.depth == 0 ? node.total : 0;
+            }
+            require(folded == foldRanges(*run.timeline, step).total);
+        }
     }
     return 0;
 }

@@ -148,6 +148,25 @@ void editFile(const std::uint8_t* data, std::size_t size)
     sqlite3_close(database);
 }
 
+// A range that begins and ends inside of ops, as the window reads it: through the bounds of the blocks and the header, and without them.
+void readParts(const RunFile& file, std::int64_t id)
+{
+    const auto content = file.content(id);
+    const auto blocks = file.blocks(id);
+    const auto header = file.readHeader(id);
+    if (!content || !blocks) return;
+    (void)file.streamMemory(id, [](std::span<const MemoryEvent>) { return true; });
+    const Nanos length = content->end - content->begin;
+    const Nanos begin = content->begin + length / 3, end = content->begin + length / 2 + 1;
+    std::vector<RunFile::BlockBounds> rows;
+    for (const RunFile::BlockBounds& block : *blocks)
+        if (block.begin < end && block.end > begin) rows.push_back(block);
+    const auto part = rows.empty() ? file.readRange(id, begin, end) : file.readRange(id, begin, end, {}, rows, header ? &*header : nullptr);
+    if (!part) return;
+    for (const Span& span : part->timeline->spans())
+        if (span.start >= end || span.end <= begin) std::abort();
+}
+
 void useFile()
 {
     auto opened = RunFile::open(path, OpenMode::Read);
@@ -158,6 +177,7 @@ void useFile()
         for (std::size_t i = 0; infos && i < infos->size() && i < 4; ++i) {
             const std::int64_t id = (*infos)[i].id;
             (void)file.overview(id, 100);
+            readParts(file, id);
             auto run = file.read(id);
             if (!run) continue;
             const int step = run->representativeStep();
@@ -196,6 +216,7 @@ void decodeBlock(const std::uint8_t* data, std::size_t size)
     (void)decodeSpans(bytes, rows, 0, spans);
     (void)decodeMemory(bytes, rows, 0, events);
     (void)decodeEdges(bytes, rows, edges);
+    (void)firstEdgeTarget(bytes, rows);
     (void)decodeSamples(bytes, rows, samples);
     (void)decodeBuckets(bytes, rows, buckets);
 }

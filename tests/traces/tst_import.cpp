@@ -92,6 +92,8 @@ private slots:
         QCOMPARE(rankInName("host_4711.1694128201545.pt.trace.json").rank, 4711); // a number before the suffix is all there is
         QCOMPARE(rankInName("prank3.json").rank, -1);
         QCOMPARE(rankInName("trace.json").rank, -1);
+        QCOMPARE(noRankInName("job_rank4711234567.json"), std::string("rank4711234567"));
+        QCOMPARE(noRankInName("rank_999999.json"), std::string());
     }
 
     void filesOfOneJob()

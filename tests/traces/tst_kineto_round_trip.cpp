@@ -269,7 +269,11 @@ private slots:
                 QCOMPARE(exposedAfter[i].calls, exposed[i].calls);
                 QCOMPARE(exposedAfter[i].total, exposed[i].total);
                 QCOMPARE(exposedAfter[i].hidden, exposed[i].hidden);
+                QCOMPARE(exposedAfter[i].bytes, exposed[i].bytes);
+                QVERIFY(exposedAfter[i].least == exposed[i].least);
             }
+            const ReportTable copies = reportTable(*findAnalysis("copies"), first->runs[0].run, step), copiesAfter = reportTable(*findAnalysis("copies"), second->runs[0].run, step);
+            QVERIFY(copiesAfter.rows == copies.rows); // with their bytes
         }
         // Who launched what: the same names.
         const auto launchers = [](const Timeline& timeline) {

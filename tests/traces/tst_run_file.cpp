@@ -391,15 +391,40 @@ private slots:
         QVERIFY(refused.error().remedy.find("newer") != std::string::npos);
     }
 
-    void filesOfVersionOneOpen()
+    void olderFilesOpen_data()
     {
+        QTest::addColumn<int>("version");
+        QTest::newRow("version 1") << 1;
+        QTest::newRow("version 3") << 3;
+    }
+    void olderFilesOpen()
+    {
+        QFETCH(int, version);
         const std::string path = freshPath();
-        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version1.stagewright", path);
-        auto file = RunFile::open(path, OpenMode::Write);
+        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright", path);
+        const Run simulated = samples::simulatedRun("zb-h1", 4, 8, 0.25);
+        Run asItIs;
+        {
+            auto unchanged = RunFile::open(path, OpenMode::Read);
+            VERIFY_RESULT(unchanged);
+            auto there = (*unchanged)->read(1);
+            VERIFY_RESULT(there);
+            QCOMPARE((*unchanged)->blocks(1).value().size(), there->timeline->tracks().size());
+            QVERIFY((*unchanged)->overview(1, 100).has_value());
+            asItIs = std::move(*there);
+        }
+        QVERIFY(*asItIs.schedule == *simulated.schedule);
+        QCOMPARE(asItIs.timeline->spans().size(), simulated.timeline->spans().size());
+        auto file = RunFile::open(path, OpenMode::Write); // brought up to date
         VERIFY_RESULT(file);
         auto run = (*file)->read(1);
         VERIFY_RESULT(run);
-        QCOMPARE(QString::fromStdString(samples::difference(samples::simulatedRun("zb-h1", 4, 8, 0.25), *run)), QString());
+        QCOMPARE(QString::fromStdString(samples::difference(asItIs, *run)), QString());
+        if (version == 1) QCOMPARE(QString::fromStdString(samples::difference(simulated, *run)), QString());
+        const auto indexes = (*file)->query("SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name='span_block' AND sql IS NOT NULL");
+        VERIFY_RESULT(indexes);
+        QCOMPARE(indexes->rows.size(), std::size_t{1});
+        QCOMPARE(indexes->rows[0][0], std::string("span_block_bounds"));
     }
 
     void runsAreFoundRenamedNotedAndRemoved()

@@ -137,8 +137,11 @@ private slots:
             if (round == 1) begin = t.end() + 1, end = t.end() + 100;
             std::vector<RunFile::BlockBounds> rows = file->blocks(1).value();
             std::erase_if(rows, [&](const RunFile::BlockBounds& block) { return block.begin >= end || block.end <= begin; });
-            const auto part = round % 3 == 0 ? file->readRange(1, begin, end) : file->readRange(1, begin, end, {}, rows);
+            const auto header = file->readHeader(1);
+            QVERIFY(header && header->timeline->empty() && *header->schedule == *whole.schedule && header->timeline->timeUnit() == t.timeUnit());
+            const auto part = round % 3 == 0 ? file->readRange(1, begin, end) : file->readRange(1, begin, end, {}, rows, round % 3 == 1 ? &*header : nullptr);
             QVERIFY2(part.has_value(), part ? "" : part.error().message.c_str());
+            QVERIFY(part->metrics.size() == whole.metrics.size() && part->costs.has_value() == whole.costs.has_value() && *part->schedule == *whole.schedule);
             const Timeline& p = *part->timeline;
             std::multiset<Key> expected, got;
             for (SpanId id = 0; id < t.spans().size(); ++id)

@@ -217,6 +217,47 @@ private slots:
         QCOMPARE(aggregateTable(panels, {area}, nullptr, AggregateBy::RankAndKind).lines[0].name, QStringLiteral("Rank 0 · Matrix product"));
     }
 
+    // A run with ops: kernels in the colour of their op, or by class where that is chosen; in a selected area they are beside the ops, by name.
+    void kernelsOfOps()
+    {
+        TimelineBuilder builder(Provenance::Measured, "wall", 1);
+        Span op;
+        op.end = 100 * us;
+        op.op = makeOp(OpKind::Forward, 0, 0);
+        const SpanId forward = builder.addSpan(builder.addTrack(0, Lane::Compute), op);
+        for (int i = 0; i < 3; ++i) {
+            Span kernel;
+            kernel.start = (10 + 30 * i) * us;
+            kernel.end = kernel.start + (i + 1) * 5 * us;
+            kernel.label = builder.intern(i < 2 ? "gemm_bf16" : "rms_norm") & 0xffffffu;
+            builder.addEdge(forward, builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel), EdgeKind::Launch, kernel.start);
+        }
+        const auto timeline = builder.build().value();
+        PanelOptions options;
+        const auto plain = makePanel(timeline, options);
+        QVERIFY(!plain->byClass && plain->ranks[0].lanes[0].data.look() == LaneLook::Ops);
+        QCOMPARE(plain->ranks[0].lanes[0].data.slices()[2].opKind(), OpKind::Forward);
+        QCOMPARE(plain->classes, 0u);
+        options.kernelsByClass = true;
+        const auto classed = makePanel(timeline, options);
+        QVERIFY(classed->byClass && !classed->noOps && classed->hasOps());
+        QVERIFY(classed->ranks[0].lanes[0].data.look() == LaneLook::Classes);
+        QCOMPARE(static_cast<KernelClass>(classed->ranks[0].lanes[0].data.slices()[2].kind), KernelClass::Normalisation);
+        QVERIFY((classed->classes >> static_cast<unsigned>(KernelClass::MatrixProduct) & 1u) != 0);
+        QCOMPARE(classed->ranks[0].compute.look(), LaneLook::Ops);
+        CauseCache causes;
+        QCOMPARE(spanCard(*classed, 3, Theme::light(), causes, TimeOrigin::Step).swatch, Theme::light().of(KernelClass::Normalisation).fill);
+        for (const auto& panel : {plain, classed}) {
+            const AggregateTable table = aggregateTable({panel}, {{{0, 100 * us}, 0, 0}}, nullptr, AggregateBy::Name);
+            QStringList lines;
+            for (const AggregateLine& line : table.lines) lines << QStringLiteral("%1 × %2: %3").arg(line.count).arg(line.name).arg(line.total / us);
+            QCOMPARE(lines, (QStringList{"1 × Forward: 100", "2 × gemm_bf16: 15", "1 × rms_norm: 15"}));
+            QVERIFY(table.lines[1].what == AggregateLine::What::Work);
+            QCOMPARE(table.lines[1].spread(), Nanos(2500));
+        }
+        QCOMPARE(aggregateTable({plain}, {{{0, 100 * us}, 0, 0}}, nullptr, AggregateBy::Kind).lines.size(), std::size_t(1));
+    }
+
     // Runs too large for one timeline: the same lanes from blocks of the file, and the spans of a step in each of them.
     void lanesFromBlocks()
     {

@@ -222,11 +222,11 @@ void TestTimelineGeometry::pyramidSumsAreExact()
         std::vector<std::array<double, 4>> expected(level.buckets.size(), std::array<double, 4>{});
         std::vector<std::uint32_t> counts(level.buckets.size(), 0);
         for (const Slice& slice : lane.slices()) {
-            ++counts[static_cast<std::size_t>(slice.begin() >> level.shift)];
+            ++counts[static_cast<std::size_t>((slice.begin() >> level.shift) - level.first)];
             const auto share = std::min<std::size_t>(static_cast<std::size_t>(paintOf(slice.opKind())), 3);
             for (Nanos t = slice.begin(); t < slice.end();) {
                 const Nanos next = std::min(slice.end(), ((t >> level.shift) + 1) << level.shift);
-                expected[static_cast<std::size_t>(t >> level.shift)][share] += static_cast<double>(next - t);
+                expected[static_cast<std::size_t>((t >> level.shift) - level.first)][share] += static_cast<double>(next - t);
                 t = next;
             }
         }

@@ -92,6 +92,7 @@ private slots:
     void groupsByCount_data();
     void groupsByCount();
     void groupsByStageAndBusyTime();
+    void groupsByHostAndDimension();
     void everyRankHasOneRowAndPosition();
     void groupColumnsAreTheMean();
     void thousandRanksAreReadable();
@@ -212,10 +213,47 @@ void TestTimelineRows::groupsByStageAndBusyTime()
     QCOMPARE(byBusy.groups[0][0].ranks.size(), std::size_t(11));
 }
 
+// Eight ranks on two hosts; those of one pipeline stage are on both.
+void TestTimelineRows::groupsByHostAndDimension()
+{
+    const auto timeline = manyRanks(8);
+    PanelOptions options;
+    options.places.resize(8);
+    for (int rank = 0; rank < 8; ++rank) {
+        RankPlace& place = options.places[static_cast<std::size_t>(rank)];
+        place.host = rank < 4 ? "gpu-01" : "gpu-02";
+        place.place[static_cast<std::size_t>(ParallelDimension::Pipeline)] = rank % 4;
+        if (rank != 7) place.place[static_cast<std::size_t>(ParallelDimension::Data)] = rank / 4;
+    }
+    const auto panel = makePanel(timeline, options);
+    RowSettings rows;
+    rows.grouping = Grouping::Host;
+    const RowPlan byHost = planRows({panel}, rows);
+    QCOMPARE(byHost.groups[0].size(), std::size_t(2));
+    QCOMPARE(byHost.groups[0][1].title, QStringLiteral("gpu-02"));
+    QCOMPARE(byHost.groups[0][1].ranks, (std::vector<int>{4, 5, 6, 7}));
+    rows.grouping = Grouping::Pipeline;
+    const RowPlan byPipeline = planRows({panel}, rows);
+    QCOMPARE(byPipeline.groups[0].size(), std::size_t(4));
+    QCOMPARE(byPipeline.groups[0][3].title, QStringLiteral("pipeline 3"));
+    QCOMPARE(byPipeline.groups[0][3].ranks, (std::vector<int>{3, 7}));
+    rows.grouping = Grouping::Data;
+    const RowPlan byData = planRows({panel}, rows); // the rank of unknown place is last, alone
+    QCOMPARE(byData.groups[0].size(), std::size_t(2));
+    QCOMPARE(byData.items.back().kind, RowKind::Rank);
+    QCOMPARE(byData.items.back().rankIndex, 7);
+    for (const Grouping unknown : {Grouping::Tensor, Grouping::Expert, Grouping::Context}) {
+        QVERIFY(!canGroup(*panel, unknown));
+        rows.grouping = unknown;
+        QCOMPARE(planRows({panel}, rows).items.size(), std::size_t(8));
+    }
+    QVERIFY(canGroup(*panel, Grouping::Host) && !canGroup(*makePanel(timeline), Grouping::Host));
+}
+
 void TestTimelineRows::everyRankHasOneRowAndPosition()
 {
     const auto panel = makePanel(manyRanks(200));
-    for (const Grouping grouping : {Grouping::Automatic, Grouping::None, Grouping::Count, Grouping::Stage, Grouping::Busy}) {
+    for (const Grouping grouping : {Grouping::Automatic, Grouping::None, Grouping::Count, Grouping::Stage, Grouping::Busy, Grouping::Host, Grouping::Tensor}) {
         RowSettings rows;
         rows.grouping = grouping;
         rows.pinned = {3, 150};
@@ -563,6 +601,13 @@ void TestTimelineRows::tableAddsUp()
         double share = 0;
         for (const AggregateLine& line : table.lines) {
             QVERIFY(line.least <= line.mean() && line.mean() <= line.most && line.count > 0 && !line.name.isEmpty());
+            std::int64_t bars = 0;
+            for (const std::int64_t bar : line.durations.counts) bars += bar;
+            QCOMPARE(bars, line.count);
+            QVERIFY(line.durations.counts.front() > 0 && line.durations.counts.back() > 0);
+            QVERIFY(DurationHistogram::begin(line.durations.first) <= line.least && line.least < DurationHistogram::begin(line.durations.first + 1));
+            QVERIFY(line.durations.quantile(1) > line.most && line.durations.quantile(0.5) > line.least);
+            QVERIFY(line.spread() <= line.most - line.least);
             if (line.what == AggregateLine::What::Ops) working += line.total, count += line.count;
             if (line.what == AggregateLine::What::Idle) idle += line.total;
             if (line.what != AggregateLine::What::Transfers) share += line.share;

@@ -42,7 +42,7 @@ std::vector<Late> lateRanks(const Timeline& timeline, int step)
     std::vector<Late> late(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     std::map<SpanId, Nanos> waits; // by the last one's span: of all others
     for (const Edge& edge : timeline.edges()) {
-        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || edge.to == noSpan || timeline.spans()[edge.from].step != step) continue;
+        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || timeline.spans()[edge.from].step != step) continue;
         const Track& from = timeline.trackOf(edge.from);
         const Track& to = timeline.trackOf(edge.to);
         const bool messages = from.lane == Lane::Send || from.lane == Lane::Receive || from.lane == Lane::Compute || to.lane == Lane::Compute;
@@ -100,7 +100,7 @@ std::string unknownWithoutCollectives(const Run& run)
 {
     const Timeline& timeline = *run.timeline;
     for (const Edge& edge : timeline.edges()) {
-        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || edge.to == noSpan) continue;
+        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan) continue;
         const Lane lane = timeline.trackOf(edge.from).lane;
         if ((lane == Lane::Kernel || lane == Lane::Other) && timeline.trackOf(edge.to).lane == lane) return {};
     }

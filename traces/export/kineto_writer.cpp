@@ -13,6 +13,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernel_class.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/export/chrome_json.h"
 #include "traces/export/kineto_host.h"
 #include "traces/export/kineto_messages.h"
@@ -32,7 +33,7 @@ constexpr std::size_t blockSize = 1 << 20;
 class RankWriter {
 public:
     RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
-        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline)), m_host(m_timeline, rank), m_messages(run, rank)
+        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline)), m_host(m_timeline, rank), m_messages(run, rank), m_bytes(m_timeline)
     {
     }
 
@@ -293,11 +294,20 @@ private:
             event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
                   track.lane == Lane::Kernel ? "kernel" : isFill(id) ? "gpu_memset"
                                                                      : "gpu_memcpy",
-                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id));
+                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + bytesOf(id, track));
             const auto into = m_timeline.edgesInto(id);
             if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
                 event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(id), device, stream, at(span.start));
         }
+    }
+
+    // As PyTorch says it: bytes of a copy, elements of a collective or message, here of one byte each.
+    std::string bytesOf(SpanId id, const Track& track) const
+    {
+        const auto bytes = m_bytes.of(id);
+        if (!bytes) return {};
+        if (track.lane == Lane::Copy) return fmt::format(R"(,"bytes":{})", *bytes);
+        return fmt::format(R"(,"In msg nelems":{0},"Out msg nelems":{0},"dtype":"Byte")", *bytes);
     }
 
     void message(SpanId id, const Span& span, int thread)
@@ -400,6 +410,7 @@ private:
     Nanos m_shift = 0;
     KinetoHost m_host;
     KinetoMessages m_messages;
+    WorkBytes m_bytes;
     std::string m_buffer;
     std::string m_ranks;
     bool m_first = true;

@@ -17,7 +17,7 @@ namespace stagewright {
 namespace {
 
 constexpr double gutter = 116, right = 12, ruler = 24, rowHeight = 34, rowGap = 8, chartHeight = 62, chartGap = 12;
-constexpr std::size_t mostSpans = 2000; // of a row drawn one by one
+constexpr std::size_t mostDrawn = 2000; // of a row drawn one by one
 
 enum Class {
     F,
@@ -268,7 +268,7 @@ std::string timelineSvg(const Run& run, int step, const SvgOptions& options)
         const double share = static_cast<double>(busy) / static_cast<double>(window.end - window.begin);
         out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">busy {}</text>\n", top + 15, row.rank, top + 29, formatPercent(std::min(1.0, share), 0));
         out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"url(#idle)\"/>\n", gutter, top, plot.x(window.end) - gutter, rowHeight);
-        if (row.spans.size() <= mostSpans)
+        if (row.spans.size() <= mostDrawn)
             drawSpans(out, timeline, row, plot, top, unit);
         else
             drawColumns(out, timeline, row, plot, top);

@@ -58,6 +58,21 @@ std::string hostInName(std::string_view fileName)
     return std::string(host);
 }
 
+std::string noRankInName(std::string_view fileName)
+{
+    const std::string lower = lowered(fileName);
+    for (const std::string_view word : {"rank", "worker"}) {
+        const std::size_t at = lower.find(word);
+        if (at == std::string::npos) continue;
+        std::size_t begin = at + word.size();
+        if (begin < lower.size() && (lower[begin] == '_' || lower[begin] == '-')) ++begin;
+        std::size_t end = begin;
+        while (end < lower.size() && isDigit(lower[end])) ++end;
+        if (end - begin > 6) return std::string(fileName.substr(at, end - at));
+    }
+    return {};
+}
+
 RankInName rankInName(std::string_view fileName)
 {
     std::string lower(fileName);

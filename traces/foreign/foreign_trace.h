@@ -46,10 +46,14 @@ struct ForeignSpan {
     std::uint32_t thread = 0; // of ForeignRank::threads: a host thread or a device's stream
 };
 
+inline constexpr std::uint32_t noThread = 0xffffffffu;
+
 struct DeviceSpan : ForeignSpan {
-    std::int64_t correlation = -1; // of its launch; −1: none
-    bool copy = false;             // copies and fills of memory; else a kernel
-    bool collective = false;       // a kernel of a communication library
+    std::int64_t correlation = -1;         // of its launch; −1: none
+    bool copy = false;                     // copies and fills of memory; else a kernel
+    bool collective = false;               // a kernel of a communication library
+    std::uint32_t launchedFrom = noThread; // the host's thread, once its launch is known (tieLaunches())
+    Nanos launched = 0;                    // when; unless launchedFrom is noThread
 };
 
 struct Launch { // a call of the runtime or driver, on the host
@@ -142,5 +146,7 @@ struct RankInName {
 // "gpu-07" of "gpu-07_4711.1694128201545.pt.trace.json", as PyTorch's tensorboard_trace_handler names a file; "" for other names.
 std::string hostInName(std::string_view fileName);
 RankInName rankInName(std::string_view fileName);
+// "rank4711234567" of a name whose number behind "rank" or "worker" is not a rank: it has more than six digits; "" for other names.
+std::string noRankInName(std::string_view fileName);
 
 } // namespace stagewright

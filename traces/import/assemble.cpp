@@ -11,6 +11,7 @@
 
 #include "traces/fit/fit_costs.h"
 #include "traces/import/clock_alignment.h"
+#include "traces/import/rank_work.h"
 #include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
 #include "traces/run/quantity.h"
@@ -25,7 +26,10 @@ void eachTime(ForeignRank& rank, Change&& change)
 {
     for (auto* spans : {&rank.annotations, &rank.deviceAnnotations, &rank.hostOps})
         for (ForeignSpan& span : *spans) change(span.start), change(span.end);
-    for (DeviceSpan& span : rank.device) change(span.start), change(span.end);
+    for (DeviceSpan& span : rank.device) {
+        change(span.start), change(span.end);
+        if (span.launchedFrom != noThread) change(span.launched);
+    }
     for (Launch& launch : rank.launches) change(launch.time);
     for (ForeignMessage& message : rank.messages) change(message.start), change(message.end);
     for (MemoryChangeSeen& seen : rank.memory) change(seen.time);
@@ -254,6 +258,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     const auto rankCount = static_cast<std::int64_t>(ranks.size());
     progress.tell("pairing messages", 0, rankCount);
     ImportedRun job;
+    for (ForeignRank& rank : ranks) tieLaunches(rank, progress.stop);
+    if (progress.cancelled()) return cancelled();
     numberRanks(ranks, job.notes);
     const Nanos origin = toOneOrigin(ranks);
     MessagePairs messages = pairMessages(ranks, progress.stop);

@@ -13,10 +13,12 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/release_items.h"
 #include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/foreign/export_groups.h"
 #include "traces/format/format_registry.h"
+#include "traces/import/rank_work.h"
 #include "traces/run/simulated_run.h"
 
 namespace stagewright {
@@ -174,6 +176,7 @@ public:
 private:
     void work()
     {
+        FreedMemory freed; // of the events, their texts and launches: about as much as is kept
         for (std::size_t i = m_next++; i < m_files.size(); i = m_next++) {
             if (m_progress.cancelled()) return;
             Progress one;
@@ -184,6 +187,7 @@ private:
             else
                 readInto(m_results[i], m_files[i], m_files[i], one);
             tell(i, m_sizes[i]);
+            freed.add(static_cast<std::size_t>(m_sizes[i]) / 4);
         }
     }
 
@@ -194,7 +198,10 @@ private:
         auto content = readOne(path, m_options, progress, one.format);
         if (content) {
             one.content = std::move(*content);
-            for (ForeignRank& rank : one.content.ranks) rank.source = name;
+            for (ForeignRank& rank : one.content.ranks) {
+                rank.source = name;
+                tieLaunches(rank, m_progress.stop);
+            }
         } else {
             one.error = std::move(content.error());
             for (std::string* text : {&one.error->message, &one.error->remedy})
@@ -374,6 +381,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             const fs::path path(files[i]);
             if (rank.rank < 0) rank.rank = rankInName(path.filename().string()).rank;
             if (rank.rank < 0) rank.rank = rankInName(path.parent_path().filename().string()).rank;
+            if (const std::string odd = noRankInName(path.filename().string()); rank.rank < 0 && !odd.empty()) rank.notes.push_back(fmt::format("{} in its name is not a rank: ranks have at most six digits", odd));
             single.push_back(i);
             names.push_back(files[i]);
             ranks.push_back(rank.rank);

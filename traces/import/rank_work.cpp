@@ -58,15 +58,31 @@ bool stopsAt(std::size_t item, const std::stop_token& stop)
     return (item & 0x3fff) == 0 && stop.stop_requested();
 }
 
-// Launches are sorted by correlation. nullptr: none.
-const Launch* launchOf(const ForeignRank& rank, std::int64_t correlation)
-{
-    if (correlation < 0) return nullptr;
-    const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
-    return launch != rank.launches.end() && launch->correlation == correlation ? &*launch : nullptr;
-}
-
 } // namespace
+
+void tieLaunches(ForeignRank& rank, const std::stop_token& stop)
+{
+    auto& launches = rank.launches;
+    const auto before = [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); };
+    if (!std::is_sorted(launches.begin(), launches.end(), before)) sortStoppable(launches.begin(), launches.end(), before, stop);
+    for (std::size_t i = 0; i < rank.device.size() && !launches.empty(); ++i) {
+        if (stopsAt(i, stop)) return;
+        DeviceSpan& span = rank.device[i];
+        if (span.correlation < 0 || span.launchedFrom != noThread) continue;
+        const auto launch = std::lower_bound(launches.begin(), launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+        if (launch == launches.end() || launch->correlation != span.correlation) continue;
+        span.launched = launch->time;
+        span.launchedFrom = launch->thread;
+    }
+    std::vector<std::int64_t> ofMessages;
+    for (const ForeignMessage& message : rank.messages)
+        if (message.correlation >= 0) ofMessages.push_back(message.correlation);
+    std::sort(ofMessages.begin(), ofMessages.end());
+    std::vector<Launch> kept;
+    for (const Launch& launch : launches)
+        if (std::binary_search(ofMessages.begin(), ofMessages.end(), launch.correlation)) kept.push_back(launch);
+    launches = std::move(kept);
+}
 
 RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop)
 {
@@ -81,9 +97,9 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
         std::uint32_t op = noOpRange;
         if (deviceRanges) {
             op = holders.on(span.thread, span.start);
-        } else if (const Launch* launch = launchOf(rank, span.correlation); launch != nullptr) {
-            op = holders.on(launch->thread, launch->time);
-            if (op == noOpRange) op = holders.backward(launch->time);
+        } else if (span.launchedFrom != noThread) {
+            op = holders.on(span.launchedFrom, span.launched);
+            if (op == noOpRange) op = holders.backward(span.launched);
         }
         work.opOfDevice[i] = op;
         if (op == noOpRange) continue;
@@ -140,7 +156,7 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
     DeviceRanges out;
     out.extent.assign(rank.annotations.size(), {0, -1});
     out.rangeOfDevice.assign(rank.device.size(), noOpRange);
-    if (rank.annotations.empty() || rank.launches.empty()) return out;
+    if (rank.annotations.empty()) return out;
     std::vector<std::uint32_t> order(rank.annotations.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto keyOf = [&](std::uint32_t i) {
@@ -163,16 +179,15 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
     for (std::size_t i = 0; i < rank.device.size(); ++i) {
         if (stopsAt(i, stop)) return out;
         const DeviceSpan& span = rank.device[i];
-        const Launch* launch = launchOf(rank, span.correlation);
-        if (launch == nullptr) continue;
-        const auto after = std::upper_bound(order.begin(), order.end(), std::pair(launch->thread, launch->time),
+        if (span.launchedFrom == noThread) continue;
+        const auto after = std::upper_bound(order.begin(), order.end(), std::pair(span.launchedFrom, span.launched),
                                             [&](const auto& at, std::uint32_t range) { return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start); });
         if (after == order.begin()) continue;
         bool innermost = true;
         for (auto k = static_cast<std::uint32_t>(after - order.begin() - 1); k != noOpRange; k = parent[k]) {
             const ForeignSpan& range = rank.annotations[order[k]];
-            if (range.thread != launch->thread) break;
-            if (range.end < launch->time) continue;
+            if (range.thread != span.launchedFrom) break;
+            if (range.end < span.launched) continue;
             auto& [begin, end] = out.extent[order[k]];
             const bool first = end < begin;
             begin = first ? span.start : std::min(begin, span.start);
@@ -207,9 +222,8 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     for (std::size_t i = 0; i < device.size(); ++i) {
         if (stopsAt(i, stop)) return {};
         const DeviceSpan& span = device[i];
-        const Launch* launch = launchOf(rank, span.correlation);
         tracks[trackOf[slotOf(span)]].work.push_back(
-            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), launch != nullptr ? std::min(launch->time, span.start) : span.start});
+            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i), span.launchedFrom != noThread ? std::min(span.launched, span.start) : span.start});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
         releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace

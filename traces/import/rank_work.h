@@ -12,6 +12,10 @@
 
 namespace stagewright {
 
+// Gives device work the time and thread of its launch and drops the launches, which are as many as the kernels: those of messages stay, sorted. Does
+// nothing where this was done. Stops early once a stop is requested.
+void tieLaunches(ForeignRank& rank, const std::stop_token& stop);
+
 inline constexpr std::uint32_t noOpRange = 0xffffffffu;
 
 struct RankWork {
@@ -25,7 +29,7 @@ struct RankWork {
 
 // Device work belongs to the op on whose thread it was launched; to a backward if another thread launched it meanwhile (the
 // framework's own); for ranges on the device to the one that contains its start. An op that launched kernels other than those of communication
-// runs from the start of the first to the end of the last: changes RankOps::ops. Launches are sorted by correlation. All of
+// runs from the start of the first to the end of the last: changes RankOps::ops. Launches are tied. All of
 // these return early, with a meaningless result, once a stop is requested.
 RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop);
 

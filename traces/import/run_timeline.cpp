@@ -152,11 +152,13 @@ private:
 
     bool addRank(int r)
     {
+        const std::size_t work = rank(r).device.size();
         addCompute(r);
         addMessageSpans(r);
         if (!addDevice(r) || !addRanges(r) || !addMemory(r)) return false;
         giveBack(rank(r).annotations);
         giveBack(rank(r).hostOps);
+        m_freed.add(work * (sizeof(DeviceSpan) + sizeof(ForeignWork)));
         return true;
     }
 
@@ -494,6 +496,7 @@ private:
     std::vector<SpanId> m_spanOfOp;       // of the rank that is being added
     std::vector<std::uint32_t> m_labels;
     int m_labelsOf = -1;
+    FreedMemory m_freed;
     std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank
     std::vector<SpanId> m_sendSpan, m_receiveSpan;               // by pair
     std::vector<MessageOp> m_carried;                            // by pair

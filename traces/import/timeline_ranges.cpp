@@ -48,8 +48,8 @@ TimelineRanges rangesOf(const Timeline& timeline)
                 if (edge.kind != EdgeKind::Launch || edge.from == id || edge.from == noSpan) continue;
                 const Track& from = timeline.trackOf(edge.from);
                 if (!from.name.ends_with(deviceSuffix) || from.rank != track.rank) continue;
-                device.correlation = static_cast<std::int64_t>(rank.launches.size());
-                rank.launches.push_back({device.correlation, edge.arrival, threadOf(from, std::string_view(from.name).substr(0, from.name.size() - deviceSuffix.size()), false)});
+                device.launched = edge.arrival;
+                device.launchedFrom = threadOf(from, std::string_view(from.name).substr(0, from.name.size() - deviceSuffix.size()), false);
                 break;
             }
             rank.device.push_back(device);

@@ -59,14 +59,19 @@ std::string placesText(const std::vector<RankPlace>& ranks)
 
 std::vector<RankPlace> placesOf(const Run& run)
 {
+    return placesOf(run.configuration, run.info.ranks);
+}
+
+std::vector<RankPlace> placesOf(const TextPairs& configuration, int ranks)
+{
     std::vector<RankPlace> out;
-    const auto found = std::find_if(run.configuration.begin(), run.configuration.end(), [](const auto& fact) { return fact.first == "rank_places"; });
-    if (found == run.configuration.end()) return out;
-    out.resize(static_cast<std::size_t>(std::max(0, run.info.ranks)));
+    const auto found = std::find_if(configuration.begin(), configuration.end(), [](const auto& fact) { return fact.first == "rank_places"; });
+    if (found == configuration.end()) return out;
+    out.resize(static_cast<std::size_t>(std::max(0, ranks)));
     for (const std::string_view line : itemsOf(found->second, "\n")) {
         const auto words = wordsOf(line);
         const auto rank = words.empty() ? std::nullopt : wholeOf<int>(words[0]);
-        if (!rank || *rank < 0 || *rank >= run.info.ranks || words.size() < 2) continue;
+        if (!rank || *rank < 0 || *rank >= ranks || words.size() < 2) continue;
         RankPlace& place = out[static_cast<std::size_t>(*rank)];
         if (words[1] != "-") place.host = words[1];
         for (std::size_t i = 2; i < words.size(); ++i) {

@@ -33,7 +33,8 @@ struct RankPlace {
     bool known() const;
 };
 
-std::string placesText(const std::vector<RankPlace>& ranks); // "" if nothing is known of any rank
-std::vector<RankPlace> placesOf(const Run& run);             // by rank; empty: the run says nothing. Wrong lines are skipped
+std::string placesText(const std::vector<RankPlace>& ranks);                // "" if nothing is known of any rank
+std::vector<RankPlace> placesOf(const Run& run);                            // by rank; empty: the run says nothing. Wrong lines are skipped
+std::vector<RankPlace> placesOf(const TextPairs& configuration, int ranks); // the same of a run that is not in memory
 
 } // namespace stagewright

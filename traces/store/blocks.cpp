@@ -207,12 +207,21 @@ bool decodeEdges(std::span<const std::byte> bytes, std::size_t rows, std::vector
     const auto arrival = block->column(3);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = fits<SpanId>(from[i]) && fits<SpanId>(to[i]) && kind[i] >= 0 &&
+        const bool ok = fits<SpanId>(from[i]) && to[i] >= 0 && to[i] < static_cast<std::int64_t>(mostSpans) && kind[i] >= 0 &&
                         kind[i] <= static_cast<std::int64_t>(EdgeKind::Launch) && timeOk(arrival[i]);
         if (!ok) return false;
-        out[i] = {static_cast<SpanId>(from[i]), static_cast<SpanId>(to[i]), static_cast<EdgeKind>(kind[i]), arrival[i]};
+        out[i].from = static_cast<SpanId>(from[i]);
+        out[i].to = static_cast<SpanId>(to[i]) & mostSpans;
+        out[i].kind = static_cast<EdgeKind>(kind[i]);
+        out[i].arrival = arrival[i];
     }
     return true;
+}
+
+SpanId firstEdgeTarget(std::span<const std::byte> bytes, std::size_t rows)
+{
+    const auto to = BlockDecoder::firstOf(bytes, rows, 1);
+    return to && *to >= 0 && *to < static_cast<std::int64_t>(mostSpans) ? static_cast<SpanId>(*to) : noSpan;
 }
 
 std::span<const std::byte> encodeSamples(BlockEncoder& encoder, std::span<const CounterSample> samples)

@@ -31,6 +31,8 @@ bool decodeMemoryBase(std::span<const std::byte> bytes, std::size_t rows, std::v
 // Span ids within their segment.
 std::span<const std::byte> encodeEdges(BlockEncoder& encoder, std::span<const Edge> edges);
 bool decodeEdges(std::span<const std::byte> bytes, std::size_t rows, std::vector<Edge>& out);
+// The span that the first edge leads to, of a block that is not checked otherwise; noSpan: unknown.
+SpanId firstEdgeTarget(std::span<const std::byte> bytes, std::size_t rows);
 
 std::span<const std::byte> encodeSamples(BlockEncoder& encoder, std::span<const CounterSample> samples);
 bool decodeSamples(std::span<const std::byte> bytes, std::size_t rows, std::vector<CounterSample>& out);

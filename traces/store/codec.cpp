@@ -161,6 +161,32 @@ std::span<const std::byte> BlockEncoder::finish()
     return all;
 }
 
+std::optional<std::int64_t> BlockDecoder::firstOf(std::span<const std::byte> bytes, std::size_t rows, std::size_t column)
+{
+    std::size_t at = headerBytes;
+    for (std::size_t before = 0;; ++before) {
+        if (bytes.size() < at + 5) return std::nullopt;
+        const std::size_t length = loadLength(bytes.data() + at);
+        const auto form = static_cast<unsigned>(bytes[at + 4]);
+        at += 5;
+        if (bytes.size() - at < length) return std::nullopt;
+        if (before < column) {
+            at += length;
+            continue;
+        }
+        const auto body = bytes.subspan(at, length);
+        if (form == static_cast<unsigned>(ColumnForm::Constant)) return length == 8 ? std::optional(static_cast<std::int64_t>(loadLittle(body.data()))) : std::nullopt;
+        // A difference, too, is the value itself: the one to 0.
+        const std::size_t head = (rows + 1) / 2;
+        if (rows == 0 || body.size() < head) return std::nullopt;
+        const auto width = static_cast<unsigned>(body[0]) & 15u;
+        if (width > 8 || body.size() - head < width) return std::nullopt;
+        std::uint64_t value = 0;
+        for (unsigned b = 0; b < width; ++b) value |= static_cast<std::uint64_t>(body[head + b]) << (8 * b);
+        return unzigzag(value);
+    }
+}
+
 std::optional<BlockDecoder> BlockDecoder::open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns)
 {
     if (rows > blockRows || bytes.size() < headerBytes) return std::nullopt;

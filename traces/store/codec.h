@@ -36,6 +36,8 @@ private:
 class BlockDecoder {
 public:
     static std::optional<BlockDecoder> open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns);
+    // The first value of a column alone, of a block whose checksum nobody has looked at: for finding a block, not for its data.
+    static std::optional<std::int64_t> firstOf(std::span<const std::byte> bytes, std::size_t rows, std::size_t column);
     std::span<const std::int64_t> column(std::size_t i) const
     {
         return std::span<const std::int64_t>(m_values).subspan(i * m_rows, m_rows);

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::int64_t fewBlocks = 4; // are read whole
 
-// The first and the last span that the edges of a block lead to.
+// The span that the first edge of a block leads to: the blocks of a segment are in order of that.
 class Targets {
 public:
     Targets(Database& database, std::int64_t run, std::int64_t segment) : m_database(database), m_run(run), m_segment(segment) {}
 
-    Result<std::pair<SpanId, SpanId>> of(std::int64_t ordinal)
+    Result<SpanId> of(std::int64_t ordinal)
     {
         if (const auto known = m_known.find(ordinal); known != m_known.end()) return known->second;
         auto row = m_database.cached("SELECT count, data FROM edge_block WHERE run=? AND segment=? AND ordinal=?");
@@ -23,18 +23,16 @@ public:
         (*row)->bind(m_run).bind(m_segment).bind(ordinal);
         const auto found = m_database.step(**row);
         if (!found) return tl::unexpected(found.error());
-        std::pair<SpanId, SpanId> targets{noSpan, 0}; // of a damaged block: it holds nothing
-        std::vector<Edge> edges;
         const std::int64_t count = *found ? (*row)->integer(0) : 0;
-        if (count > 0 && count <= static_cast<std::int64_t>(blockRows) && decodeEdges((*row)->blob(1), static_cast<std::size_t>(count), edges)) targets = {edges.front().to, edges.back().to};
+        const SpanId first = count > 0 && count <= static_cast<std::int64_t>(blockRows) ? firstEdgeTarget((*row)->blob(1), static_cast<std::size_t>(count)) : noSpan;
         (*row)->reset();
-        return m_known.emplace(ordinal, targets).first->second;
+        return m_known.emplace(ordinal, first).first->second;
     }
 
 private:
     Database& m_database;
     std::int64_t m_run, m_segment;
-    std::map<std::int64_t, std::pair<SpanId, SpanId>> m_known;
+    std::map<std::int64_t, SpanId> m_known;
 };
 
 } // namespace
@@ -54,20 +52,21 @@ Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_
     Targets targets(database, run, segment);
     for (const auto& [first, last] : ranges) {
         if (blocks <= fewBlocks) break;
-        std::int64_t low = 0, high = blocks; // the first block whose last edge leads to `first` or later
+        std::int64_t low = 0, high = blocks; // the first block that begins with an edge into `first` or later
         while (low < high) {
             const std::int64_t middle = low + (high - low) / 2;
             const auto of = targets.of(middle);
             if (!of) return tl::unexpected(of.error());
-            if (of->second < first)
+            if (*of < first)
                 low = middle + 1;
             else
                 high = middle;
         }
+        if (low > 0) wanted.insert(low - 1); // edges into the range may be in the middle of the one before
         for (; low < blocks; ++low) {
             const auto of = targets.of(low);
             if (!of) return tl::unexpected(of.error());
-            if (of->first >= last && of->first != noSpan) break;
+            if (*of >= last && *of != noSpan) break;
             wanted.insert(low);
         }
     }

@@ -43,8 +43,8 @@ private:
     std::map<SpanId, std::vector<SpanId>> m_blocks; // by their first number
 };
 
-// Ordinals of the edge blocks that hold edges into these spans: edges are stored by the span they lead to, so each range is found by halving. Reads
-// about 2 · log(blocks) blocks a range.
+// Ordinals of the edge blocks that hold edges into these spans: edges are stored by the span they lead to, so each range is found by halving. Looks
+// at the start of about log(blocks) blocks a range.
 Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_t run, std::int64_t segment, const std::vector<std::pair<SpanId, SpanId>>& ranges);
 
 } // namespace stagewright

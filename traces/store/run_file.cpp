@@ -235,11 +235,17 @@ Result<Run> RunFile::readStep(std::int64_t id, int step, const Progress& progres
     return readRun(*m_state->store, id, {step, step}, progress);
 }
 
-Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress, std::span<const BlockBounds> rows) const
+Result<Run> RunFile::readHeader(std::int64_t id) const
+{
+    return readRunHeader(*m_state->store, id);
+}
+
+Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress, std::span<const BlockBounds> rows, const Run* header) const
 {
     StepRange range;
     range.times = {begin, std::max(begin, end)};
     range.rows = rows;
+    range.header = header;
     return readRun(*m_state->store, id, range, progress);
 }
 

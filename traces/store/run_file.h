@@ -48,6 +48,8 @@ public:
     Result<Run> readSteps(std::int64_t id, int firstStep, const Progress& progress = {}) const;
     // One step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
     Result<Run> readStep(std::int64_t id, int step, const Progress& progress = {}) const;
+    // Everything but what happened: the timeline is empty, with its units and the schedule it realises.
+    Result<Run> readHeader(std::int64_t id) const;
 
     struct BlockBounds {
         std::int64_t row = 0; // of the table
@@ -59,8 +61,8 @@ public:
     };
     // Everything that overlaps [begin, end) of the run's time: spans, the edges between them, samples, and the memory events inside with what
     // was in use at the start, one event per rank, stage and category. Steps keep their numbers. O(blocks of the file + spans of the blocks there).
-    // `rows`: of blocks(), those that overlap the range; then no other block is looked at.
-    Result<Run> readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress = {}, std::span<const BlockBounds> rows = {}) const;
+    // `rows`: of blocks(), those that overlap the range; then no other block is looked at. `header`: of readHeader(), copied instead of read again.
+    Result<Run> readRange(std::int64_t id, Nanos begin, Nanos end, const Progress& progress = {}, std::span<const BlockBounds> rows = {}, const Run* header = nullptr) const;
 
     // Runs too large for a timeline in memory are read in parts: the contents, then block after block.
     struct StepBounds {
@@ -74,6 +76,7 @@ public:
     struct Content {
         RunInfo info;
         std::shared_ptr<const Schedule> schedule; // may be null
+        TextPairs configuration;
         std::vector<Metric> metrics;
         std::vector<Track> tracks;           // in a timeline's order; begin/end of spans are 0
         std::vector<std::int64_t> spanCount; // by track

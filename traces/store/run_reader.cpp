@@ -68,7 +68,22 @@ public:
             return fail(ErrorCode::Unreadable,
                         fmt::format("run {}: damaged ({} ranks; at most {})", m_id, m_run.info.ranks, mostRanks),
                         "restore the file from a copy");
-        for (auto part : {&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline})
+        if (m_steps.header == nullptr) return readParts({&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline});
+        takeHeader(*m_steps.header);
+        return readParts({&Reader::timeline});
+    }
+
+    // Without spans; the timeline has the schedule it realises and its units.
+    Result<Run> readHeader()
+    {
+        m_onlyHeader = true;
+        return read();
+    }
+
+private:
+    Result<Run> readParts(std::initializer_list<Result<void> (Reader::*)()> parts)
+    {
+        for (auto part : parts)
             if (auto done = (this->*part)(); !done) {
                 const std::string file = "file " + m_store.path;
                 if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error())); // SQLite's own faults name it
@@ -78,7 +93,16 @@ public:
         return std::move(m_run);
     }
 
-private:
+    void takeHeader(const Run& header)
+    {
+        RunInfo info = std::move(m_run.info);
+        m_run = header;
+        m_run.info = std::move(info);
+        m_realised = header.timeline->schedule();
+        m_timeUnit = header.timeline->timeUnit();
+        m_memoryUnit = header.timeline->memoryUnit();
+    }
+
     Result<void> texts()
     {
         return forEachRow(m_database, "SELECT section, key, value FROM run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal", m_id,
@@ -157,15 +181,21 @@ private:
         m_builder.emplace(m_run.info.provenance, m_run.info.clock, m_run.info.ranks);
         m_builder->setUnits(m_timeUnit, m_memoryUnit);
         if (m_realised) m_builder->setSchedule(m_realised);
-        for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
-                          &Reader::memory, &Reader::edges, &Reader::samples})
-            if (auto done = (this->*part)(); !done) return done;
+        if (auto done = m_onlyHeader ? Result<void>() : fill(); !done) return done;
         auto built = m_builder->build();
         if (!built) {
             if (built.error().code == ErrorCode::Invalid) built.error().code = ErrorCode::Unreadable;
             return tl::unexpected(std::move(built.error()).with(fmt::format("run {}", m_id)));
         }
         m_run.timeline = std::move(*built);
+        return {};
+    }
+
+    Result<void> fill()
+    {
+        for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
+                          &Reader::memory, &Reader::edges, &Reader::samples})
+            if (auto done = (this->*part)(); !done) return done;
         return {};
     }
 
@@ -440,6 +470,7 @@ private:
     Database& m_database;
     std::int64_t m_id;
     StepRange m_steps;
+    bool m_onlyHeader = false;
     const Progress& m_progress;
     Run m_run;
     std::shared_ptr<const Schedule> m_realised;
@@ -488,6 +519,15 @@ Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Pro
     // One snapshot, even while another process appends.
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
     auto run = Reader(store, id, steps, progress).read();
+    (void)store.database->execute("RELEASE reading");
+    return run;
+}
+
+Result<Run> readRunHeader(RunStore& store, std::int64_t id)
+{
+    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    const Progress silent;
+    auto run = Reader(store, id, {}, silent).readHeader();
     (void)store.database->execute("RELEASE reading");
     return run;
 }

@@ -44,9 +44,11 @@ struct StepRange {
     int last = std::numeric_limits<int>::max();
     std::optional<std::pair<Nanos, Nanos>> times = {}; // only what overlaps [first, second)
     std::span<const RunFile::BlockBounds> rows = {};   // with times: the blocks to look at; empty: all
+    const Run* header = nullptr;                       // read before; null: read it
     bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
+Result<Run> readRunHeader(RunStore& store, std::int64_t id);
 Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
 Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id);
 Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id);

@@ -134,6 +134,11 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
         });
         if (!done) return done;
         if (done = readMetrics(database, id, content); !done) return done;
+        done = forEachRow(database, "SELECT key, value FROM run_text WHERE run=? AND section='configuration' ORDER BY ordinal", id, [&](const Statement& row) -> Result<void> {
+            content.configuration.emplace_back(row.text(0), row.text(1));
+            return {};
+        });
+        if (!done) return done;
         return forEachRow(database, "SELECT schedule, begin_ns, end_ns, time_unit, memory_unit FROM run WHERE id=?", id,
                           [&](const Statement& row) -> Result<void> {
                               if (!row.isNull(0)) {

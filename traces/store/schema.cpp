@@ -81,6 +81,12 @@ CREATE TABLE saved_query(name TEXT NOT NULL PRIMARY KEY, sql TEXT NOT NULL, abou
 CREATE VIEW notes AS SELECT run, note, text, anchor, step, rank, last_rank, op, begin_ns, end_ns, created_unix_ms FROM note;
 )sql";
 
+// Bounds of blocks without the pages of their data: the first view of a large run.
+constexpr std::string_view version4 = R"sql(
+DROP INDEX span_block_by_step;
+CREATE INDEX span_block_bounds ON span_block(run, step, segment, track, begin_ns, end_ns, count);
+)sql";
+
 constexpr std::string_view queryViews = R"sql(
 CREATE TEMP VIEW steps AS SELECT run, step, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
     max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM main.span_block GROUP BY run, step;
@@ -96,7 +102,7 @@ CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 
     0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
 )sql";
 
-constexpr std::array<Migration, 3> steps{{{1, version1}, {2, version2}, {3, version3}}};
+constexpr std::array<Migration, 4> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}}};
 
 constexpr std::array<RunTable, 15> tables{{
     {"run_text", "section, ordinal, key, value"},

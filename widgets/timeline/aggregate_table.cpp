@@ -1,6 +1,7 @@
 #include "widgets/timeline/aggregate_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -65,6 +66,7 @@ public:
             }
             add(AggregateLine::What::Ops, panelIndex, first, second, end - begin);
         }
+        if (m_by == AggregateBy::Name) addWork(panel, panelIndex, rank, range);
         if (range.end > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, range.end - at);
         for (const LaneData& lane : rank.communication) {
             const auto& transfers = lane.slices();
@@ -72,6 +74,17 @@ public:
                 const Nanos part = std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
                 add(AggregateLine::What::Transfers, panelIndex, static_cast<int>(transfers[i].kind), 0, part);
             }
+        }
+    }
+
+    // Kernels and copies under the ops, by name.
+    void addWork(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
+    {
+        for (const PanelLane& lane : rank.lanes) {
+            if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+            const auto& slices = lane.data.slices();
+            for (std::size_t i = lane.data.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i)
+                add(AggregateLine::What::Work, panelIndex, nameOf(panel, lane.data, i), 0, std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
         }
     }
 
@@ -89,9 +102,7 @@ public:
                     first = rank.rank;
                     second = m_by == AggregateBy::RankAndKind ? of : 0;
                 } else if (m_by == AggregateBy::Name) {
-                    const SpanId id = lane.data.spanOf(i);
-                    const QString name = id == noSpan ? words("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
-                    first = static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
+                    first = nameOf(panel, lane.data, i);
                     second = of;
                 }
                 add(AggregateLine::What::Ops, panelIndex, first, second, std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin));
@@ -118,6 +129,13 @@ public:
     }
 
 private:
+    int nameOf(const TimelinePanel& panel, const LaneData& lane, std::size_t slice)
+    {
+        const SpanId id = lane.spanOf(slice);
+        const QString name = id == noSpan ? words("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
+        return static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
+    }
+
     void add(AggregateLine::What what, int panel, int first, int second, Nanos part)
     {
         AggregateLine& line = m_lines[Key(static_cast<int>(what), panel, first, second)];
@@ -125,6 +143,8 @@ private:
         line.most = std::max(line.most, part);
         ++line.count;
         line.total += part;
+        line.squares += static_cast<double>(part) * static_cast<double>(part);
+        line.durations.add(part);
     }
 
     void name(const Key& key, AggregateLine& line) const
@@ -134,14 +154,14 @@ private:
         line.panel = panel;
         if (line.what == AggregateLine::What::Idle) {
             line.name = words("Idle");
+        } else if (line.what == AggregateLine::What::Work) {
+            line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Ops && m_devices.contains(panel)) {
             const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
             if (m_by != AggregateBy::Rank) line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
             const QString title = line.of ? QString::fromStdString(std::string(stagewright::titleOf(*line.of))) : QString();
             line.name = byRank ? words("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString()) : title;
-            if (m_by == AggregateBy::Name)
-                for (const auto& [text, number] : m_names)
-                    if (number == static_cast<std::size_t>(first)) line.name = text;
+            if (m_by == AggregateBy::Name) line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind || m_by == AggregateBy::Name) {
             line.kind = static_cast<OpKind>(first);
             line.name = titleOf(*line.kind);
@@ -158,6 +178,13 @@ private:
         if (m_badges) line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;
     }
 
+    QString nameAt(int number) const
+    {
+        for (const auto& [text, of] : m_names)
+            if (of == static_cast<std::size_t>(number)) return text;
+        return {};
+    }
+
     AggregateTable& m_table;
     AggregateBy m_by;
     bool m_badges;
@@ -167,6 +194,41 @@ private:
 };
 
 } // namespace
+
+void DurationHistogram::add(Nanos duration)
+{
+    int bar = static_cast<int>(std::floor(4 * std::log2(static_cast<double>(std::max<Nanos>(1, duration)))));
+    while (begin(bar) > std::max<Nanos>(1, duration)) --bar; // rounding of the logarithm
+    while (begin(bar + 1) <= std::max<Nanos>(1, duration)) ++bar;
+    if (counts.empty()) first = bar;
+    if (bar < first) counts.insert(counts.begin(), static_cast<std::size_t>(first - bar), 0);
+    first = std::min(first, bar);
+    if (counts.size() <= static_cast<std::size_t>(bar - first)) counts.resize(static_cast<std::size_t>(bar - first) + 1, 0);
+    ++counts[static_cast<std::size_t>(bar - first)];
+}
+
+Nanos DurationHistogram::begin(int bar)
+{
+    return static_cast<Nanos>(std::ceil(std::exp2(bar / 4.0)));
+}
+
+Nanos DurationHistogram::quantile(double share) const
+{
+    std::int64_t all = 0, below = 0;
+    for (const std::int64_t count : counts) all += count;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        below += counts[i];
+        if (static_cast<double>(below) >= share * static_cast<double>(all)) return begin(first + static_cast<int>(i) + 1);
+    }
+    return 0;
+}
+
+Nanos AggregateLine::spread() const
+{
+    if (count < 2) return 0;
+    const double middle = static_cast<double>(total) / static_cast<double>(count);
+    return static_cast<Nanos>(std::lround(std::sqrt(std::max(0.0, squares / static_cast<double>(count) - middle * middle))));
+}
 
 AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
                               const RowPlan* plan, AggregateBy by)

@@ -20,15 +20,26 @@ enum class AggregateBy {
     Rank,
     StageAndKind,
     RankAndKind,
-    Name, // of kernels and copies; ops: as Kind
+    Name, // of kernels and copies, beside ops too; ops: as Kind
+};
+
+// How many took how long: four bars an octave.
+struct DurationHistogram {
+    int first = 0;                    // the bar of counts.front()
+    std::vector<std::int64_t> counts; // without empty bars at either end
+
+    void add(Nanos duration);
+    static Nanos begin(int bar);        // the shortest duration of a bar; the next bar's begin is beyond its longest
+    Nanos quantile(double share) const; // the upper end of the bar in which it lies, at most 19 % too long; 0: there are none
 };
 
 struct AggregateLine {
     enum class What {
         Ops,
+        Work, // kernels and copies under the ops
         Transfers,
         Idle,
-    }; // transfers run beside the ops: their share is extra
+    }; // work and transfers run beside the ops: their share is extra
     QString name;
     What what = What::Ops;
     std::optional<OpKind> kind;    // if it is all of one kind
@@ -38,12 +49,15 @@ struct AggregateLine {
     Nanos total = 0;
     Nanos least = 0;
     Nanos most = 0;
+    double squares = 0; // sum of squared durations
+    DurationHistogram durations;
     double share = 0; // of ranks × range
     Nanos mean() const { return count > 0 ? total / count : 0; }
+    Nanos spread() const; // standard deviation
 };
 
 struct AggregateTable {
-    std::vector<AggregateLine> lines; // ops by kind, stage, microbatch, rank; then transfers, then idle time
+    std::vector<AggregateLine> lines; // ops by kind, stage, microbatch, rank; then work, transfers, idle time
     TimeRange range;                  // axis time; union over the areas
     int ranks = 0;                    // (panel, rank) pairs
     Nanos rankTime = 0;               // ranks × range, each cut to its panel: the basis of shares

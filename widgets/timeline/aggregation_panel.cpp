@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QItemSelectionModel>
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
@@ -14,6 +15,7 @@
 #include "widgets/background.h"
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
+#include "widgets/timeline/duration_bars.h"
 
 namespace stagewright {
 
@@ -26,6 +28,7 @@ enum Column {
     Count,
     Total,
     Mean,
+    Spread,
     Least,
     Most,
     Share,
@@ -56,14 +59,15 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override
     {
         if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-        const char* const titles[] = {"What", "Count", "Total", "Mean", "Shortest", "Longest", "Share"};
+        const char* const titles[] = {"What", "Count", "Total", "Mean", "Spread", "Shortest", "Longest", "Share"};
         const char* const tips[] = {"What ran in the selected area",
                                     "Ops that overlap the range; for idle time, the number of gaps",
                                     "Their time, each trimmed to the range and summed over the selected ranks",
                                     "Total ÷ count",
+                                    "Standard deviation of their times",
                                     "The shortest of them, trimmed to the range",
                                     "The longest of them, trimmed to the range",
-                                    "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers are extra"};
+                                    "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers, and kernels under ops, are extra"};
         if (role == Qt::DisplayRole) return AggregationPanel::tr(titles[section]);
         if (role == Qt::ToolTipRole) return AggregationPanel::tr(tips[section]);
         if (role == Qt::TextAlignmentRole) return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
@@ -93,6 +97,7 @@ private:
         case Count: return static_cast<qlonglong>(line.count);
         case Total: return static_cast<qlonglong>(line.total);
         case Mean: return static_cast<qlonglong>(line.mean());
+        case Spread: return static_cast<qlonglong>(line.spread());
         case Least: return static_cast<qlonglong>(line.least);
         case Most: return static_cast<qlonglong>(line.most);
         case Share: return line.share;
@@ -106,6 +111,7 @@ private:
         case Count: return QString::number(line.count);
         case Total: return durationText(line.total, m_units);
         case Mean: return durationText(line.mean(), m_units);
+        case Spread: return durationText(line.spread(), m_units);
         case Least: return durationText(line.least, m_units);
         case Most: return durationText(line.most, m_units);
         case Share: return percentText(line.share);
@@ -161,10 +167,26 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     m_view->horizontalHeader()->setSectionResizeMode(Name, QHeaderView::ResizeToContents); // names are never cut
     makeCopyable(m_view);
-    layout->addWidget(m_view, 1);
+    m_bars = new DurationBars(this);
+    auto* body = new QHBoxLayout;
+    body->addWidget(m_view, 1);
+    body->addWidget(m_bars);
+    layout->addLayout(body, 1);
+    connect(m_view->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AggregationPanel::showDurations);
     connect(clear, &QPushButton::clicked, this, &AggregationPanel::cleared);
     connect(m_choice, &QComboBox::activated, this, [this](int index) { setBy(static_cast<AggregateBy>(index)); });
     hide();
+}
+
+void AggregationPanel::showDurations()
+{
+    const auto* sorted = static_cast<const QSortFilterProxyModel*>(m_view->model());
+    const QModelIndex current = sorted->mapToSource(m_view->currentIndex());
+    const AggregateLine* line = nullptr;
+    if (current.isValid() && current.row() < static_cast<int>(m_table.lines.size())) line = &m_table.lines[static_cast<std::size_t>(current.row())];
+    for (const AggregateLine& one : m_table.lines)
+        if (!current.isValid() && one.what == AggregateLine::What::Ops && (line == nullptr || one.total > line->total)) line = &one;
+    m_bars->setLine(line, m_panels.empty() ? Units{} : m_panels.front()->units);
 }
 
 void AggregationPanel::setBy(AggregateBy by)
@@ -180,6 +202,7 @@ void AggregationPanel::setTheme(const Theme& theme)
 {
     m_theme = &theme;
     m_model->setTheme(theme);
+    m_bars->setTheme(theme);
     update();
 }
 
@@ -230,6 +253,7 @@ void AggregationPanel::fill(AggregateTable table)
     const Units units = m_panels.empty() ? Units{} : m_panels.front()->units;
     m_model->set(m_table, units);
     setVisible(m_table.ranks > 0);
+    showDurations();
     const QString time = durationText(m_table.range.duration(), units);
     m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), m_table.kernels > 0 && m_table.ops == 0 ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"), tr("%L1 kernels and copies")) : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
     if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));

@@ -1,5 +1,5 @@
-// AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch or rank, every
-// op trimmed to the range. Sorted by any column, copied with Ctrl+C. Hidden while nothing is selected. GUI thread only; large
+// AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch, rank or name, every
+// op trimmed to the range, and how long the ops of the current row took. Sorted by any column, copied with Ctrl+C. Hidden while nothing is selected. GUI thread only; large
 // areas are summed on a worker.
 #pragma once
 
@@ -18,6 +18,7 @@ class QTableView;
 namespace stagewright {
 
 class AggregateModel;
+class DurationBars;
 
 class AggregationPanel : public QWidget {
     Q_OBJECT
@@ -31,6 +32,7 @@ public:
     const AggregateTable& table() const { return m_table; } // what is shown
     bool ready() const { return m_asked == m_shown; }
     QTableView* view() const { return m_view; }
+    const DurationBars* bars() const { return m_bars; }
     QSize sizeHint() const override { return {600, 180}; }
 
 signals:
@@ -44,6 +46,7 @@ protected:
 private:
     void ask();
     void fill(AggregateTable table);
+    void showDurations(); // of the current row; without one, of the longest line
 
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
     std::vector<AreaSelection> m_areas;
@@ -58,6 +61,7 @@ private:
     QComboBox* m_choice;
     QTableView* m_view;
     AggregateModel* m_model;
+    DurationBars* m_bars;
 };
 
 } // namespace stagewright

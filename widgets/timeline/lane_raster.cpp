@@ -90,8 +90,8 @@ Four sharesOf(const PaintBucket& bucket)
 // The buckets of a column and the parts of the first and last: the same for every lane of a frame.
 struct ColumnMap {
     struct Part {
-        std::uint32_t first = 0;
-        std::uint32_t last = 0; // inclusive
+        std::int64_t first = 0;
+        std::int64_t last = 0; // inclusive
         float ofFirst = 0;
         float ofLast = 0; // 0 where first == last
     };
@@ -116,13 +116,13 @@ struct ColumnMap {
             const double from = next;
             const double to = next = std::max(0.0, origin + static_cast<double>(c + 1) * perColumn);
             Part& part = parts[c];
-            part.first = static_cast<std::uint32_t>(from);
-            part.last = static_cast<std::uint32_t>(to);
-            const double rest = to - part.last;
+            part.first = static_cast<std::int64_t>(from);
+            part.last = static_cast<std::int64_t>(to);
+            const double rest = to - static_cast<double>(part.last);
             if (part.first == part.last) {
                 part.ofFirst = static_cast<float>(to - from);
             } else {
-                part.ofFirst = static_cast<float>(1 - (from - part.first));
+                part.ofFirst = static_cast<float>(1 - (from - static_cast<double>(part.first)));
                 part.ofLast = static_cast<float>(rest);
                 if (rest <= 0) { // ends with the bucket before
                     --part.last;
@@ -151,22 +151,26 @@ void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t cou
     out.shares.resize(count);
     out.masks.assign(count, 0);
     const ColumnMap& map = columnMap(device, level.shift, count);
-    const auto size = static_cast<std::uint32_t>(level.buckets.size());
+    const auto begin = level.first, end = level.first + static_cast<std::int64_t>(level.buckets.size());
     const float scale = static_cast<float>(static_cast<double>(level.width()) / (255 * out.nanosPerColumn));
-    const PaintBucket* data = level.buckets.data();
+    const auto at = [&](std::int64_t index) -> const PaintBucket& { return level.buckets[static_cast<std::size_t>(index - begin)]; };
     for (std::size_t c = 0; c < count; ++c) {
         const ColumnMap::Part& part = map.parts[c];
-        if (part.first >= size) {
+        if (part.first >= end || part.last < begin) {
             out.shares[c] = {};
             continue;
         }
-        Four sum = sharesOf(data[part.first]) * part.ofFirst;
-        std::uint8_t mask = data[part.first].mask;
-        const std::uint32_t last = std::min(part.last, size - 1);
-        for (std::uint32_t at = part.first + 1; at <= last; ++at) {
-            const bool whole = at != part.last;
-            sum += whole ? sharesOf(data[at]) : sharesOf(data[at]) * part.ofLast;
-            mask = static_cast<std::uint8_t>(mask | data[at].mask);
+        Four sum{};
+        std::uint8_t mask = 0;
+        if (part.first >= begin) {
+            sum = sharesOf(at(part.first)) * part.ofFirst;
+            mask = at(part.first).mask;
+        }
+        const std::int64_t last = std::min(part.last, end - 1);
+        for (std::int64_t i = std::max(part.first + 1, begin); i <= last; ++i) {
+            const bool whole = i != part.last;
+            sum += whole ? sharesOf(at(i)) : sharesOf(at(i)) * part.ofLast;
+            mask = static_cast<std::uint8_t>(mask | at(i).mask);
         }
         sum *= scale;
         std::memcpy(out.shares[c].data(), &sum, sizeof sum);

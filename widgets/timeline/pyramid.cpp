@@ -36,7 +36,7 @@ void Pyramid::write(std::size_t level, const Open& open)
 {
     if (open.index < 0) return;
     Level& l = m_levels[level];
-    const auto index = static_cast<std::size_t>(open.index);
+    const auto index = static_cast<std::size_t>(open.index - l.first);
     if (l.buckets.size() <= index) {
         PaintBucket idle;
         idle.longestGap = 255;
@@ -125,23 +125,25 @@ void Pyramid::build(std::span<const Slice> slices, LaneLook look)
 void Pyramid::extend(std::span<const Slice> slices, LaneLook look)
 {
     if (slices.size() <= m_slices) return;
+    const Nanos begin = slices.front().begin();
     const Nanos end = std::max<Nanos>(1, slices.back().end());
     const auto count = static_cast<Nanos>(slices.size());
     // The lowest buckets hold about two slices at the lane's mean pitch, so that dense and sparse lanes cost the same per slice.
-    const Nanos pitch = std::max<Nanos>(1, (end - slices.front().begin()) / count);
+    const Nanos pitch = std::max<Nanos>(1, (end - begin) / count);
     const int lowest = std::bit_width(static_cast<std::uint64_t>(2 * pitch)) - 1;
     if (m_levels.empty() || std::abs(m_levels.front().shift - lowest) > 1) {
-        m_levels.assign(1, Level{lowest, {}});
+        m_levels.assign(1, Level{lowest, begin >> lowest, {}});
         m_open.assign(1, Open{});
         m_slices = 0;
     }
     // A level that becomes the second highest has one bucket so far, still open: nothing has to be summed again.
     while (((end - 1) >> m_levels.back().shift) > 0) {
-        m_levels.push_back({m_levels.back().shift + fanOutShift, {}});
+        const int shift = m_levels.back().shift + fanOutShift;
+        m_levels.push_back({shift, begin >> shift, {}});
         m_open.emplace_back();
     }
     if (m_slices == 0) {
-        for (Level& level : m_levels) level.buckets.reserve(static_cast<std::size_t>(((end - 1) >> level.shift) + 1));
+        for (Level& level : m_levels) level.buckets.reserve(static_cast<std::size_t>(((end - 1) >> level.shift) - level.first + 1));
     }
     for (std::size_t i = m_slices; i < slices.size(); ++i) add(slices[i], look);
     m_slices = slices.size();
@@ -152,10 +154,10 @@ void Pyramid::assign(int shift, std::vector<PaintBucket> buckets)
 {
     *this = {};
     if (buckets.empty()) return;
-    m_levels.push_back({shift, std::move(buckets)});
+    m_levels.push_back({shift, 0, std::move(buckets)});
     while (m_levels.back().buckets.size() > 1) {
         const std::vector<PaintBucket>& below = m_levels.back().buckets;
-        Level above{m_levels.back().shift + fanOutShift, std::vector<PaintBucket>((below.size() + 3) / 4)};
+        Level above{m_levels.back().shift + fanOutShift, 0, std::vector<PaintBucket>((below.size() + 3) / 4)};
         for (std::size_t i = 0; i < above.buckets.size(); ++i) {
             std::array<int, 4> sums{};
             PaintBucket& bucket = above.buckets[i];

@@ -34,6 +34,7 @@ class Pyramid {
 public:
     struct Level {
         int shift = 0;
+        std::int64_t first = 0; // bucket i is [first + i, first + i + 1) << shift: a lane of a part of a run starts late
         std::vector<PaintBucket> buckets;
         Nanos width() const { return Nanos(1) << shift; }
     };

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <QCoreApplication>
 
@@ -69,6 +71,43 @@ Parts byBusy(const TimelinePanel& panel)
     return parts;
 }
 
+std::optional<ParallelDimension> dimensionOf(Grouping grouping)
+{
+    switch (grouping) {
+    case Grouping::Pipeline: return ParallelDimension::Pipeline;
+    case Grouping::Data: return ParallelDimension::Data;
+    case Grouping::Tensor: return ParallelDimension::Tensor;
+    case Grouping::Expert: return ParallelDimension::Expert;
+    case Grouping::Context: return ParallelDimension::Context;
+    default: return std::nullopt;
+    }
+}
+
+QString placeTitle(const RankPlace& place, Grouping grouping)
+{
+    const auto dimension = dimensionOf(grouping);
+    if (!dimension) return place.host.empty() ? words("host unknown") : QString::fromStdString(place.host);
+    const int at = place.place[static_cast<std::size_t>(*dimension)];
+    const std::string_view name = toText(*dimension);
+    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())), at < 0 ? words("unknown") : QString::number(at));
+}
+
+// Places by number, hosts in the order of their first rank.
+Parts byPlace(const TimelinePanel& panel, Grouping grouping)
+{
+    const auto dimension = dimensionOf(grouping);
+    std::map<int, std::vector<int>> parts;
+    std::map<std::string, int> hosts;
+    for (std::size_t i = 0; i < panel.ranks.size(); ++i) {
+        const RankPlace& place = panel.ranks[i].place;
+        const int key = dimension ? place.place[static_cast<std::size_t>(*dimension)] : hosts.try_emplace(place.host, static_cast<int>(hosts.size())).first->second;
+        parts[key < 0 ? std::numeric_limits<int>::max() : key].push_back(static_cast<int>(i));
+    }
+    Parts out;
+    for (auto& [key, ranks] : parts) out.push_back(std::move(ranks));
+    return out;
+}
+
 Parts partsOf(const TimelinePanel& panel, const RowSettings& settings)
 {
     const int ranks = static_cast<int>(panel.ranks.size());
@@ -78,6 +117,12 @@ Parts partsOf(const TimelinePanel& panel, const RowSettings& settings)
     case Grouping::Count: return byCount(ranks, settings.groupSize > 1 ? settings.groupSize : suitableGroupSize(ranks));
     case Grouping::Stage: return byStage(panel);
     case Grouping::Busy: return byBusy(panel);
+    case Grouping::Host:
+    case Grouping::Pipeline:
+    case Grouping::Data:
+    case Grouping::Tensor:
+    case Grouping::Expert:
+    case Grouping::Context: return canGroup(panel, settings.grouping) ? byPlace(panel, settings.grouping) : byCount(ranks, 1);
     }
     return {};
 }
@@ -103,6 +148,9 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     } else if (grouping == Grouping::Busy) {
         const auto percent = [](double share) { return static_cast<int>(std::lround(share * 100)); };
         group.title = words("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
+    } else if (grouping >= Grouping::Host) {
+        group.title = placeTitle(panel.ranks[static_cast<std::size_t>(group.ranks.front())].place, grouping);
+        if (contiguous) group.detail = words("ranks %1").arg(rangeText(first, last));
     } else {
         group.title = contiguous ? rangeText(first, last) : group.detail;
     }
@@ -128,6 +176,17 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool 
 }
 
 } // namespace
+
+bool canGroup(const TimelinePanel& panel, Grouping grouping)
+{
+    const auto dimension = dimensionOf(grouping);
+    if (!dimension && grouping != Grouping::Host) return true;
+    for (const PanelRank& rank : panel.ranks) {
+        const RankPlace &a = panel.ranks.front().place, &b = rank.place;
+        if (dimension ? a.place[static_cast<std::size_t>(*dimension)] != b.place[static_cast<std::size_t>(*dimension)] : a.host != b.host) return true;
+    }
+    return false;
+}
 
 int suitableGroupSize(int ranks)
 {

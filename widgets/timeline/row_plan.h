@@ -20,6 +20,12 @@ enum class Grouping : std::uint8_t {
     Count,
     Stage,
     Busy,
+    Host,
+    Pipeline, // ranks with the same place in a dimension of parallelism, as the trace's process groups say
+    Data,
+    Tensor,
+    Expert,
+    Context,
 };
 // What a group's row shows: the mean time of each kind, or the mean, minimum and maximum busy share.
 enum class GroupLook : std::uint8_t {
@@ -81,6 +87,9 @@ struct RowPlan {
     std::vector<std::vector<int>> positionOf;   // [panel][rankIndex]
     std::vector<std::pair<int, int>> rankAt;    // position → panel, rankIndex
 };
+
+// Whether the ranks of a panel differ in it, so that groups by it say something: hosts and dimensions that the run knows.
+bool canGroup(const TimelinePanel& panel, Grouping grouping);
 
 // O(ranks log ranks).
 RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const RowSettings& settings);

@@ -31,10 +31,13 @@ std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::
     panel->noOps = true;
     for (std::size_t track = 0; track < content.tracks.size(); ++track)
         if (content.tracks[track].lane == Lane::Compute && content.spanCount[track] > 0) panel->noOps = false;
+    panel->byClass = panel->noOps;
     for (const RunFile::StepBounds& step : steps) panel->steps.push_back({step.step, step.begin - content.begin, step.end - content.begin});
     std::stable_sort(panel->steps.begin(), panel->steps.end(), [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
     panel->ranks.resize(static_cast<std::size_t>(std::max(0, content.info.ranks)));
+    const auto places = placesOf(content.configuration, content.info.ranks);
     for (std::size_t rank = 0; rank < panel->ranks.size(); ++rank) {
+        if (rank < places.size()) panel->ranks[rank].place = places[rank];
         panel->ranks[rank].rank = static_cast<int>(rank);
         panel->ranks[rank].title = QStringLiteral("Rank %1").arg(rank);
         panel->ranks[rank].activations.rank = static_cast<int>(rank);
@@ -122,7 +125,7 @@ void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::
         if (lane == work.freeAt.size()) {
             work.freeAt.push_back(span.end);
             work.lanes.emplace_back();
-            work.lanes.back().setLook(lookOf(m_panel->noOps, work.lane));
+            work.lanes.back().setLook(lookOf(m_panel->byClass, work.lane));
             if (lane == 0) work.lanes.back().reserve(spans);
         }
         work.freeAt[lane] = std::max(span.end, span.start);

@@ -18,7 +18,8 @@ public:
     // steps: of the run, by step. Memory for the slices of compute lanes is taken at once.
     RunPanelBuilder(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps, const QString& name);
 
-    void add(const RunFile::SpanBlock& block); // as RunFile::streamSpans gives them
+    void setKernelsByClass(bool byClass) { m_panel->byClass = m_panel->noOps || byClass; } // before the first block
+    void add(const RunFile::SpanBlock& block);                                             // as RunFile::streamSpans gives them
     // As RunFile::streamMemory gives them. The chart keeps first, smallest, largest and last value of at most this many intervals
     // per rank, so that the peak stays exact.
     void addMemory(std::span<const MemoryEvent> events);

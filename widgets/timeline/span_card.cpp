@@ -61,7 +61,7 @@ const Fill& WorkLook::fill(const Theme& theme) const
     return fillOf(theme, look, kind);
 }
 
-WorkLook lookOfWork(const Timeline& timeline, bool noOps, SpanId id)
+WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
 {
     const Span& span = timeline.spans()[id];
     const Track& track = timeline.trackOf(id);
@@ -69,7 +69,7 @@ WorkLook lookOfWork(const Timeline& timeline, bool noOps, SpanId id)
     const bool named = span.label != 0 && span.op == Op{};
     out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait);
     out.name = nameOfWork(timeline, id);
-    out.look = lookOf(noOps, track.lane);
+    out.look = lookOf(byClass, track.lane);
     if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span));
     if (track.lane == Lane::Copy) out.of = classOfCopy(timeline.labelOf(span));
     if (isCollectiveTrack(track) && !isCommunication(*out.of)) out.of = KernelClass::Collective;
@@ -105,7 +105,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if (span >= timeline.spans().size()) return card;
     const Span& s = timeline.spans()[span];
     const Track& track = timeline.trackOf(span);
-    const WorkLook look = lookOfWork(timeline, panel.noOps, span);
+    const WorkLook look = lookOfWork(timeline, panel.byClass, span);
     card.swatch = look.fill(theme).fill;
     card.title = s.label != 0 ? look.name : sentence(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {

@@ -29,7 +29,7 @@ struct WorkLook {
     unsigned kind = 0; // as Slice::kind
     const Fill& fill(const Theme& theme) const;
 };
-WorkLook lookOfWork(const Timeline& timeline, bool noOps, SpanId id); // noOps: of the whole run
+WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id); // byClass: of the panel
 
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
 // What runs on a rank's devices at an axis time, stream by stream.

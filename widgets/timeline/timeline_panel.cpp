@@ -7,6 +7,7 @@
 
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/kernels.h"
+#include "traces/report/run_report.h"
 #include "traces/step/step_ops.h"
 #include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/rank_tints.h"
@@ -91,7 +92,7 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
                 const std::size_t at = first + lanes[i];
                 while (row.lanes.size() <= at) {
                     row.lanes.push_back({lane, {}, track->name});
-                    row.lanes.back().data.setLook(lookOf(panel.noOps, lane));
+                    row.lanes.back().data.setLook(lookOf(panel.byClass, lane));
                 }
                 const SpanId id = shown.first + static_cast<SpanId>(i);
                 row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0, inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]), classes));
@@ -162,15 +163,15 @@ QString laneTitle(const Track& track)
     return name;
 }
 
-LaneLook lookOf(bool noOps, Lane lane)
+LaneLook lookOf(bool byClass, Lane lane)
 {
-    if (!noOps || lane == Lane::Wait) return LaneLook::Ops;
+    if (!byClass || lane == Lane::Wait) return LaneLook::Ops;
     return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
 }
 
 int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes)
 {
-    switch (lookOf(panel.noOps, track.lane)) {
+    switch (lookOf(panel.byClass, track.lane)) {
     case LaneLook::Ranges: return static_cast<int>(rangeInkOf(name));
     case LaneLook::Classes: {
         const auto of = static_cast<int>(classes.of(track, label, name));
@@ -257,12 +258,17 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0
                                                                            : -1;
     if (options.causes && analysed >= 0 && !t.empty()) {
-        if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap})) panel->bubbles = std::move(*report);
-        for (const CriticalLink& link : criticalPath(t, analysed)) panel->critical.push_back(link.span);
+        const RunReport* known = options.report != nullptr && options.report->step == analysed && options.report->noOps.empty() ? options.report : nullptr;
+        if (known != nullptr)
+            panel->bubbles = known->bubbles;
+        else if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap}))
+            panel->bubbles = std::move(*report);
+        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(t, analysed)) panel->critical.push_back(link.span);
         std::sort(panel->critical.begin(), panel->critical.end());
     }
 
     panel->noOps = !t.empty() && !stagewright::hasOps(t);
+    panel->byClass = panel->noOps || options.kernelsByClass;
     KernelClasses classes;
     Nanos busy = 0;
     panel->ranks.resize(static_cast<std::size_t>(t.ranks()));
@@ -270,6 +276,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         PanelRank& row = panel->ranks[static_cast<std::size_t>(rank)];
         row.rank = rank;
         row.title = QStringLiteral("Rank %1").arg(rank);
+        if (static_cast<std::size_t>(rank) < options.places.size()) row.place = options.places[static_cast<std::size_t>(rank)];
         std::set<int> stages;
         if (const Track* track = t.trackOf(rank, Lane::Compute)) {
             const SpanSlice shown = shownOf(t, *track, *panel);

@@ -11,6 +11,7 @@
 #include "schedules/timeline/timeline.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
+#include "traces/run/rank_places.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/lane.h"
 #include "widgets/timeline/view_state.h"
@@ -38,6 +39,7 @@ struct PanelRank {
     std::optional<double> deviceBusy;    // without ops: share of the panel's extent in which a kernel or copy runs
     int workLanes() const;               // number of `lanes` before the waits
     MemorySeries activations;
+    RankPlace place; // host and dimensions of parallelism, as far as the run says
 };
 
 // Bounds of a step in axis time, over all ranks.
@@ -54,15 +56,20 @@ struct PanelAxis {
     std::vector<PanelStep> steps;
 };
 
+struct RunReport;
+
 struct PanelOptions {
     int step = -1;  // −1: several steps; else that one, starting at axis time `lead`
     Nanos lead = 0; // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
     QString name;   // header of compare mode
     bool pyramids = true;
     bool causes = true;                            // bubble report and critical path of the step (of a single-step timeline also at −1)
+    const RunReport* report = nullptr;             // of the step, if it was made: its causes and critical path are not computed again
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
     int firstStep = 0;                             // if several …
     int lastStep = -1;                             // … inclusive; −1: to the run's last
+    bool kernelsByClass = false;                   // kernels and copies by class and ranges by name, in a run with ops, too
+    std::vector<RankPlace> places = {};            // by rank; empty: unknown
     std::optional<PanelAxis> axis = std::nullopt;  // every span is shown on it, and `step` is analysed
 };
 
@@ -82,8 +89,9 @@ struct TimelinePanel {
     std::int64_t sliceCount = 0;
     Units units;
     std::uint32_t kinds = 0;   // bit 1 << OpKind: the kind occurs on a compute lane
-    std::uint32_t classes = 0; // bit 1 << KernelClass: occurs on the lanes of a panel without ops
-    bool noOps = false;        // the whole run has none: kernels are drawn by class, ranges by name
+    std::uint32_t classes = 0; // bit 1 << KernelClass: occurs on lanes drawn by class
+    bool noOps = false;        // the whole run has none
+    bool byClass = false;      // kernels and copies are drawn by class, ranges by name; always without ops
     bool hasTints = false;     // some op has another than its kind's first tint
     bool hasPairs = false;
 
@@ -108,7 +116,7 @@ struct TimelinePanel {
 };
 
 // How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
-LaneLook lookOf(bool noOps, Lane lane);
+LaneLook lookOf(bool byClass, Lane lane);
 int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes);
 
 // Empty timelines give a panel without ranks' slices and duration 0. O(spans of the step + memory events).

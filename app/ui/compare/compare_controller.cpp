@@ -75,6 +75,8 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
         options.step = views[i]->panel->step;
         options.name = views[i]->panel->name;
         options.lead = *std::max_element(starts.begin(), starts.end()) - starts[i];
+        options.kernelsByClass = views[i]->panel->byClass;
+        options.places = placesOf(*views[i]->run);
         answer.panels.push_back(makePanel(views[i]->panel->timeline, options));
     }
     return answer;

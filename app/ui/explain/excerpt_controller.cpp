@@ -36,6 +36,20 @@ void ExcerptController::presented()
     m_asked.reset();
     m_base = run() ? view : nullptr;
     if (m_base) m_moved.start();
+    if (!m_base) m_fine.reset();
+    if (m_base && m_base != m_fine && m_base->panel->overview) refine();
+}
+
+void ExcerptController::refine()
+{
+    m_workspace.library()->requestFineOverview(m_base->ref, [this, base = m_base](Result<std::shared_ptr<const RunView>> view) {
+        if (!view || m_base != base || !run()) return; // the first one stays
+        m_fine = *view;
+        if (m_workspace.shown().view() == base)
+            m_workspace.shown().presentPart(*view);
+        else
+            m_base = *view; // an excerpt is shown
+    });
 }
 
 void ExcerptController::look()

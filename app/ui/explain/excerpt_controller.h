@@ -27,8 +27,11 @@ private:
     void read(TimeRange axisRange, std::function<void()> then = {});
     void selectAt(int rank, Nanos axisTime);
 
-    QTimer m_moved;                        // the view moved a moment ago
+    QTimer m_moved; // the view moved a moment ago
+    void refine();
+
     std::shared_ptr<const RunView> m_base; // without an excerpt
+    std::shared_ptr<const RunView> m_fine; // of the same, with a finer overview than the first
     std::optional<TimeRange> m_asked;      // axis time, of the request under way or the excerpt shown
 };
 

@@ -29,6 +29,12 @@ constexpr GroupingChoice groupings[] = {
     {ActionId::GroupOf128, Grouping::Count, 128, "128"},
     {ActionId::GroupStage, Grouping::Stage, 0, "stage"},
     {ActionId::GroupBusy, Grouping::Busy, 0, "busy"},
+    {ActionId::GroupHost, Grouping::Host, 0, "host"},
+    {ActionId::GroupPipeline, Grouping::Pipeline, 0, "pipeline"},
+    {ActionId::GroupData, Grouping::Data, 0, "data"},
+    {ActionId::GroupTensor, Grouping::Tensor, 0, "tensor"},
+    {ActionId::GroupExpert, Grouping::Expert, 0, "expert"},
+    {ActionId::GroupContext, Grouping::Context, 0, "context"},
 };
 
 QVariantList listOf(const std::set<int>& ranks)
@@ -74,6 +80,11 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
         RowSettings rows = state->rows();
         rows.lanes = wanted;
         state->setRows(rows);
+    });
+    on(I::KernelClasses, [this](bool wanted) {
+        QSettings().setValue(QStringLiteral("rows/classes"), wanted);
+        m_workspace.library()->setKernelsByClass(wanted);
+        m_workspace.shown().showAgain();
     });
     on(I::WaitLanes, [state](bool wanted) {
         RowSettings rows = state->rows();
@@ -154,6 +165,9 @@ void RowsController::restore()
     rows.lanes = settings.value(QStringLiteral("rows/lanes"), true).toBool();
     rows.waits = settings.value(QStringLiteral("rows/waits"), false).toBool();
     m_workspace.viewState()->setRows(rows);
+    const bool classes = settings.value(QStringLiteral("rows/classes"), false).toBool();
+    m_workspace.library()->setKernelsByClass(classes);
+    m_workspace.actions()[ActionId::KernelClasses]->setChecked(classes);
     m_rowScale = settings.value(QStringLiteral("rows/scale"), 0).toDouble();
     if (m_rowScale != 0) m_rowScale = std::clamp(m_rowScale, leastRowScale, mostRowScale);
     const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
@@ -259,12 +273,16 @@ void RowsController::refresh()
     const RowSettings& rows = m_workspace.viewState()->rows();
     const bool shown = !view->panels().empty();
     for (const GroupingChoice& choice : groupings) {
-        a[choice.action]->setEnabled(shown);
+        const bool possible = std::any_of(view->panels().begin(), view->panels().end(), [&](const auto& panel) { return canGroup(*panel, choice.grouping); });
+        a[choice.action]->setEnabled(shown && possible);
         if (choice.grouping == rows.grouping && choice.size == rows.groupSize) a[choice.action]->setChecked(true);
     }
     a[I::GroupRange]->setChecked(rows.look == GroupLook::Range);
     a[I::SubLanes]->setChecked(rows.lanes);
     a[I::WaitLanes]->setChecked(rows.waits);
+    a[I::KernelClasses]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
+        return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) { return rank.workLanes() > 0; });
+    }));
     const std::vector<int> ranks = view->chosenRanks();
     const auto mark = [&](I id, const std::set<int>& of) {
         a[id]->setEnabled(!ranks.empty());

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "traces/run/rank_places.h"
 #include "widgets/timeline/run_panel.h"
 
 namespace stagewright {
@@ -12,6 +13,15 @@ namespace {
 Result<std::unique_ptr<RunFile>> fileOf(const LargeRun& large)
 {
     return RunFile::open(large.ref.file.toStdString(), OpenMode::Read);
+}
+
+// What every part has, read once. null: it can't be read, which the part then says.
+const Run* headerOf(const LargeRun& large, RunFile& file)
+{
+    std::call_once(large.headerOnce, [&] {
+        if (auto header = file.readHeader(large.ref.id)) large.header = std::make_shared<const Run>(std::move(*header));
+    });
+    return large.header.get();
 }
 
 // If no step's spans are loaded: figures from the lanes. Idle time as a whole, without causes.
@@ -124,14 +134,14 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     return std::shared_ptr<const LargeRun>(std::move(large));
 }
 
-Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const MemoryBudget& budget)
+Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const ViewChoices& choices)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
     const int wanted = step < 0 ? large.median : std::min(step, large.steps.back().step);
     auto run = (*file)->readStep(large.ref.id, wanted);
     if (!run) return tl::unexpected(run.error());
-    auto made = makeRunView(large.ref, std::make_shared<const Run>(std::move(*run)), wanted, budget);
+    auto made = makeRunView(large.ref, std::make_shared<const Run>(std::move(*run)), wanted, choices);
     if (!made) return made;
     auto view = std::make_shared<RunView>(**made);
     view->stepCount = large.steps.back().step + 1;
@@ -140,17 +150,17 @@ Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int s
     return std::shared_ptr<const RunView>(std::move(view));
 }
 
-Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail)
+Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail, bool fine)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
-    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, large.detailed() || large.keepsLanes() ? 0 : large.limits.buckets), overviewLane(large.content));
+    auto overview = (*file)->overview(large.ref.id, overviewBuckets(large.content, fine ? large.limits.buckets : 0), overviewLane(large.content));
     if (!overview) return tl::unexpected(overview.error());
     const auto panel = overviewPanel(large.content, large.steps, *overview, runTitle(large.content.info));
     return withPanel(large, detail, *panel, 0);
 }
 
-Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress)
+Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Progress& progress)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
@@ -163,6 +173,7 @@ Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress)
                         " spans, " + std::to_string(large.content.info.spanCount) + " when it was opened",
                     "read the file again");
     RunPanelBuilder builder(large.content, large.steps, runTitle(large.content.info));
+    builder.setKernelsByClass(kernelsByClass);
     const auto spans = (*file)->streamSpans(
         large.ref.id,
         [&](const RunFile::SpanBlock& block) {
@@ -187,7 +198,7 @@ std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLan
     return withPanel(large, detail, *lanes.panel, lanes.damagedBlocks);
 }
 
-Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const MemoryBudget& budget,
+Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const ViewChoices& choices,
                                                        const Progress& progress)
 {
     auto file = fileOf(large);
@@ -197,7 +208,7 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
     for (const RunFile::BlockBounds& block : large.blocks)
         if (block.begin < end + beside && block.end > begin - beside) rows.push_back(block);
     if (rows.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
-    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress, rows);
+    auto run = (*file)->readRange(large.ref.id, begin - beside, end + beside, progress, rows, headerOf(large, **file));
     if (!run) return tl::unexpected(run.error());
     if (!run->timeline || run->timeline->empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     auto view = std::make_shared<RunView>();
@@ -208,7 +219,7 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
     if (spans.empty()) return fail(ErrorCode::Invalid, "nothing ran in the part of the run in view", "move to a part with ops");
     view->ref = large.ref;
     view->step = std::max_element(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
-    const auto memoryCap = budget.of({timeline.timeUnit(), timeline.memoryUnit()});
+    const auto memoryCap = choices.budget.of({timeline.timeUnit(), timeline.memoryUnit()});
     auto whole = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .withoutSteps = true});
     if (!whole) return tl::unexpected(whole.error());
     view->figures = std::make_shared<const RunReport>(reportIn(*whole, timeline, begin, end));
@@ -217,6 +228,9 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
     options.step = view->step;
     options.name = runTitle(run->info);
     options.memoryCap = memoryCap;
+    options.report = &*whole;
+    options.kernelsByClass = choices.kernelsByClass;
+    options.places = placesOf(*run);
     if (!large.keepsLanes()) options.axis = PanelAxis{base.origin, base.duration, base.steps};
     const auto detail = makePanel(run->timeline, options);
     view->panel = large.keepsLanes() ? withDetails(base, *detail) : detail;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "app/ui/runs/run_library.h"
@@ -34,6 +35,8 @@ struct LargeRun {
     qint64 longest = 0;                       // spans of its largest step
     std::vector<RunFile::BlockBounds> blocks; // of a run with steps too large for a timeline
     LargeLimits limits;
+    mutable std::once_flag headerOnce;
+    mutable std::shared_ptr<const Run> header; // headerOf()
     bool detailed() const { return longest <= limits.step; }
     bool keepsLanes() const { return content.info.spanCount <= limits.lanes; }
     qint64 spansIn(Nanos begin, Nanos end) const; // estimated from the bounds of blocks; run time
@@ -42,21 +45,22 @@ struct LargeRun {
 Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref);
 
 // One step with its figures; step −1: the representative step.
-Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const MemoryBudget& budget);
-// The stored overview of every step, beside `detail`.
-Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail);
+Result<std::shared_ptr<const RunView>> readStepView(const LargeRun& large, int step, const ViewChoices& choices);
+// The stored overview of every step, beside `detail`. fine: of a run whose lanes are not kept as many buckets as the limits allow, for close views;
+// else some per pixel.
+Result<std::shared_ptr<const RunView>> readOverviewView(const LargeRun& large, const std::shared_ptr<const RunView>& detail, bool fine);
 // Every step as lanes, 16 bytes per slice and a pyramid; no span ids.
 struct RunLanes {
     std::shared_ptr<const TimelinePanel> panel;
     qint64 damagedBlocks = 0;
 };
-Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress);
+Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Progress& progress);
 // `lanes` with the spans, the critical path and the figures of `detail`; null: without details.
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail);
 
 // What overlaps [begin, end) of the run's time, drawn into `base` (its lanes, or instead of its overview), with figures cut to that. Reads as much
 // again beside it, so that what is at the edges has its neighbours. Invalid: nothing is there.
-Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const MemoryBudget& budget,
+Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const ViewChoices& choices,
                                                        const Progress& progress);
 
 // The next (or previous) step after `from` with a matching op, wrapping around; −1: no match. Reads the run.

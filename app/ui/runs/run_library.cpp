@@ -1,6 +1,7 @@
 #include "app/ui/runs/run_library.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <QDir>
 #include <QFile>
@@ -72,14 +73,14 @@ Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<
     });
 }
 
-Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const MemoryBudget& budget)
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const ViewChoices& choices)
 {
     if (!run->timeline || run->timeline->empty())
         return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step", "record it again, or choose another run");
     auto view = std::make_shared<RunView>();
     view->ref = ref;
     view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
-    const auto memoryCap = budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
+    const auto memoryCap = choices.budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
     auto figures = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
     if (!figures) return tl::unexpected(figures.error());
     view->figures = std::make_shared<const RunReport>(std::move(*figures));
@@ -87,6 +88,9 @@ Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::share
     options.step = view->step;
     options.name = runTitle(run->info);
     options.memoryCap = memoryCap;
+    options.report = view->figures.get();
+    options.kernelsByClass = choices.kernelsByClass;
+    options.places = placesOf(*run);
     view->panel = makePanel(run->timeline, options);
     view->stepCount = run->timeline->steps();
     view->median = run->representativeStep();
@@ -283,11 +287,11 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
     setBusy(1);
     inBackground(
         this,
-        [ref, step, run, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
-            if (run) return makeRunView(ref, run, step, budget);
+        [ref, step, run, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
+            if (run) return makeRunView(ref, run, step, choices);
             auto read = readRun(ref);
             if (!read) return tl::unexpected(read.error());
-            return makeRunView(ref, *read, step, budget);
+            return makeRunView(ref, *read, step, choices);
         },
         [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
             setBusy(-1);
@@ -307,13 +311,15 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
         setBusy(1);
         inBackground(
             this,
-            [base = *view, steps]() -> Result<std::shared_ptr<const RunView>> {
+            [base = *view, steps, byClass = m_choices.kernelsByClass]() -> Result<std::shared_ptr<const RunView>> {
                 auto several = std::make_shared<RunView>(*base);
                 const int last = base->run->timeline->steps() - 1;
                 PanelOptions options;
                 options.firstStep = std::clamp(steps.first, 0, last);
                 options.lastStep = steps.last < 0 ? last : std::clamp(steps.last, options.firstStep, last);
                 options.name = runTitle(base->run->info);
+                options.kernelsByClass = byClass;
+                options.places = placesOf(*base->run);
                 several->steps = ShownSteps{options.firstStep, options.lastStep};
                 several->panel = makePanel(base->run->timeline, options);
                 return std::shared_ptr<const RunView>(std::move(several));
@@ -339,7 +345,7 @@ struct LargeAnswer {
     std::shared_ptr<const RunView> view; // null: its steps are too large for details
 };
 
-Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step, const MemoryBudget& budget)
+Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step, const ViewChoices& choices)
 {
     LargeAnswer out{std::move(large), nullptr};
     if (!out.large) {
@@ -348,7 +354,7 @@ Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> 
         out.large = std::move(*opened);
     }
     if (!out.large->detailed()) return out;
-    auto view = readStepView(*out.large, step, budget);
+    auto view = readStepView(*out.large, step, choices);
     if (!view) return tl::unexpected(view.error());
     out.view = std::move(*view);
     return out;
@@ -362,11 +368,14 @@ void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
     Cached* known = cached(ref);
     setBusy(1);
     inBackground(
-        this, [ref, step, large = known != nullptr ? known->large : nullptr, budget = m_budget] { return readPart(ref, large, step, budget); },
+        this, [ref, step, large = known != nullptr ? known->large : nullptr, choices = m_choices] { return readPart(ref, large, step, choices); },
         [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
             setBusy(-1);
             if (!part) return answer(tl::unexpected(part.error()));
-            if (!part->view) return requestEveryStep(ref, -1, {}, std::move(answer));
+            if (!part->view) { // its overview
+                m_vast = part->large;
+                return requestEveryStep(ref, -1, {}, std::move(answer));
+            }
             keep(part->view, step);
             if (Cached* kept = cached(ref)) kept->large = part->large;
             answer(part->view);
@@ -390,17 +399,19 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
     setBusy(1);
     inBackground(
         this,
-        [ref, detail, here, view, large = known != nullptr ? known->large : nullptr, budget = m_budget]() -> Result<First> {
+        [ref, detail, here, view, large = known != nullptr && known->large ? known->large : m_vast && m_vast->ref == ref ? std::exchange(m_vast, nullptr)
+                                                                                                                         : nullptr,
+         choices = m_choices]() -> Result<First> {
             First first;
             if (view && large) {
                 first.part = {large, view};
             } else {
-                auto part = readPart(ref, large, detail, budget);
+                auto part = readPart(ref, large, detail, choices);
                 if (!part) return tl::unexpected(part.error());
                 first.part = std::move(*part);
             }
             if (here) return first;
-            auto overview = readOverviewView(*first.part.large, first.part.view);
+            auto overview = readOverviewView(*first.part.large, first.part.view, false);
             if (!overview) return tl::unexpected(overview.error());
             first.overview = std::move(*overview);
             return first;
@@ -438,10 +449,10 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
     setBusy(1);
     inBackground(
         this,
-        [large, detail, lanes, progress]() -> Result<Read> {
+        [large, detail, lanes, byClass = m_choices.kernelsByClass, progress]() -> Result<Read> {
             Read read{lanes, nullptr};
             if (!read.lanes) {
-                auto all = readLanes(*large, progress);
+                auto all = readLanes(*large, byClass, progress);
                 if (!all) return tl::unexpected(all.error());
                 read.lanes = std::make_shared<const RunLanes>(std::move(*all));
             }
@@ -460,6 +471,20 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
         &m_pool);
 }
 
+void RunLibrary::requestFineOverview(const RunRef& ref, Answer answer)
+{
+    const auto large = vastRun(ref);
+    if (!large || large->keepsLanes()) return;
+    setBusy(1);
+    inBackground(
+        this, [large] { return readOverviewView(*large, nullptr, true); },
+        [this, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            answer(std::move(view));
+        },
+        &m_slowPool);
+}
+
 std::shared_ptr<const LargeRun> RunLibrary::vastRun(const RunRef& ref) const
 {
     return m_lanesOf && m_lanesOf->ref == ref && !m_lanesOf->detailed() ? m_lanesOf : nullptr;
@@ -475,7 +500,7 @@ void RunLibrary::requestExcerpt(const RunRef& ref, std::shared_ptr<const Timelin
     progress.stop = m_stopExcerpt->get_token();
     setBusy(1);
     inBackground(
-        this, [large, base = std::move(base), begin, end, budget = m_budget, progress] { return readExcerptView(*large, *base, begin, end, budget, progress); },
+        this, [large, base = std::move(base), begin, end, choices = m_choices, progress] { return readExcerptView(*large, *base, begin, end, choices, progress); },
         [this, token = progress.stop, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
             setBusy(-1);
             if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
@@ -531,10 +556,10 @@ void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
     setBusy(1);
     inBackground(
         this,
-        [ref, step, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
+        [ref, step, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
             auto read = readRun(ref, step);
             if (!read) return tl::unexpected(read.error());
-            auto view = makeRunView(ref, *read, step, budget);
+            auto view = makeRunView(ref, *read, step, choices);
             if (!view) return view;
             auto part = std::make_shared<RunView>(**view);
             part->partial = step > 0;
@@ -549,10 +574,20 @@ void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
 
 void RunLibrary::setBudget(const MemoryBudget& budget)
 {
-    if (budget == m_budget) return;
-    m_budget = budget;
+    if (budget == m_choices.budget) return;
+    m_choices.budget = budget;
     for (Cached& one : m_cache)
         one.views.clear();
+}
+
+void RunLibrary::setKernelsByClass(bool byClass)
+{
+    if (byClass == m_choices.kernelsByClass) return;
+    m_choices.kernelsByClass = byClass;
+    for (Cached& one : m_cache)
+        one.views.clear();
+    cancelEveryStep();
+    dropLanes();
 }
 
 void RunLibrary::saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer)

@@ -47,9 +47,15 @@ struct RunView {
     std::optional<TimeRange> excerpt; // `run` holds a part of a step too large for a timeline: figures are of this range of the run's time
 };
 
+// What the user chose for all views.
+struct ViewChoices {
+    MemoryBudget budget;
+    bool kernelsByClass = false; // also in runs with ops
+};
+
 // Figures and panel of a step; a pure function for any thread. step −1: the representative step.
 Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
-                                                   const MemoryBudget& budget = {});
+                                                   const ViewChoices& choices = {});
 
 // Writes runs and their notes to a run file under a temporary name, then renames it. For any thread.
 Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes);
@@ -85,6 +91,8 @@ public:
     // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
     // then answered with an Error (Cancelled).
     void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
+    // The overview of such a run with as many buckets as memory allows: the first picture has few.
+    void requestFineOverview(const RunRef& ref, Answer answer);
     // The run with a step too large for a timeline that was shown last; null: another one.
     std::shared_ptr<const LargeRun> vastRun(const RunRef& ref) const;
     // A part of it, drawn into `base` (readExcerptView). A newer request cancels an older one, which is then answered with an Error (Cancelled).
@@ -96,7 +104,9 @@ public:
     // A step of a run that is being recorded, without reading those before it; not kept.
     void requestNewest(const RunRef& ref, int step, Answer answer);
     void setBudget(const MemoryBudget& budget); // for views made from now on; earlier ones are dropped
-    const MemoryBudget& budget() const { return m_budget; }
+    const MemoryBudget& budget() const { return m_choices.budget; }
+    void setKernelsByClass(bool byClass); // the same
+    bool kernelsByClass() const { return m_choices.kernelsByClass; }
     // Notes on in-memory runs, written with them by saveCopy().
     void setNotesSource(std::function<std::vector<Note>(const RunRef&)> notes) { m_notes = std::move(notes); }
     // Writes every run of `path` to `target` (temporary name, then renamed).
@@ -139,13 +149,14 @@ private:
 
     std::function<std::vector<Note>(const RunRef&)> m_notes;
     RunsModel m_model;
-    MemoryBudget m_budget;
+    ViewChoices m_choices;
     std::vector<Cached> m_cache; // most recently used first
     std::map<QString, std::vector<std::shared_ptr<const Run>>> m_simulated;
     QThreadPool m_pool;     // reading for the screen
     QThreadPool m_slowPool; // summaries, one at a time
     int m_reading = 0;
     std::shared_ptr<const LargeRun> m_lanesOf; // source of m_lanes
+    std::shared_ptr<const LargeRun> m_vast;    // opened, and now shown as a whole
     std::shared_ptr<const RunLanes> m_lanes;   // of the run whose every step was shown last
     std::optional<std::stop_source> m_stopLanes;
     std::optional<std::stop_source> m_stopExcerpt;

@@ -1,0 +1,76 @@
+#include "app/ui/flame/flame_controller.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "app/ui/workspace/workspace.h"
+#include "traces/analysis/analysis_registry.h"
+#include "widgets/flame/flame_view.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+namespace {
+
+const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "flame", QT_TRANSLATE_NOOP("stagewright::Actions", "&Flame graph"), "", "",
+                         QT_TRANSLATE_NOOP("stagewright::Actions", "Kernels by the named ranges that launched them, folded over the step or the selected area; ranges of the host where there are no kernels"), true};
+
+} // namespace
+
+FlameController::FlameController(Workspace& workspace) : FlameController(workspace, new FlameView) {}
+
+FlameController::FlameController(Workspace& workspace, FlameView* flame)
+    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.addAction(toggle, ActionId::DeviceTables), [flame] { flame->setFocus(); }), m_flame(flame)
+{
+    connect(m_flame, &FlameView::spanChosen, this, &FlameController::choose);
+    connect(workspace.viewState(), &ViewState::selectionChanged, this, &FlameController::fold);
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_flame->setTheme(m_workspace.theme()); });
+    m_flame->setTheme(workspace.theme());
+}
+
+void FlameController::compute(const std::shared_ptr<const RunView>& view)
+{
+    m_view = view;
+    fold();
+}
+
+void FlameController::fold()
+{
+    if (!m_view || dock()->isHidden()) return;
+    if (m_job.waits([this] { fold(); })) return;
+    struct Asked {
+        Nanos begin = std::numeric_limits<Nanos>::min(), end = std::numeric_limits<Nanos>::max();
+        std::vector<int> ranks;
+        bool area = false;
+    } asked;
+    const auto& panels = m_workspace.views().timeline->panels();
+    const auto& plan = m_workspace.views().timeline->layout().plan;
+    if (const auto areas = m_workspace.viewState()->areas(); !areas.empty() && !panels.empty() && panels.front()->timeline == m_view->run->timeline && plan) {
+        asked = {std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min(), {}, true};
+        for (const AreaSelection& area : areas) {
+            asked.begin = std::min(asked.begin, area.range.begin + panels.front()->origin);
+            asked.end = std::max(asked.end, area.range.end + panels.front()->origin);
+            for (std::size_t i = 0; i < panels.front()->ranks.size(); ++i)
+                if (const int at = plan->positionOf.front()[i]; at >= area.firstRow && at <= area.lastRow) asked.ranks.push_back(panels.front()->ranks[i].rank);
+        }
+    }
+    const QString about = asked.area ? tr("Selected area") : m_view->excerpt ? tr("Part in view")
+                                                                             : tr("Step %1").arg(m_view->step + 1);
+    m_job.start(
+        [view = m_view, asked] { return std::make_shared<const RangeStacks>(foldRanges(*view->run->timeline, view->step, asked.begin, asked.end, asked.ranks)); },
+        [this, view = m_view, about, area = asked.area](const std::shared_ptr<const RangeStacks>& stacks) {
+            const std::string unknown = findAnalysis("range_stacks")->unknown(*view->run);
+            const QString reason = !unknown.empty() ? tr("Nothing to fold: %1.").arg(QString::fromStdString(unknown)) : area ? tr("The selected area has no kernels and no ranges.")
+                                                                                                                             : tr("This step has no kernels and no ranges.");
+            m_flame->setStacks(stacks, view->panel->units, about, reason);
+        });
+}
+
+void FlameController::clear()
+{
+    m_view.reset();
+    m_flame->setStacks(nullptr, {}, {}, tr("No run is shown."));
+}
+
+Feature* flameFeature(Workspace& workspace) { return new FlameController(workspace); }
+
+} // namespace stagewright

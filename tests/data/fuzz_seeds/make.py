@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Seeds of the fuzzing tests: a trace with every kind of record, a memory snapshot, small archives. Run in this folder; same bytes each time."""
+import bz2, gzip, io, json, lzma, pathlib, shutil, subprocess, tarfile, zipfile
+
+here = pathlib.Path(__file__).parent
+events = []
+
+
+def span(cat, name, start, length, args=None, tid=1, pid=1):
+    events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": length, "args": args or {}})
+
+
+def trace(rank):
+    events.clear()
+    for step in range(2):
+        begin = 1000 + 1000 * step
+        span("user_annotation", f"ProfilerStep#{step}", begin, 900)
+        for i, (name, start) in enumerate((("PP:0F0", 10), ("PP:0B0", 300), ("## optimizer ##", 600))):
+            number = 10 * step + i + 1
+            span("user_annotation", name, begin + start, 100)
+            span("cpu_op", "aten::addmm", begin + start + 5, 20, {"External id": number})
+            span("cuda_runtime", "cudaLaunchKernel", begin + start + 8, 4, {"correlation": number, "External id": number})
+            span("kernel", "void at::native::vectorized_elementwise_kernel<4>(int)", begin + start + 20, 60, {"device": 0, "stream": 7, "correlation": number, "External id": number}, 7, 0)
+            events.append({"ph": "s", "id": number, "pid": 1, "tid": 1, "ts": begin + start + 8, "cat": "ac2g", "name": "ac2g"})
+            events.append({"ph": "f", "id": number, "pid": 0, "tid": 7, "ts": begin + start + 20, "cat": "ac2g", "name": "ac2g", "bp": "e"})
+            events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": begin + start + 9,
+                           "args": {"Total Allocated": 1000 + i, "Bytes": 100 if i < 2 else -100, "Addr": 77, "Device Id": 0, "Device Type": 1, "category": "activations", "stage": 0, "microbatch": 0}})
+        span("gpu_user_annotation", "PP:0F0", begin + 30, 60, {}, 7, 0)
+        span("cpu_op", "record_param_comms", begin + 700, 5, {"Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 64, "Out msg nelems": 64, "Process Group Name": "1", "Group size": 2, "Seq": step, "Src Rank": 0, "Dst Rank": 1})
+        span("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", begin + 710, 50, {"device": 0, "stream": 20, "correlation": 90 + step, "Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 64, "Out msg nelems": 64, "Process Group Name": "1", "Process Group Ranks": "[0, 1]", "Seq": step}, 20, 0)
+        span("kernel", "ncclDevKernel_SendRecv", begin + 770, 20, {"device": 0, "stream": 21, "correlation": 80 + step, "Collective name": "send" if rank == 0 else "recv", "dtype": "Float", "In msg nelems": 8, "Out msg nelems": 8, "Process Group Name": "1", "Src Rank": 0, "Dst Rank": 1, "Seq": step}, 21, 0)
+        span("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", begin + 800, 10, {"device": 0, "stream": 7, "bytes": 4096, "correlation": 70 + step}, 7, 0)
+        span("gpu_memset", "Memset (Device)", begin + 815, 5, {"device": 0, "stream": 7, "bytes": 64}, 7, 0)
+        span("cuda_runtime", "cudaStreamSynchronize", begin + 820, 40, {"correlation": 60 + step})
+        events.append({"ph": "b", "cat": "work", "name": "async", "id": "0x1", "pid": 1, "ts": begin + 5})
+        events.append({"ph": "e", "cat": "work", "name": "async", "id": "0x1", "pid": 1, "ts": begin + 50})
+        events.append({"ph": "C", "name": "clock", "pid": 1, "ts": begin, "args": {"MHz": 1980}})
+    events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}})
+    head = {"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000, "traceName": "seed",
+            "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85899345920}],
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2, "pg_count": 2, "pg_config": [
+                {"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1]}, {"pg_name": "1", "pg_desc": "mesh_pp", "ranks": [0, 1]}]}}
+    return json.dumps({**head, "traceEvents": events}, separators=(",", ":"))
+
+
+snapshot = {"segments": [{"device": 0, "total_size": 4096, "blocks": [{"size": 1000, "state": "active_allocated"}, {"size": 3096, "state": "inactive"}]}],
+            "device_traces": [[{"action": "segment_alloc", "addr": 1, "size": 2048, "time_us": 10}, {"action": "alloc", "addr": 100, "size": 300, "time_us": 1020, "frames": [{"name": "f", "size": 5}]},
+                               {"action": "free_requested", "addr": 100, "size": 300, "time_us": 2050}, {"action": "free_completed", "addr": 100, "size": 300, "time_us": 2060}, {"action": "oom", "size": 1, "time_us": 2080}], []],
+            "external_annotations": [{"stage": "START", "name": "PP:0F0", "device": 0, "time_us": 1000}, {"stage": "END", "name": "PP:0F0", "device": 0, "time_us": 1100}]}
+
+traces = [trace(0), trace(1)]
+(here / "json" / "records_rank0.json").write_text(traces[0])
+(here / "json" / "records_rank1.json").write_text(traces[1])
+(here / "json" / "snapshot.json").write_text(json.dumps(snapshot, separators=(",", ":")))
+
+small = '{"traceEvents":[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7}}]}'.encode()
+out = here / "archives"
+members = [("job/rank0.json", small), ("job/rank1.json", small), ("../outside.json", small)]
+with zipfile.ZipFile(out / "job.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    for name, data in members:
+        archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+buffer = io.BytesIO()
+with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    for name, data in members:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+(out / "job.tar").write_bytes(buffer.getvalue())
+(out / "job.tar.gz").write_bytes(gzip.compress(buffer.getvalue(), mtime=0))
+(out / "job.tar.xz").write_bytes(lzma.compress(buffer.getvalue()))
+(out / "rank0.json.bz2").write_bytes(bz2.compress(small))
+(out / "rank0.json.gz").write_bytes(gzip.compress(small, mtime=0))
+if shutil.which("zstd"):
+    (out / "rank0.json.zst").write_bytes(subprocess.run(["zstd", "-q", "-c"], input=small, stdout=subprocess.PIPE, check=True).stdout)

@@ -1,0 +1,35 @@
+// DurationBars: how long the ops of one row of a table took, as bars over a logarithmic axis, with median and 95th percentile. GUI thread only.
+#pragma once
+
+#include <QWidget>
+
+#include "widgets/theme.h"
+#include "widgets/timeline/aggregate_table.h"
+
+namespace stagewright {
+
+class DurationBars : public QWidget {
+    Q_OBJECT
+public:
+    explicit DurationBars(QWidget* parent = nullptr);
+
+    // nullptr: nothing is shown. The line is copied.
+    void setLine(const AggregateLine* line, const Units& units);
+    void setTheme(const Theme& theme);
+    const AggregateLine& line() const { return m_line; } // what is shown
+    QSize sizeHint() const override { return {300, 140}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    bool event(QEvent* event) override; // a tooltip a bar
+
+private:
+    QRectF bars() const;
+    QColor colour() const;
+
+    AggregateLine m_line;
+    Units m_units;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright
