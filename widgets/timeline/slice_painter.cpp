@@ -344,7 +344,7 @@ private:
         m_painter.drawLines(lines.data(), static_cast<int>(lines.size()));
     }
 
-    // A light line inside the outline sets it off from dark fills.
+    // On dark fills, and on those as bright as the outline, a line inside sets it off.
     void paintCritical(const QRectF& rect, const Fill& fill)
     {
         if (rect.height() < 8) {
@@ -354,7 +354,8 @@ private:
         m_painter.setPen(QPen(m_theme.critical, 2));
         m_painter.setBrush(Qt::NoBrush);
         m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), sliceCorner - 1, sliceCorner - 1);
-        if (rect.width() < 8 || contrast(m_theme.critical, fill.fill) >= 3) return;
+        const bool dark = fill.label.lightnessF() > 0.5F;
+        if (rect.width() < 8 || contrast(m_theme.critical, fill.fill) >= (dark ? 3 : 1.5)) return;
         m_painter.setPen(QPen(fill.label, 1));
         m_painter.drawRoundedRect(rect.adjusted(2.5, 2.5, -2.5, -2.5), sliceCorner - 1.5, sliceCorner - 1.5);
     }
