@@ -195,13 +195,25 @@ double widthOf(std::string_view words)
     return 6.3 * static_cast<double>(letters);
 }
 
+// Round values from least to most, at most five or so: steps of 1, 2 or 5.
+std::vector<double> ticksOf(double least, double most)
+{
+    const double range = std::max(most - least, 1e-9), rough = range / 5, power = std::pow(10.0, std::floor(std::log10(rough)));
+    double step = 10 * power;
+    for (const double factor : {5.0, 2.0, 1.0})
+        if (factor * power >= rough - 1e-12) step = factor * power;
+    std::vector<double> ticks;
+    for (double tick = std::ceil(least / step - 1e-9) * step; tick <= most + step * 1e-9; tick += step) ticks.push_back(std::abs(tick) < step * 1e-6 ? 0 : tick);
+    return ticks;
+}
+
 class Svg {
 public:
     Svg(const FigureData& data, const FigureLook& look)
         : m_data(data), m_look(look), m_right(look.width - 20),
           m_colours{look.forward.fill, look.backward.fill, look.weight.fill, look.message.fill, look.other.fill, look.secondary}
     {
-        m_height = data.kind == FigureData::Kind::Timelines ? 60 + 18 * static_cast<double>(data.rows.size()) : std::clamp(look.width * 0.53, 220.0, 380.0);
+        m_height = data.kind == FigureData::Kind::Timelines ? 48 + 18 * static_cast<double>(data.rows.size()) : std::clamp(look.width * 0.53, 220.0, 380.0);
     }
 
     std::string text()
@@ -236,11 +248,10 @@ private:
 
     void axis(double least, double most, double bottom)
     {
-        for (int i = 0; i <= 4; ++i) {
-            const double value = least + (most - least) * i / 4;
-            const double y = bottom - (bottom - top) * i / 4;
+        for (const double value : ticksOf(least, most)) {
+            const double y = bottom - (bottom - top) * (value - least) / (most - least);
             line(left, y, m_right, y, m_look.grid);
-            label(left - 6, y + 4, fmt::format("{:.3g}", value), "end", m_look.secondary);
+            label(left - 6, y + 4, fmt::format("{:.4g}", value), "end", m_look.secondary);
         }
         label(4, top - 9, m_data.yTitle, "start", m_look.secondary);
     }
@@ -263,7 +274,7 @@ private:
         const double end = m_right - std::min(names + 12, (m_right - left) * 0.45);
         const auto px = [&](double x) { return left + 10 + (end - left - 10) * (x - x0) / (x1 - x0); };
         const auto py = [&](double y) { return bottom - (bottom - top) * (y - y0) / (y1 - y0); };
-        for (int i = 0; i <= 4; ++i) label(px(x0 + (x1 - x0) * i / 4), bottom + 16, fmt::format("{:.3g}", x0 + (x1 - x0) * i / 4), "middle", m_look.secondary);
+        for (const double x : ticksOf(x0, x1)) label(px(x), bottom + 16, fmt::format("{:.4g}", x), "middle", m_look.secondary);
         label((left + end) / 2, bottom + 32, m_data.xTitle, "middle", m_look.secondary);
         std::vector<double> taken; // heights of names already written
         std::size_t index = 0;
@@ -339,7 +350,10 @@ private:
             y += 18;
         }
         line(px(0), y + 4, px(most), y + 4, m_look.secondary);
-        for (int i = 0; i <= 4; ++i) label(px(most * i / 4), y + 18, fmt::format("{:.4g}", most * i / 4), i == 4 ? "end" : "middle", m_look.secondary);
+        for (const double tick : ticksOf(0, most)) {
+            line(px(tick), y + 4, px(tick), y + 8, m_look.secondary);
+            label(px(tick), y + 19, fmt::format("{:.4g}", tick), "middle", m_look.secondary);
+        }
     }
 
     const FigureData& m_data;

@@ -167,6 +167,8 @@ std::vector<Mention> mentionsIn(std::string_view text)
         const Term* term = nullptr;
         for (; length > 0; --length) {
             if (at + length < lower.size() && isWordCharacter(lower[at + length])) continue;
+            const bool joined = at + length + 1 < lower.size() && lower[at + length] == '-' && isWordCharacter(lower[at + length + 1]); // "zb" of "zb-h1"
+            if (joined || (at > 1 && lower[at - 1] == '-' && isWordCharacter(lower[at - 2]))) continue;
             const auto hit = all.find(std::string_view(lower).substr(at, length));
             if (hit == all.end() || !isNounAt(lower, at, hit->first)) continue;
             term = hit->second;

@@ -1,5 +1,6 @@
 #include "app/ui/files/welcome_page.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QFrame>
 #include <QGridLayout>
@@ -60,6 +61,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
         inner->addWidget(makeLabel(key, "faint", frame));
         cards->addWidget(frame, at / 2, at % 2);
         ++at;
+        if (m_first == nullptr) m_first = button;
         return button;
     };
     connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
@@ -78,6 +80,13 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     layout->addWidget(m_recentBox);
     setMessage({});
     setRecent({});
+}
+
+void WelcomePage::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    const QWidget* focus = QApplication::focusWidget();
+    if (focus == nullptr || focus->inherits("QToolButton")) m_first->setFocus(Qt::OtherFocusReason);
 }
 
 void WelcomePage::setMessage(const QString& message)
