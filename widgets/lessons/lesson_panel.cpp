@@ -5,6 +5,8 @@
 
 #include <QButtonGroup>
 #include <QComboBox>
+#include <QCoreApplication>
+#include <QEvent>
 #include <QFrame>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -595,7 +597,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             const auto* figure = std::get_if<lessons::Figure>(blocks[i]);
             const auto picture = state.figures.find(figure->file);
             row.picture->setVisible(picture != state.figures.end());
-            if (picture != state.figures.end()) row.picture->setPixmap(picture->second);
+            if (picture != state.figures.end()) {
+                row.picture->setPixmap(picture->second);
+                row.picture->setFixedSize(picture->second.deviceIndependentSize().toSize());
+            }
             if (row.caption->text().isEmpty()) row.caption->setText(plainWords(now.text));
             setProse(row.verdict, now.verdict);
         }
@@ -612,6 +617,15 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i])) && reading.blocks[i].state != lessons::Verdict::Pass);
     m_show->setEnabled(open);
+    // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
+    QMetaObject::invokeMethod(
+        m_body, [body = m_body] {
+            for (QFrame* card : body->findChildren<QFrame*>(QStringLiteral("card")))
+                if (card->layout() != nullptr) card->layout()->invalidate();
+            body->layout()->invalidate();
+            QCoreApplication::postEvent(body, new QEvent(QEvent::LayoutRequest));
+        },
+        Qt::QueuedConnection);
 }
 
 void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
