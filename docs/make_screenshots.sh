@@ -74,3 +74,12 @@ draw sql "$runs" --run 4 --show sql
 draw palette "$runs" --run 4 --show palette
 draw keys "$runs" --run 4 --show keys
 draw export "$runs" --run 4 --show export
+# The main pictures as without the cones for green (Machado 2009, in linear light), and in grey.
+if command -v convert > /dev/null; then
+    for name in main compare explore lesson; do
+        convert "$out/${name}_light.png" -colorspace RGB -color-matrix '0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.011820 0.042940 0.968881' \
+            -colorspace sRGB +dither -colors 256 -strip "png8:$out/${name}_deuteranope.png"
+        convert "$out/${name}_light.png" -colorspace Gray -strip "$out/${name}_grey.png"
+        echo "$out/${name}_deuteranope.png"; echo "$out/${name}_grey.png"
+    done
+fi

@@ -1,5 +1,7 @@
 #include "widgets/numbers.h"
 
+#include "widgets/units_text.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -68,12 +70,19 @@ QString signedFixed(double value, int decimals)
     return isZero || text.startsWith(QChar(0x2212)) ? text : QLatin1Char('+') + text;
 }
 
+QString unitsText(double value, int decimals)
+{
+    QString number = fixed(value, decimals);
+    if (number.contains(QLatin1Char('.'))) {
+        while (number.endsWith(QLatin1Char('0'))) number.chop(1);
+        if (number.endsWith(QLatin1Char('.'))) number.chop(1);
+    }
+    return (number == QLatin1String("1") ? QCoreApplication::translate("stagewright::Numbers", "%1 unit") : QCoreApplication::translate("stagewright::Numbers", "%1 units")).arg(number);
+}
+
 QString durationText(Nanos duration, const Units& units, int decimals)
 {
-    if (units.time != 1) {
-        const double value = static_cast<double>(duration) / static_cast<double>(units.time);
-        return fixed(value, decimals < 0 ? 2 : decimals) + QStringLiteral(" u");
-    }
+    if (units.time != 1) return unitsText(static_cast<double>(duration) / static_cast<double>(units.time), decimals < 0 ? 2 : decimals);
     const bool chosen = timeUnit() != TimeUnit::Automatic;
     if (duration == 0 && !chosen) return QStringLiteral("0 ms");
     const Scale& scale = timeScaleOf(static_cast<double>(duration));
@@ -94,19 +103,20 @@ QString momentText(Nanos time, double nanosPerPixel, const Units& units)
 {
     const double unit = units.time != 1 ? static_cast<double>(units.time)
                                         : timeScaleOf(std::max(std::abs(static_cast<double>(time)), nanosPerPixel * 100)).factor;
-    const char* suffix = units.time != 1 ? " u" : timeScaleOf(unit).suffix;
+    const char* suffix = units.time != 1 ? "" : timeScaleOf(unit).suffix;
     // one decimal more than a pixel resolves, but no digits below a nanosecond
     const double perPixel = std::max(nanosPerPixel, 1e-9) / unit;
     int digits = static_cast<int>(std::ceil(-std::log10(perPixel) + 0.5));
     const int most = units.time != 1 ? 6 : static_cast<int>(std::lround(std::log10(unit)));
     digits = std::clamp(digits, 0, most);
+    if (units.time != 1) return unitsText(static_cast<double>(time) / unit, digits);
     return fixed(static_cast<double>(time) / unit, digits) + QString::fromUtf8(suffix);
 }
 
 QString bytesText(Bytes bytes, const Units& units)
 {
     const double value = static_cast<double>(bytes);
-    if (units.memory != 1) return fixed(value / static_cast<double>(units.memory), 2) + QStringLiteral(" u");
+    if (units.memory != 1) return unitsText(value / static_cast<double>(units.memory));
     static constexpr std::array<Scale, 3> scales{{{1073741824.0, " GiB"}, {1048576.0, " MiB"}, {1024.0, " KiB"}}};
     for (const Scale& scale : scales) {
         if (std::abs(value) >= 0.9995 * scale.factor) {

@@ -1,9 +1,11 @@
 #include "widgets/style.h"
 
 #include <QLabel>
+#include <QRegularExpression>
 #include <QStyle>
 #include <QVariant>
 
+#include "widgets/readable.h"
 #include "widgets/table_copy.h"
 
 // Outside any namespace, as Q_INIT_RESOURCE demands.
@@ -16,7 +18,7 @@ namespace {
 constexpr const char* sheet = R"(
 * { outline: none; }
 QMainWindow, QDialog { background: @window; }
-QDialogButtonBox, QMessageBox { dialogbuttonbox-buttons-have-icons: 0; }
+QDialogButtonBox, QMessageBox { dialogbuttonbox-buttons-have-icons: 0; button-layout: 3; }
 QWidget { color: @text; font-family: "@family"; }
 QMenuBar, QMenu, QToolBar QToolButton, QStatusBar { font-size: 12px; }
 QToolTip { background: @panel; color: @text; border: 1px solid @separator; padding: 5px 7px; }
@@ -58,7 +60,7 @@ QPushButton#crumbHere { color: @text; font-weight: 600; }
 QPushButton#crumb:hover { color: @accentText; }
 QPushButton#crumb:focus, QPushButton#crumbHere:focus { border: 1px solid @accent; padding: 2px 5px; }
 
-QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @border;
+QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @fieldLine;
     border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { min-height: 16px; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
@@ -74,11 +76,11 @@ QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
 QSlider::handle:horizontal { background: @panel; border: 2px solid @accent; width: 10px; height: 10px; margin: -5px 0; border-radius: 7px; }
 QSlider::handle:horizontal:focus { background: @accent; }
 QCheckBox { spacing: 7px; }
-QListView::indicator, QTableView::indicator, QTreeView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @panel; }
+QListView::indicator, QTableView::indicator, QTreeView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @fieldLine; border-radius: 3px; background: @panel; }
 QListView::indicator:checked, QTableView::indicator:checked, QTreeView::indicator:checked, QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }
 
 QTreeView, QListView, QListWidget { background: @panel; border: none; }
-QListWidget#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
+QListWidget#boxed { background: @field; border: 1px solid @fieldLine; border-radius: 6px; padding: 3px; }
 QListWidget#boxed::item { padding: 3px 4px; border-radius: 4px; }
 QListWidget#boxed::item:selected { background: @tint; color: @text; }
 QTreeView::item:selected { background: @tint; color: @text; }
@@ -111,9 +113,10 @@ QTableView::item { padding: 2px 6px; border: none; }
 QTableView::item:selected { background: @tint; color: @text; }
 QTableView:focus, QTreeView#boxed:focus, QListView#boxed:focus { border-color: @accent; }
 QHeaderView::section { background: @panel; color: @secondary; border: none; border-bottom: 1px solid @separator; padding: 4px 6px; }
+QHeaderView::section:checked { font-weight: 600; }
 QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-origin: border; subcontrol-position: top center; width: 10px; height: 8px; margin-top: 1px; }
 QTableCornerButton::section { background: @panel; border: none; }
-QListView#boxed, QTreeView#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
+QListView#boxed, QTreeView#boxed { background: @field; border: 1px solid @fieldLine; border-radius: 6px; padding: 3px; }
 QListView#boxed::item { padding: 3px 4px; border-radius: 4px; }
 QListView#boxed::item:selected { background: @tint; color: @text; }
 QCheckBox:focus, QRadioButton:focus { color: @accentText; }
@@ -160,40 +163,58 @@ QColor mix(const QColor& a, const QColor& b, double share)
 
 } // namespace
 
+QList<std::pair<QString, QColor>> styleColours(const Theme& t)
+{
+    // longer names first: "@accentText" before "@accent"
+    return {
+        {"@accentText", t.dark ? t.accent.lighter(125) : t.accent},
+        {"@accentHover", mix(t.accent, t.dark ? QColor(Qt::white) : QColor(Qt::black), 0.12)},
+        {"@accent", t.accent},
+        {"@onAccent", t.onAccent},
+        {"@window", t.window},
+        {"@panel", t.panel},
+        {"@canvas", t.canvas},
+        {"@text", t.text},
+        {"@secondary", t.secondary},
+        {"@faint", t.faint},
+        {"@separator", t.separator},
+        {"@border", t.highContrast ? t.faint : mix(t.separator, fieldBorder(t.dark, t.highContrast), 0.3)},
+        {"@hover", mix(t.panel, t.text, t.highContrast ? 0.18 : 0.05)},
+        {"@tint", mix(t.panel, t.accent, t.dark ? 0.24 : 0.11)},
+        {"@fieldLine", fieldBorder(t.dark, t.highContrast)},
+        {"@field", t.dark ? t.window : mix(t.panel, t.window, 0.6)},
+        {"@groove", t.track},
+        {"@critical", t.critical},
+        {"@errorFill", mix(t.panel, t.critical, t.dark ? 0.18 : 0.08)},
+        {"@bannerFill", mix(t.panel, t.accent, t.dark ? 0.16 : 0.07)},
+        {"@better", t.better},
+        {"@worse", t.worse},
+    };
+}
+
 QString styleSheet(const Theme& t)
 {
     initPanelResources();
+    QString text = QString::fromLatin1(sheet);
+    for (const auto& [name, colour] : styleColours(t)) text.replace(name, hex(colour));
     const QList<std::pair<QString, QString>> values{
-        // longer names first: "@accentText" before "@accent"
-        {"@accentText", hex(t.dark ? t.accent.lighter(125) : t.accent)},
-        {"@accentHover", hex(mix(t.accent, t.dark ? QColor(Qt::white) : QColor(Qt::black), 0.12))},
-        {"@accent", hex(t.accent)},
-        {"@onAccent", hex(t.onAccent)},
-        {"@window", hex(t.window)},
-        {"@panel", hex(t.panel)},
-        {"@canvas", hex(t.canvas)},
-        {"@text", hex(t.text)},
-        {"@secondary", hex(t.secondary)},
-        {"@faint", hex(t.faint)},
-        {"@separator", hex(t.separator)},
-        {"@border", hex(t.highContrast ? t.faint : mix(t.separator, t.faint, 0.25))},
-        {"@hover", hex(mix(t.panel, t.text, t.highContrast ? 0.18 : 0.05))},
-        {"@tint", hex(mix(t.panel, t.accent, t.dark ? 0.24 : 0.11))},
-        {"@field", hex(t.dark ? t.window : mix(t.panel, t.window, 0.6))},
-        {"@groove", hex(t.track)},
-        {"@critical", hex(t.critical)},
-        {"@errorFill", hex(mix(t.panel, t.critical, t.dark ? 0.18 : 0.08))},
-        {"@bannerFill", hex(mix(t.panel, t.accent, t.dark ? 0.16 : 0.07))},
-        {"@better", hex(t.better)},
-        {"@worse", hex(t.worse)},
         {"@family", loadFonts()}, // named here too: platform themes give menus and buttons fonts of their own
         {"@close", t.dark ? QStringLiteral(":/stagewright/icons/close_dark.svg") : QStringLiteral(":/stagewright/icons/close_light.svg")},
         {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg") : QStringLiteral(":/stagewright/icons/check_light.svg")},
         {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
     };
-    QString text = QString::fromLatin1(sheet);
-    for (const auto& [name, value] : values)
-        text.replace(name, value);
+    for (const auto& [name, value] : values) text.replace(name, value);
+    if (textScale() > 1) {
+        static const QRegularExpression size(QStringLiteral("font-size: (\\d+)px"));
+        QString scaled;
+        qsizetype at = 0;
+        for (auto found = size.globalMatch(text); found.hasNext();) {
+            const auto match = found.next();
+            scaled += text.mid(at, match.capturedStart() - at) + QStringLiteral("font-size:%1px").arg(textPixels(match.captured(1).toInt()));
+            at = match.capturedEnd();
+        }
+        text = scaled + text.mid(at);
+    }
     return text;
 }
 

@@ -1,9 +1,13 @@
 #include "widgets/theme.h"
 
+#include "widgets/readable.h"
+
+#include <algorithm>
 #include <cmath>
 
 #include <QFontDatabase>
 #include <QGuiApplication>
+#include <QScreen>
 
 static void initFontResource() { Q_INIT_RESOURCE(stagewright_fonts); }
 
@@ -44,6 +48,15 @@ static double luminance(const QColor& colour)
     const auto linear = [](double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
 }
+
+double contrast(const QColor& a, const QColor& b)
+{
+    const double x = luminance(a), y = luminance(b);
+    return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+}
+
+QColor fieldBorder(bool dark, bool highContrast) { return QColor(highContrast ? "#C2C2C2" : dark ? "#6A7382"
+                                                                                                 : "#848C99"); }
 
 // Two tints towards the canvas, then one towards the ink; labels use the more readable of the two inks. High contrast goes
 // towards the ink twice: mixing with black would come too close to it.
@@ -95,7 +108,7 @@ static Theme makeLight()
     t.window = QColor("#F3F4F7");
     t.text = QColor("#1B1F27");
     t.secondary = QColor("#5A6270");
-    t.faint = QColor("#8A92A0");
+    t.faint = QColor("#656D7A");
     t.separator = QColor("#DDE0E6");
     t.grid = QColor("#ECEEF2");
     t.accent = QColor("#2F5D9C");
@@ -132,7 +145,7 @@ static Theme makeDark()
     t.window = ink;
     t.text = QColor("#E8EBF0");
     t.secondary = QColor("#A3ABB9");
-    t.faint = QColor("#6F7887");
+    t.faint = QColor("#858E9D");
     t.separator = QColor("#2C323C");
     t.grid = QColor("#232830");
     t.accent = QColor("#4895EE");
@@ -280,11 +293,22 @@ QString loadFonts()
     return family;
 }
 
+double textScale()
+{
+    static const double scale = [] {
+        const QScreen* screen = QGuiApplication::primaryScreen();
+        return screen == nullptr ? 1.0 : std::clamp(screen->logicalDotsPerInchY() / 96, 1.0, 2.0);
+    }();
+    return scale;
+}
+
+int textPixels(int pixels) { return static_cast<int>(std::lround(pixels * textScale())); }
+
 QFont fontOf(FontRole role)
 {
     QFont font(loadFonts());
     const auto set = [&font](int pixels, QFont::Weight weight) {
-        font.setPixelSize(pixels);
+        font.setPixelSize(textPixels(pixels));
         font.setWeight(weight);
     };
     switch (role) {

@@ -97,7 +97,7 @@ enum class FontRole {
     Rank,
     Headline,
 };
-// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels.
+// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels at 96 dpi, times textScale().
 QFont fontOf(FontRole role);
 
 } // namespace stagewright

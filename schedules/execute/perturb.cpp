@@ -1,6 +1,7 @@
 #include "schedules/execute/perturb.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05 or transient=2@3:4, separated by commas";
+constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05, transient=2@3:4 or secret=7, separated by commas";
 
 class Part {
 public:
@@ -23,6 +24,7 @@ public:
     {
         const auto [key, rest] = keyValueOf(m_text);
         if (key == "jitter") return addJitter(rest.value_or(""), out);
+        if (key == "secret") return addSecret(rest.value_or(""), out);
         const auto [where, number] = keyValueOf(rest.value_or(""), ':');
         if (!rest || !number) return wrong("is not a disturbance");
         double value = 0;
@@ -60,6 +62,14 @@ private:
         if (!readNumber(text, value) || !(value > 0 && value <= 2)) return wrong("needs a number above 0, at most 2, after the =");
         if (out.jitter > 0) return wrong("is the second jitter");
         out.jitter = value;
+        return {};
+    }
+    Result<void> addSecret(std::string_view text, Perturbation& out) const
+    {
+        int seed = 0;
+        if (!readNumber(text, seed) || seed < 0) return wrong("needs a whole number from 0 after the =");
+        if (out.secret) return wrong("is the second secret");
+        out.secret = seed;
         return {};
     }
     bool isRank(int value) const { return value >= 0 && value < m_ranks; }
@@ -100,7 +110,33 @@ std::string toText(const Perturbation& perturbation)
     for (const auto& [rank, units] : perturbation.launches) add(fmt::format("launch={}:{}", rank, units));
     if (perturbation.jitter > 0) add(fmt::format("jitter={}", perturbation.jitter));
     for (const auto& transient : perturbation.transients) add(toText(transient));
+    if (perturbation.secret) add(fmt::format("secret={}", *perturbation.secret));
     return text;
+}
+
+Perturbation revealed(const Perturbation& perturbation, int ranks)
+{
+    if (!perturbation.secret || ranks < 1) return perturbation;
+    Perturbation out = perturbation;
+    out.secret.reset();
+    auto state = static_cast<std::uint64_t>(*perturbation.secret);
+    const auto draw = [&state](std::uint64_t choices) { // SplitMix64
+        std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
+        z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+        z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+        return (z ^ (z >> 31U)) % choices;
+    };
+    const auto among = static_cast<std::uint64_t>(ranks);
+    const std::uint64_t kind = draw(ranks > 1 ? 3 : 2), size = draw(3);
+    if (kind == 0)
+        out.ranks.emplace_back(static_cast<int>(draw(among)), std::array{1.25, 1.5, 1.75}[size]);
+    else if (kind == 1)
+        out.launches.emplace_back(static_cast<int>(draw(among)), std::array{0.15, 0.2, 0.3}[size]);
+    else {
+        const int first = static_cast<int>(draw(among - 1));
+        out.links.push_back({first, first + 1, std::array{0.75, 1.0, 1.25}[size]});
+    }
+    return out;
 }
 
 std::string toText(const Perturbation::Transient& transient)
@@ -125,8 +161,9 @@ double RunPerturbation::factorOf(int rank, int step, const Op& op) const
     return factor * jitterFactor(jitter, seed, step, op);
 }
 
-RunPerturbation runPerturbation(const Perturbation& perturbation, int ranks, Nanos unit, std::uint64_t seed)
+RunPerturbation runPerturbation(const Perturbation& given, int ranks, Nanos unit, std::uint64_t seed)
 {
+    const Perturbation perturbation = revealed(given, ranks);
     RunPerturbation out;
     out.transients = perturbation.transients;
     out.jitter = perturbation.jitter;
@@ -147,8 +184,9 @@ void setLatency(const Perturbation& perturbation, Nanos unit, Links& links)
     }
 }
 
-CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& perturbation, Nanos unit, std::uint64_t seed)
+CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& given, Nanos unit, std::uint64_t seed)
 {
+    const Perturbation perturbation = revealed(given, schedule.ranks);
     CostModel out = costs;
     setLatency(perturbation, unit, out.links);
     RunPerturbation run = runPerturbation(perturbation, schedule.ranks, unit, seed);

@@ -6,11 +6,13 @@
 //     launch=3:0.2    every compute op of rank 3 begins 0.2 units after it could
 //     jitter=0.05     every compute op takes exp(N(−σ²/2, σ)) times as long, mean 1, σ = 0.05: drawn from a seed
 //     transient=2@3:4 every compute op of rank 2 takes 4 times as long in step 3; steps are counted from 1, warm-up included
+//     secret=7        one of the first three, drawn from the seed 7: for an exercise, in which only this text is stored and shown
 //
 // The unit is the forward time of one microbatch over a rank's chunks (as of --comm).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,8 +45,9 @@ struct Perturbation {
         bool operator==(const Transient&) const = default;
     };
     std::vector<Transient> transients;
+    std::optional<int> secret; // its seed, from 0
 
-    bool empty() const { return ranks.empty() && links.empty() && launches.empty() && jitter == 0 && transients.empty(); }
+    bool empty() const { return ranks.empty() && links.empty() && launches.empty() && jitter == 0 && transients.empty() && !secret; }
     bool operator==(const Perturbation&) const = default;
 };
 
@@ -52,6 +55,8 @@ struct Perturbation {
 Result<Perturbation> parsePerturbation(std::string_view text, int ranks);
 std::string toText(const Perturbation& perturbation);
 std::string toText(const Perturbation::Transient& transient);
+// With the secret as what it stands for on so many ranks; without one as it is. perturbed() and runPerturbation() do so themselves.
+Perturbation revealed(const Perturbation& perturbation, int ranks);
 // A simulation has one step: transients of another are refused (Usage).
 Result<void> checkOneStep(const Perturbation& perturbation);
 

@@ -17,7 +17,6 @@ run stagewright lesson --check
 expect_code 0
 expect_out '^latency: sound; [0-9]+ statements'
 expect_no_out 'fault|warning'
-expect_out 'skipped'
 run stagewright lesson --check latency --json
 expect_code 0
 expect_json ON sound
@@ -110,16 +109,52 @@ printf 'limit=1.625\n' >class/alice.txt
 printf 'limit=9\n' >class/carol.txt
 run stagewright lesson latency --answer-dir class --csv
 expect_code 1
-expect_out '^name,kind,id,verdict,grade,value,message$'
-expect_out '^alice,check,hide-it,pass,'
-expect_out '^alice,quiz,limit,pass,'
-expect_out '^bob,check,hide-it,fail,'
-expect_out '^carol,quiz,limit,fail,'
+expect_out '^name,lesson,kind,id,verdict,grade,value,minutes,message$'
+expect_out '^alice,latency,check,hide-it,pass,'
+expect_out '^alice,latency,guess,worse,open,,,,not answered'
+expect_out '^alice,,total,,2/2,'
+expect_out '2 right, 0 not answered'
+expect_out '^alice,latency,quiz,limit,pass,'
+expect_out '^bob,latency,check,hide-it,fail,'
+expect_out '^bob,latency,quiz,limit,open,,,,not answered'
+expect_out '^carol,latency,quiz,limit,fail,'
 rm class/bob* class/carol*
 run stagewright lesson latency --answer-dir class
 expect_code 0
 run stagewright lesson latency --answer-dir nowhere
 expect_code 3
+# What the learner's own program kept: guesses, answers and when.
+rm -r class
+mkdir class
+run stagewright lesson latency --answer right.csv --say limit=1.625 --say worse=gpipe
+cp data/stagewright/lessons.json class/dave.json
+run stagewright lesson latency --answer-dir class --csv
+expect_code 0
+expect_out '^dave,latency,check,hide-it,pass,'
+expect_out '^dave,,total,,2/2,,,0,'
+
+# A course is a folder of lessons with an order.
+mkdir -p data/stagewright/lessons/week
+stagewright lesson --new data/stagewright/lessons/week/zeta >/dev/null
+stagewright lesson --new data/stagewright/lessons/week/alpha >/dev/null
+printf 'One week\n# day 1\nzeta.md\nalpha.md\n' >data/stagewright/lessons/week/course.txt
+run stagewright lesson data/stagewright/lessons/week
+expect_code 0
+expect_out '^One week: 2 lessons'
+expect_out '^ *1 *zeta'
+expect_out '^ *2 *alpha'
+run stagewright lesson --check data/stagewright/lessons/week
+expect_code 0
+run stagewright lesson data/stagewright/lessons/week --answer-dir class --json
+expect_json null lesson
+run stagewright lesson
+expect_out 'zeta'
+printf 'One week\ngone.md\n' >data/stagewright/lessons/week/course.txt
+run stagewright lesson data/stagewright/lessons/week
+expect_code 3
+expect_err 'gone.md can.t be opened'
+expect_err 'correct its name in'
+rm -r data/stagewright/lessons/week
 
 # A teacher's own lesson: the template is sound and found in the learner's folder; a broken one names the place.
 run stagewright lesson --new my-lesson
@@ -174,3 +209,23 @@ stagewright lesson --new keys >/dev/null
 run stagewright lesson --check ./all-keys.md
 expect_code 0
 expect_no_out fault
+
+# A hidden disturbance: only its text is stored and shown, unless it is asked for.
+run stagewright record -s 1f1b -p 4 -m 4 --model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1 --steps 2 --perturb secret=5 -o secret.stagewright
+expect_code 0
+run stagewright report secret.stagewright
+expect_out 'disturbance secret=5'
+expect_no_out 'link=2-3|emulated links'
+run stagewright report secret.stagewright --json
+expect_json secret=5 perturb
+expect_json null emulated_links
+expect_no_out 'link=2-3'
+run stagewright report secret.stagewright --reveal
+expect_out '^the secret disturbance is link=2-3:1$'
+run stagewright report secret.stagewright --reveal --json
+expect_json link=2-3:1 revealed
+run stagewright record -s 1f1b -p 2 -m 2 --model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1 --steps 1 -o plain.stagewright
+run stagewright report plain.stagewright --reveal
+expect_code 2
+expect_err 'has no secret disturbance'
+expect_err 'runs recorded with --perturb secret=SEED have one'

@@ -47,6 +47,28 @@ class TestPerturb : public QObject {
     Q_OBJECT
 
 private slots:
+    // A secret is one disturbance, the same for the same seed and ranks; every kind and place is drawn. It disturbs like its text.
+    void secretsAreDrawnFromTheirSeed()
+    {
+        std::map<std::string, int> kinds;
+        for (int seed = 0; seed < 300; ++seed) {
+            Perturbation hidden;
+            hidden.secret = seed;
+            const Perturbation is = revealed(hidden, 4);
+            QCOMPARE(is.ranks.size() + is.links.size() + is.launches.size(), std::size_t(1));
+            QVERIFY(!is.secret && revealed(hidden, 4) == is && revealed(is, 4) == is);
+            QVERIFY(parsePerturbation(toText(is), 4).value() == is); // on these ranks
+            ++kinds[toText(is).substr(0, 6)];
+            const Schedule schedule = oneFOneB();
+            const CostModel even = costsWith(schedule, 0.125);
+            QVERIFY(perturbed(schedule, even, hidden, rankShare) == perturbed(schedule, even, is, rankShare));
+            QVERIFY(makespanOf(schedule, perturbed(schedule, even, hidden, rankShare)) > makespanOf(schedule, even));
+            hidden.secret = seed;
+            QVERIFY(revealed(hidden, 1).links.empty());
+        }
+        QCOMPARE(kinds.size(), std::size_t(8)); // rank=0 … 3, launch, link=0 … 2
+    }
+
     void textRoundTrip()
     {
         const Perturbation read = parsePerturbation("rank=2:1.25|link=1-2:1.0,launch=3:0.2,rank=2:2", 4).value();
@@ -56,6 +78,9 @@ private slots:
         const Perturbation brief = parsePerturbation("transient=1@3:2.5,jitter=0.05,transient=0@1:4", 4).value();
         QCOMPARE(toText(brief), std::string("jitter=0.05,transient=1@3:2.5,transient=0@1:4"));
         QVERIFY(parsePerturbation(toText(brief), 4).value() == brief);
+        const Perturbation hidden = parsePerturbation("secret=5", 4).value();
+        QCOMPARE(toText(hidden), std::string("secret=5"));
+        QVERIFY(!hidden.empty() && hidden.ranks.empty() && hidden.links.empty() && hidden.launches.empty());
         const RunPerturbation run = runPerturbation(parsePerturbation("transient=1@3:2.5", 4).value(), 4, 10, 1);
         QCOMPARE(run.factorOf(1, 2, Op()), 2.5); // the third step
         QCOMPARE(run.factorOf(1, 1, Op()), 1.0);
@@ -67,6 +92,8 @@ private slots:
 
     void wrongTextNamesThePart()
     {
+        QCOMPARE(errorOf("secret=x"), QString("disturbance 'secret=x': needs a whole number from 0 after the ="));
+        QCOMPARE(errorOf("secret=1,secret=2"), QString("disturbance 'secret=2': is the second secret"));
         QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank from 0 to 3"));
         QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks from 0 to 3"));
         QCOMPARE(errorOf("rank=1:0"), QString("disturbance 'rank=1:0': needs a factor above 0"));

@@ -97,13 +97,13 @@ private slots:
     void placesAreToldInTheRunsUnit()
     {
         Note range = onRange(4 * rankShare, 7 * rankShare, "");
-        QCOMPARE(placeText(range, rankShare), std::string("all ranks, 4 to 7 u, step 1"));
+        QCOMPARE(placeText(range, rankShare), std::string("all ranks, 4 to 7 units, step 1"));
         range.rank = 1;
         range.lastRank = 2;
         range.step = 3;
         QCOMPARE(placeText(range), std::string("ranks 1 to 2, 40.32 to 70.56 ms, step 4"));
         range.lastRank = 1;
-        QCOMPARE(placeText(range, rankShare), std::string("rank 1, 4 to 7 u, step 4"));
+        QCOMPARE(placeText(range, rankShare), std::string("rank 1, 4 to 7 units, step 4"));
         Note op;
         op.rank = 2;
         op.op = "2F0";

@@ -85,7 +85,7 @@ private slots:
         const TimelinePanel& panel = *view->panels().front();
         const SpanId span = WindowFixture::spanOf(*panel.timeline, "1F3");
         const auto name = accessibleSliceName(panel, span);
-        QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1.00 u at %1").arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
+        QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1 unit at %1").arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
         // Its place, and the effect of pressing it.
         const auto at = view->rectOf({0, span});
         const QPoint middle = view->mapToGlobal(at->center().toPoint());

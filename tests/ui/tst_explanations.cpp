@@ -143,7 +143,7 @@ private slots:
         QTRY_VERIFY(m_window->workspace().views().timeline->notes() && m_window->workspace().views().timeline->notes()->slack);
         for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
         m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
-        QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0.00 u")));
+        QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0 units")));
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(!m_window->workspace().views().timeline->notes()->slack);
     }

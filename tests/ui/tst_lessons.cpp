@@ -466,7 +466,7 @@ private slots:
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QCOMPARE(window.workspace().viewState()->extent().duration(), 8 * rankShare);
         QVERIFY(window.workspace().views().legend->entries().empty());
-        QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("u")), qPrintable(window.workspace().views().timeline->statusText()));
+        QVERIFY2(window.workspace().views().timeline->statusText().contains(QStringLiteral("unit")), qPrintable(window.workspace().views().timeline->statusText()));
         QVERIFY2(!window.workspace().views().timeline->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.workspace().views().timeline->statusText()));
         emit window.workspace().feature<LessonController>()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
         QVERIFY(ready(window));

@@ -3,10 +3,12 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QLineEdit>
+#include <QListView>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSignalSpy>
 
+#include "app/ui/edit/edit_controller.h"
 #include "app/ui/exchange/export_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/offers.h"
@@ -15,6 +17,7 @@
 #include "tests/ui/small_lesson.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/edit_record.h"
+#include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
 #include "widgets/lessons/lesson_shelf.h"
@@ -265,6 +268,48 @@ private slots:
         for (LessonCard* one : lessons.shelf()->cards())
             if (one->entry().lesson->id == "small") mark = one->entry().mark;
         QCOMPARE(mark, lessons::Mark::Proved);
+        qunsetenv("XDG_DATA_HOME");
+    }
+
+    // The gesture of lesson 1: ops are dragged from the tray to their row.
+    void theFirstLessonByTheMouse()
+    {
+        WindowFixture fixture;
+        qputenv("XDG_DATA_HOME", fixture.dir.path().toUtf8());
+        MainWindow window;
+        QVERIFY(show(window));
+        LessonController& lessons = *window.workspace().feature<LessonController>();
+        const auto ready = [&] {
+            QTest::qWait(60);
+            return QTest::qWaitFor([&] { return lessons.settled() && window.workspace().settled(); }, 120000);
+        };
+        lessons.start(QStringLiteral("why-pipelines"));
+        QVERIFY(ready());
+        QVERIFY(RealInput::click(lessons.panel()->findChild<QLineEdit*>()));
+        QVERIFY(RealInput::type(QStringLiteral("5")));
+        QVERIFY(RealInput::key(QStringLiteral("Return")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.panel()->nextReason(), QString(), 20000);
+        QVERIFY(RealInput::key(QStringLiteral("ctrl+alt+Right")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 1, 20000);
+        QVERIFY(ready());
+        OpTray* tray = window.workspace().feature<EditController>()->tray();
+        TimelineView* view = window.workspace().views().timeline;
+        for (const char* op : {"0F0", "1F0", "1B0", "0B0"}) {
+            QListView* list = tray->list();
+            QModelIndex chip;
+            for (int row = 0; row < list->model()->rowCount(); ++row)
+                if (list->model()->index(row, 0).data().toString() == QLatin1String(op)) chip = list->model()->index(row, 0);
+            QVERIFY2(chip.isValid(), op);
+            const auto row = view->rowRect(0, op[0] - '0');
+            QVERIFY2(row.has_value(), op);
+            const QPoint from = list->viewport()->mapTo(&window, list->visualRect(chip).center());
+            const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->axis().toX(5 * rankShare)), static_cast<int>(row->center().y())));
+            QVERIFY(RealInput::drag(&window, from, to));
+            QVERIFY(ready());
+        }
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->markOf("staircase"), lessons::Mark::Done, 20000);
+        QCOMPARE(lessons.panel()->nextReason(), QString());
+        QVERIFY(lessons.panel()->plainText().contains(QStringLiteral("You guessed 5 units. It is 6 units.")));
         qunsetenv("XDG_DATA_HOME");
     }
 

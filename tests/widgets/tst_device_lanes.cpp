@@ -5,6 +5,7 @@
 #include "traces/analysis/kernel_class.h"
 #include "traces/store/run_file.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/readable.h"
 #include "widgets/timeline/aggregate_table.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/legend.h"
@@ -55,12 +56,6 @@ struct Lab {
     double l, a, b;
 };
 double linear(double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); }
-double luminance(const QColor& c) { return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF()); }
-double contrast(const QColor& a, const QColor& b)
-{
-    const double x = luminance(a) + 0.05, y = luminance(b) + 0.05;
-    return std::max(x, y) / std::min(x, y);
-}
 Lab labOf(const QColor& colour, int vision)
 {
     static constexpr double matrices[4][3][3] = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},

@@ -583,7 +583,7 @@ void TestTimelineRows::timesAsChosen()
     QCOMPARE(durationText(1'234'567'890), QStringLiteral("1.23 s"));
     QCOMPARE(durationText(12'000), QStringLiteral("0.0000120 s"));
     QVERIFY(durationText(0).endsWith(QStringLiteral(" s")));
-    QCOMPARE(durationText(3 * rankShare, Units{rankShare, 1}), QStringLiteral("3.00 u")); // unit-cost work keeps its own
+    QCOMPARE(durationText(3 * rankShare, Units{rankShare, 1}), QStringLiteral("3 units")); // unit-cost work keeps its own
 }
 
 // Ops (without transfers) and idle time of any area add up to ranks × range; grouping changes the rows, not the sums.

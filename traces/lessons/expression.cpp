@@ -393,8 +393,8 @@ void collectNames(const Node& node, bool quoted, std::vector<std::string>& names
 
 bool quotesNames(std::string_view function)
 {
-    static constexpr std::array<std::string_view, 12> quoting = {"answer", "count", "is", "before", "valid", "deadlock",
-                                                                 "cycle", "victims", "circle", "value", "explain", "run"};
+    static constexpr std::array<std::string_view, 13> quoting = {"answer", "count", "is", "before", "valid", "deadlock",
+                                                                 "cycle", "victims", "circle", "value", "explain", "run", "secret"};
     return std::find(quoting.begin(), quoting.end(), function) != quoting.end();
 }
 

@@ -188,23 +188,32 @@ Result<FigureData> pareto(const StepState& state, const std::vector<std::string>
     return out;
 }
 
-constexpr const char* seriesColours[] = {"#2f6fd0", "#d9822b", "#3a9d5d", "#8b57c9", "#c0392b", "#5f6b7a", "#a88d1f", "#2aa5a5"};
-const char* colourOf(OpKind kind)
+// About, in Inter at 11 pixels.
+double widthOf(std::string_view words)
 {
-    switch (kind) {
-    case OpKind::Forward: return "#7fb2ea";
-    case OpKind::Backward: return "#8fca8d";
-    case OpKind::InputGrad: return "#5fb0a5";
-    case OpKind::WeightGrad: return "#e6b34c";
-    default: return "#b8a6d9";
-    }
+    const auto letters = std::count_if(words.begin(), words.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    return 6.3 * static_cast<double>(letters);
+}
+
+// Round values from least to most, at most five or so: steps of 1, 2 or 5.
+std::vector<double> ticksOf(double least, double most)
+{
+    const double range = std::max(most - least, 1e-9), rough = range / 5, power = std::pow(10.0, std::floor(std::log10(rough)));
+    double step = 10 * power;
+    for (const double factor : {5.0, 2.0, 1.0})
+        if (factor * power >= rough - 1e-12) step = factor * power;
+    std::vector<double> ticks;
+    for (double tick = std::ceil(least / step - 1e-9) * step; tick <= most + step * 1e-9; tick += step) ticks.push_back(std::abs(tick) < step * 1e-6 ? 0 : tick);
+    return ticks;
 }
 
 class Svg {
 public:
-    explicit Svg(const FigureData& data) : m_data(data)
+    Svg(const FigureData& data, const FigureLook& look)
+        : m_data(data), m_look(look), m_right(look.width - 20),
+          m_colours{look.forward.fill, look.backward.fill, look.weight.fill, look.message.fill, look.other.fill, look.secondary}
     {
-        m_height = data.kind == FigureData::Kind::Timelines ? 60 + 18 * static_cast<double>(data.rows.size()) : 380;
+        m_height = data.kind == FigureData::Kind::Timelines ? 48 + 18 * static_cast<double>(data.rows.size()) : std::clamp(look.width * 0.53, 220.0, 380.0);
     }
 
     std::string text()
@@ -215,64 +224,77 @@ public:
             bars();
         else
             curves();
-        m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#555\">{}</text>\n", left, m_height + 18, escaped(m_data.caption));
+        double height = m_height + 4;
+        if (!m_data.caption.empty()) {
+            m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"{}\">{}</text>\n", left, m_height + 18, m_look.secondary, escaped(m_data.caption));
+            height = m_height + 30;
+        }
         return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-                           "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
-                           width, m_height + 30, m_body);
+                           "font-family=\"{3}\">\n<rect width=\"100%\" height=\"100%\" fill=\"{4}\"/>\n{2}</svg>\n",
+                           m_look.width, height, m_body, m_look.font, m_look.ground);
     }
 
 private:
-    static constexpr double width = 720, left = 64, right = 700, top = 20;
+    static constexpr double left = 46, top = 22;
 
-    void label(double x, double y, std::string_view words, const char* anchor = "middle")
+    void label(double x, double y, std::string_view words, const char* anchor = "middle", const std::string& colour = {})
     {
-        m_body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"#333\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, escaped(words));
+        m_body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, colour.empty() ? m_look.text : colour, anchor, escaped(words));
     }
-    void line(double x1, double y1, double x2, double y2, const char* colour)
+    void line(double x1, double y1, double x2, double y2, const std::string& colour)
     {
         m_body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
     }
 
     void axis(double least, double most, double bottom)
     {
-        for (int i = 0; i <= 4; ++i) {
-            const double value = least + (most - least) * i / 4;
-            const double y = bottom - (bottom - top) * i / 4;
-            line(left, y, right, y, "#ddd");
-            label(left - 6, y + 4, fmt::format("{:.4g}", value), "end");
+        for (const double value : ticksOf(least, most)) {
+            const double y = bottom - (bottom - top) * (value - least) / (most - least);
+            line(left, y, m_right, y, m_look.grid);
+            label(left - 6, y + 4, fmt::format("{:.4g}", value), "end", m_look.secondary);
         }
-        label(left, top - 6, m_data.yTitle, "start");
+        label(4, top - 9, m_data.yTitle, "start", m_look.secondary);
     }
 
     void curves()
     {
-        double x0 = 1e300, x1 = -1e300, y1 = -1e300, y0 = 1e300;
-        for (const FigureSeries& series : m_data.series)
+        double x0 = 1e300, x1 = -1e300, y1 = -1e300, y0 = 1e300, names = 0;
+        for (const FigureSeries& series : m_data.series) {
+            names = std::max(names, widthOf(series.name));
             for (const auto& [x, y] : series.points) {
                 x0 = std::min(x0, x), x1 = std::max(x1, x);
                 y0 = std::min(y0, y), y1 = std::max(y1, y);
             }
+        }
         const double room = std::max((y1 - y0) * 0.08, 1e-3);
         y0 -= room, y1 += room;
         if (x1 <= x0) x1 = x0 + 1;
         const double bottom = m_height - 40;
         axis(y0, y1, bottom);
-        const auto px = [&](double x) { return left + 10 + (right - left - 110) * (x - x0) / (x1 - x0); };
+        const double end = m_right - std::min(names + 12, (m_right - left) * 0.45);
+        const auto px = [&](double x) { return left + 10 + (end - left - 10) * (x - x0) / (x1 - x0); };
         const auto py = [&](double y) { return bottom - (bottom - top) * (y - y0) / (y1 - y0); };
-        for (int i = 0; i <= 4; ++i) label(px(x0 + (x1 - x0) * i / 4), bottom + 16, fmt::format("{:.4g}", x0 + (x1 - x0) * i / 4));
-        label((left + right) / 2, bottom + 32, m_data.xTitle);
+        for (const double x : ticksOf(x0, x1)) label(px(x), bottom + 16, fmt::format("{:.4g}", x), "middle", m_look.secondary);
+        label((left + end) / 2, bottom + 32, m_data.xTitle, "middle", m_look.secondary);
+        std::vector<double> taken; // heights of names already written
         std::size_t index = 0;
         for (const FigureSeries& series : m_data.series) {
-            const char* colour = seriesColours[index % std::size(seriesColours)];
+            if (series.points.empty()) continue;
+            const std::string& colour = m_colours[index % std::size(m_colours)];
             std::string path;
             for (const auto& [x, y] : series.points) path += fmt::format("{:.1f},{:.1f} ", px(x), py(y));
             if (m_data.kind == FigureData::Kind::Lines && !series.measured && series.points.size() > 1)
                 m_body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"{}\"/>\n", colour, path);
             else
                 for (const auto& [x, y] : series.points)
-                    m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", px(x), py(y), series.measured ? "#fff\" stroke=\"#222" : colour);
-            const auto& end = series.points.back();
-            label(px(end.first) + 8, py(end.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0), series.name, "start");
+                    m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", px(x), py(y), series.measured ? m_look.ground : colour, series.measured ? m_look.text : colour);
+            const auto& last = series.points.back();
+            double y = py(last.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0);
+            if (m_data.kind == FigureData::Kind::Lines) { // names of lines that end together stand below each other
+                while (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - y) < 12; })) y += 3;
+                taken.push_back(y);
+            }
+            label(std::min(px(last.first) + 8, m_look.width - widthOf(series.name) - 2), y, series.name, "start");
             ++index;
         }
     }
@@ -284,44 +306,60 @@ private:
             for (const auto& [x, y] : series.points) most = std::max(most, y);
         const double bottom = m_height - 40;
         axis(0, most > 0 ? most * 1.1 : 1, bottom);
-        const double group = (right - left) / static_cast<double>(std::max<std::size_t>(m_data.labels.size(), 1));
+        const double group = (m_right - left) / static_cast<double>(std::max<std::size_t>(m_data.labels.size(), 1));
         const double bar = group * 0.7 / static_cast<double>(std::max<std::size_t>(m_data.series.size(), 1));
         for (std::size_t i = 0; i < m_data.labels.size(); ++i) label(left + group * (static_cast<double>(i) + 0.5), bottom + 16, m_data.labels[i]);
+        double legend = left;
         for (std::size_t s = 0; s < m_data.series.size(); ++s) {
-            const char* colour = seriesColours[s % std::size(seriesColours)];
+            const std::string& colour = m_colours[s % std::size(m_colours)];
             for (std::size_t i = 0; i < m_data.series[s].points.size(); ++i) {
                 const double y = m_data.series[s].points[i].second;
                 const double height = (bottom - top) * y / (most > 0 ? most * 1.1 : 1);
                 const double x = left + group * (static_cast<double>(i) + 0.15) + bar * static_cast<double>(s);
                 m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, bottom - height, bar * 0.92, height, colour);
-                label(x + bar / 2, bottom - height - 4, fmt::format("{:.4g}", y));
+                const std::string value = fmt::format("{:.4g}", y);
+                if (widthOf(value) <= bar + 4) label(x + bar / 2, bottom - height - 4, value);
             }
-            if (m_data.series.size() > 1) label(right - 4, top + 14 * static_cast<double>(s), m_data.series[s].name + (s == 0 ? " (left)" : ""), "end");
+            if (m_data.series.size() > 1) {
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" height=\"9\" fill=\"{}\"/>\n", legend, bottom + 24, colour);
+                label(legend + 13, bottom + 32, m_data.series[s].name, "start");
+                legend += 13 + widthOf(m_data.series[s].name) + 14;
+            }
         }
     }
 
     void rows()
     {
-        double most = 1e-9;
-        for (const FigureRow& row : m_data.rows)
+        double most = 1e-9, names = 0;
+        for (const FigureRow& row : m_data.rows) {
+            names = std::max(names, widthOf(row.name));
             for (const auto& box : row.boxes) most = std::max(most, box.end);
-        const auto px = [&](double x) { return left + 40 + (right - left - 40) * x / most; };
+        }
+        const double begin = 12 + names;
+        const auto px = [&](double x) { return begin + (m_right - begin) * x / most; };
         double y = top;
         for (const FigureRow& row : m_data.rows) {
-            label(left + 34, y + 12, row.name, "end");
+            label(begin - 6, y + 12, row.name, "end");
             for (const auto& box : row.boxes) {
                 const double w = px(box.end) - px(box.begin);
-                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.5\"/>\n", px(box.begin), y, w,
-                                      colourOf(box.kind));
-                if (w > 9 && box.microbatch >= 0) label(px(box.begin) + w / 2, y + 11.5, std::to_string(box.microbatch));
+                const FigureLook::Ink& ink = m_look.of(box.kind);
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" stroke=\"{}\" stroke-width=\"0.5\"/>\n", px(box.begin), y, w, ink.fill, m_look.ground);
+                const std::string number = std::to_string(box.microbatch);
+                if (box.microbatch >= 0 && widthOf(number) + 3 <= w) label(px(box.begin) + w / 2, y + 11.5, number, "middle", ink.label);
             }
             y += 18;
         }
-        line(px(0), y + 4, px(most), y + 4, "#888");
-        for (int i = 0; i <= 4; ++i) label(px(most * i / 4), y + 18, fmt::format("{:.4g}", most * i / 4));
+        line(px(0), y + 4, px(most), y + 4, m_look.secondary);
+        for (const double tick : ticksOf(0, most)) {
+            line(px(tick), y + 4, px(tick), y + 8, m_look.secondary);
+            label(px(tick), y + 19, fmt::format("{:.4g}", tick), "middle", m_look.secondary);
+        }
     }
 
     const FigureData& m_data;
+    const FigureLook& m_look;
+    double m_right;
+    std::string m_colours[6];
     std::string m_body;
     double m_height = 380;
 };
@@ -381,9 +419,23 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
     return out;
 }
 
-std::string figureSvg(const FigureData& data)
+const FigureLook::Ink& FigureLook::of(OpKind kind) const
 {
-    return Svg(data).text();
+    switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute: return forward;
+    case OpKind::Backward:
+    case OpKind::InputGrad: return backward;
+    case OpKind::WeightGrad: return weight;
+    case OpKind::Optimizer:
+    case OpKind::Filler: return other;
+    default: return message;
+    }
+}
+
+std::string figureSvg(const FigureData& data, const FigureLook& look)
+{
+    return Svg(data, look).text();
 }
 
 } // namespace stagewright::lessons

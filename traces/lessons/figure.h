@@ -53,6 +53,18 @@ struct FigureData {
 
 // Errors (Usage) name the part that is not understood or can't be simulated.
 Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner = {});
-std::string figureSvg(const FigureData& data);
+
+// Colours (as SVG writes them) and width of a drawn figure; the default is the light palette of the window, for print.
+struct FigureLook {
+    double width = 720; // pixels; text has 11
+    std::string font = "Inter, sans-serif";
+    std::string ground = "#FFFFFF", text = "#1B1F27", secondary = "#5A6270", grid = "#DDE0E6";
+    struct Ink {
+        std::string fill, label;
+    };
+    Ink forward{"#2F5D9C", "#FFFFFF"}, backward{"#EE8F2A", "#14171C"}, weight{"#45C794", "#14171C"}, message{"#D19FCC", "#14171C"}, other{"#32343E", "#FFFFFF"};
+    const Ink& of(OpKind kind) const;
+};
+std::string figureSvg(const FigureData& data, const FigureLook& look = {});
 
 } // namespace stagewright::lessons

@@ -117,6 +117,40 @@ const Term* findTerm(std::string_view words)
     return found == all.end() ? nullptr : found->second;
 }
 
+namespace {
+
+// Words that are a term as a noun and something else as a verb: "the run" is one, "they run" and "it costs" are not.
+constexpr std::string_view alsoVerbs[] = {"bound", "bounds", "cost", "costs", "clock", "drain", "drains", "fill", "fills", "float", "flush", "flushes", "hang", "hangs", "hop", "hops",
+                                          "offload", "offloads", "order", "orders", "overlap", "overlaps", "pass", "passes", "peak", "peaks", "process", "processes", "profile", "profiles", "rank",
+                                          "ranks", "recompute", "recomputes", "release", "run", "runs", "schedule", "schedules", "slice", "slices", "span", "spans", "stage", "stages",
+                                          "task", "trace", "traces", "transfer", "transfers", "unit", "units"};
+// What stands before a noun.
+constexpr std::string_view beforeNouns[] = {"a", "an", "the", "this", "that", "these", "those", "each", "every", "any", "no", "one", "both", "all", "some", "many", "few", "more", "most", "its", "their", "your",
+                                            "his", "our", "of", "in", "on", "per", "with", "without", "for", "from", "by", "at", "under", "between", "as", "than", "first", "last", "next", "same", "other",
+                                            "another", "two", "three", "four", "five", "six", "seven", "eight", "real", "whole", "healthy", "faulty", "whose", "which", "such", "equal", "measured", "recorded"};
+
+template <std::size_t count>
+bool isOneOf(const std::string_view (&words)[count], std::string_view word)
+{
+    return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+// Whether the word at `at` of a lower-case text is a noun there, as far as the word before it shows.
+bool isNounAt(std::string_view lower, std::size_t at, std::string_view word)
+{
+    if (!isOneOf(alsoVerbs, word)) return true;
+    std::size_t end = at;
+    while (end > 0 && lower[end - 1] == ' ') --end;
+    if (end == at) return false; // starts the text, or follows a mark: "Run it again"
+    std::size_t begin = end;
+    while (begin > 0 && isWordCharacter(lower[begin - 1])) --begin;
+    const std::string_view before = lower.substr(begin, end - begin);
+    const bool number = !before.empty() && before.find_first_not_of("0123456789") == std::string_view::npos;
+    return number || isOneOf(beforeNouns, before);
+}
+
+} // namespace
+
 std::vector<Mention> mentionsIn(std::string_view text)
 {
     const auto& all = spellings();
@@ -133,8 +167,10 @@ std::vector<Mention> mentionsIn(std::string_view text)
         const Term* term = nullptr;
         for (; length > 0; --length) {
             if (at + length < lower.size() && isWordCharacter(lower[at + length])) continue;
+            const bool joined = at + length + 1 < lower.size() && lower[at + length] == '-' && isWordCharacter(lower[at + length + 1]); // "zb" of "zb-h1"
+            if (joined || (at > 1 && lower[at - 1] == '-' && isWordCharacter(lower[at - 2]))) continue;
             const auto hit = all.find(std::string_view(lower).substr(at, length));
-            if (hit == all.end()) continue;
+            if (hit == all.end() || !isNounAt(lower, at, hit->first)) continue;
             term = hit->second;
             break;
         }

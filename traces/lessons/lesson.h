@@ -182,6 +182,8 @@ struct Lesson {
     Settings settings;
     std::vector<Section> sections;
 
+    std::string course;     // title of its course (course.h); "": none
+    int place = 0;          // in the course, from 1
     std::string file;       // the file it was read from
     std::uint64_t hash = 0; // of its text
     std::string source;     // its text

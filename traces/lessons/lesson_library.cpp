@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/lessons/course.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/words.h"
 
@@ -61,6 +62,23 @@ void addFolder(Library& library, const std::string& folder)
     }
 }
 
+void addCourses(Library& library, const std::string& folder)
+{
+    std::error_code code;
+    std::vector<std::string> folders;
+    for (const auto& entry : fs::directory_iterator(folder, code))
+        if (isCourse(entry.path().string())) folders.push_back(entry.path().string());
+    std::sort(folders.begin(), folders.end());
+    for (const std::string& one : folders) {
+        auto course = readCourse(one);
+        if (!course) {
+            library.faults.push_back(std::move(course.error()));
+            continue;
+        }
+        for (Lesson& lesson : course->lessons) add(library, std::move(lesson));
+    }
+}
+
 } // namespace
 
 std::string learnerFolder()
@@ -75,10 +93,13 @@ Library loadLibrary()
 {
     Library library;
     addFolder(library, learnerFolder() + "/lessons");
+    addCourses(library, learnerFolder() + "/lessons");
     if (const std::string installed = installedFolder(); !installed.empty()) addFolder(library, installed);
     for (const BuiltInText& one : builtInLessons()) add(library, readLesson(one.text, std::string(one.name)));
     std::stable_sort(library.lessons.begin(), library.lessons.end(), [](const Lesson& a, const Lesson& b) {
         const auto key = [](const Lesson& lesson) { return lesson.number > 0 ? lesson.number : 1'000'000; };
+        if (a.course != b.course) return a.course.empty() != b.course.empty() ? a.course.empty() : a.course < b.course;
+        if (!a.course.empty()) return a.place < b.place;
         return key(a) != key(b) ? key(a) < key(b) : a.number == 0 && a.title < b.title;
     });
     return library;

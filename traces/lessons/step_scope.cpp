@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/perturb.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/text/diff.h"
@@ -177,7 +178,7 @@ std::vector<std::string> StepScope::names()
 
 std::vector<std::string> StepScope::functions()
 {
-    return {"sim", "possible", "run", "fit", "is", "before", "count", "valid", "deadlock", "cycle", "victims", "circle", "answer", "value", "explain"};
+    return {"sim", "possible", "run", "fit", "is", "before", "count", "valid", "deadlock", "cycle", "victims", "circle", "answer", "value", "explain", "secret"};
 }
 
 Result<Value> StepScope::name(std::string_view name) const
@@ -221,6 +222,10 @@ Result<Value> StepScope::call(std::string_view function, const std::vector<Argum
     if (function == "run" || function == "fit") {
         auto key = textOf(function, arguments, 0);
         return key ? runOf(*key, function == "fit") : tl::unexpected(std::move(key.error()));
+    }
+    if (function == "secret") {
+        auto id = textOf(function, arguments, 0);
+        return id ? secretOf(*id) : tl::unexpected(std::move(id.error()));
     }
     if (function == "answer") {
         auto id = textOf(function, arguments, 0);
@@ -326,6 +331,33 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
     if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RecordedReport>(run)));
     if (!run->costs || !run->schedule) return Value();
     return reportValue(std::make_shared<const SimulatedReport>(*run->schedule, *run->costs, Channels{}));
+}
+
+// What a run block's `--perturb secret=SEED` is, without recording it.
+Result<Value> StepScope::secretOf(const std::string& id) const
+{
+    const auto blocks = m_in.lesson.all<RunBlock>();
+    const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const RunBlock* one) { return one->id == id; });
+    if (block == blocks.end()) return wrong(fmt::format("secret({}): the lesson has no run with that id", id));
+    const auto valueOf = [&](std::string_view option) -> std::string {
+        for (std::size_t i = 0; i + 1 < (*block)->arguments.size(); ++i)
+            if ((*block)->arguments[i] == option) return (*block)->arguments[i + 1];
+        return {};
+    };
+    const Step* step = m_in.lesson.step((*block)->step);
+    const int ranks = wholeOf(valueOf("--ranks")).value_or(step ? step->settings.ranks : m_in.lesson.settings.ranks);
+    const auto asked = parsePerturbation(valueOf("--perturb"), ranks);
+    if (!asked || !asked->secret) return wrong(fmt::format("secret({}): the run has no secret disturbance", id), "record it with --perturb secret=SEED");
+    const Perturbation is = revealed(*asked, ranks);
+    const bool link = !is.links.empty(), rank = !is.ranks.empty();
+    const Value where = link   ? Value(List{Value(is.links.front().from), Value(is.links.front().to)})
+                        : rank ? Value(is.ranks.front().first)
+                               : Value(is.launches.front().first);
+    return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::vector<std::pair<std::string, Value>>{
+        {"cause", Value(std::string(link ? "a slow link" : rank ? "a slow rank"
+                                                                : "launch gaps"))},
+        {"where", where},
+        {"text", Value(toText(is))}})));
 }
 
 Result<Value> StepScope::said(const std::string& id) const

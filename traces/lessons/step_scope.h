@@ -52,6 +52,7 @@ private:
     Result<Value> runOf(const std::string& key, bool fitted) const;
     Result<Value> ofOrder(std::string_view function, const Arguments& arguments) const;
     Result<Value> underChannels(std::string_view function, const Arguments& arguments) const;
+    Result<Value> secretOf(const std::string& id) const;
     Result<Value> said(const std::string& id) const;
     Result<Value> goalValue(const Arguments& arguments) const;
     Result<Value> explained(const Arguments& arguments) const;

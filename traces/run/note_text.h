@@ -5,7 +5,7 @@
 
 namespace stagewright {
 
-// As placeText(note); ranges in units of cost ("4 to 7 u") if `unit`, which is Timeline::timeUnit(), is not 1.
+// As placeText(note); ranges in units of cost ("4 to 7 units") if `unit`, which is Timeline::timeUnit(), is not 1.
 std::string placeText(const Note& note, Nanos unit);
 
 } // namespace stagewright

@@ -68,7 +68,7 @@ std::string placeText(const Note& note, Nanos unit)
                                                            : fmt::format("ranks {} to {}", note.rank, note.lastRank);
     const double scale = unit == 1 ? 1e6 : static_cast<double>(unit);
     return fmt::format("{}, {:.6g} to {:.6g} {}, step {}", ranks, static_cast<double>(note.begin) / scale, static_cast<double>(note.end) / scale,
-                       unit == 1 ? "ms" : "u", stepNumber(note.step));
+                       unit == 1 ? "ms" : "units", stepNumber(note.step));
 }
 
 } // namespace stagewright

@@ -25,12 +25,12 @@ Scale scaleFor(const MetricDelta& metric, const Units& units, double atLeast)
     };
     if (metric.unit == "ns") {
         if (units.time != 1)
-            scale = {static_cast<double>(units.time), QStringLiteral("u"), 2};
+            scale = {static_cast<double>(units.time), QStringLiteral("units"), 2};
         else
             choose({{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}});
     } else if (metric.unit == "bytes") {
         if (units.memory != 1)
-            scale = {static_cast<double>(units.memory), QStringLiteral("u"), 2};
+            scale = {static_cast<double>(units.memory), QStringLiteral("units"), 2};
         else
             choose({{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}});
     }

@@ -148,7 +148,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
         }
         line += tr(";  launch gaps %1 of ranks × step: %2 inside ops, %3 before ops").arg(percentText(f.gaps->exposedShare(), 2), durationText(all.inside, units), durationText(all.before, units));
     }
-    m_kernelLine->setText(m_figures ? line : tr("No run is shown."));
+    m_kernelLine->setText(m_figures ? line : tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
 
     rows.clear();
     Nanos transfer = 0, exposed = 0;
@@ -158,7 +158,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
         rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), time(link.sendWait), time(link.receiveWait), time(link.transfer), share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
     }
     m_links->setRows(std::move(rows));
-    m_linkLine->setText(!m_figures        ? tr("No run is shown.")
+    m_linkLine->setText(!m_figures        ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
                         : f.links.empty() ? tr("No messages travel between ranks in this step.")
                                           : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
 
@@ -174,7 +174,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     m_plot->setVisible(f.ceilings.has_value());
     QString why = f.noRoofline;
     if (!why.isEmpty()) why[0] = why[0].toUpper();
-    m_roofLine->setText(!m_figures    ? tr("No run is shown.")
+    m_roofLine->setText(!m_figures    ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
                         : !f.ceilings ? why
                                       : tr("Ceilings measured on the device: %1 TFLOP/s, %2 GB/s").arg(fixed(f.ceilings->flops * 1e-12, 1), fixed(f.ceilings->bytesPerSecond * 1e-9, 0)));
 }

@@ -50,7 +50,7 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
     m_columns->setStretchFactor(0, 0);
     m_columns->setStretchFactor(1, 1);
     m_columns->setStretchFactor(2, 0);
-    m_columns->setSizes({262, 640, 440});
+    m_columns->setSizes({262, 640, 560});
     layout->addWidget(m_columns);
 
     connect(m_form, &ExploreForm::questionChanged, this, &ExploreView::questionChanged);

@@ -97,6 +97,7 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
 {
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect);
+    frame.area.setTop(frame.area.top() + 17 * (static_cast<double>(legendIn(rect.width()).size()) - 1));
     frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches on 1/p of the model");
     frame.y.title = titleOf(m_measure);
     if (m_measure != ExploreMeasure::StepTime)
@@ -183,6 +184,8 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
         const QPointF at = frame.place(mark.x, mark.y);
         places.keepFree({at.x() - 5, at.y() - 5, 10, 10});
     }
+    if (m_measure == ExploreMeasure::StepTime) places.keepFree(workLabel(frame));
+    if (m_question.cap > 0) places.keepFree(capLabel(frame));
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const int chosen = markOf(m_selected);
     for (const int pass : {0, 1, 2}) // the selected one first, then the frontier
@@ -208,6 +211,40 @@ std::vector<QRectF> ParetoPlot::labels() const
     return rects;
 }
 
+// What the marks mean, in as many lines as it takes: always all of it.
+QStringList ParetoPlot::legendIn(double width) const
+{
+    QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
+    if (m_question.cap > 0) words << tr("× over the cap");
+    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
+    const QFontMetricsF metrics(fontOf(FontRole::Small));
+    const QString gap = QStringLiteral("   ");
+    QStringList lines{QString()};
+    double room = width - 40 - metrics.horizontalAdvance(titleOf(m_measure));
+    for (const QString& word : words) {
+        const QString longer = lines.back().isEmpty() ? word : lines.back() + gap + word;
+        if (metrics.horizontalAdvance(longer) <= room) {
+            lines.back() = longer;
+        } else {
+            lines << word;
+            room = width - 32;
+        }
+    }
+    return lines;
+}
+
+QRectF ParetoPlot::workLabel(const PlotFrame& frame) const
+{
+    const double work = frame.place(frame.x.least, workBound(m_question)).y();
+    const double wide = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(tr("work, m (F + I + W)"));
+    return {frame.area.right() - 6 - wide, work - 15, wide, 14};
+}
+
+QRectF ParetoPlot::capLabel(const PlotFrame& frame) const
+{
+    return {frame.place(m_question.cap, frame.y.least).x() - 64, frame.area.top() + 2, 60, 14};
+}
+
 void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& theme) const
 {
     p.setBrush(Qt::NoBrush);
@@ -216,13 +253,13 @@ void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& t
         const double x = frame.place(m_question.cap, frame.y.least).x();
         p.setPen(QPen(theme.critical, 1.25, Qt::DashLine));
         p.drawLine(QPointF(x, frame.area.top()), QPointF(x, frame.area.bottom()));
-        p.drawText(QRectF(x - 64, frame.area.top() + 2, 60, 14), Qt::AlignRight | Qt::AlignVCenter, tr("cap %1").arg(fixed(m_question.cap, 1)));
+        p.drawText(capLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("cap %1").arg(fixed(m_question.cap, 1)));
     }
     if (m_measure != ExploreMeasure::StepTime) return;
     const double work = frame.place(frame.x.least, workBound(m_question)).y();
     p.setPen(QPen(theme.secondary, 1, Qt::DotLine));
     p.drawLine(QPointF(frame.area.left(), work), QPointF(frame.area.right(), work));
-    p.drawText(QRectF(frame.area.left() + 6, work - 15, frame.area.width() - 12, 14), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
+    p.drawText(workLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
     for (const int chunks : {1, 2}) {
         QPolygonF line;
         for (const ExploreBound& bound : m_bounds) {
@@ -288,16 +325,12 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
                                                            : theme.secondary);
         p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
     }
-    // what the marks mean
-    QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
-    if (m_question.cap > 0) words << tr("× over the cap");
-    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
-    const QFontMetricsF metrics(p.font());
-    const QString gap = QStringLiteral("   ");
-    const double room = rect.width() - 40 - metrics.horizontalAdvance(titleOf(m_measure));
-    while (words.size() > 1 && metrics.horizontalAdvance(words.join(gap)) > room) words.removeLast(); // never an elided one
     p.setPen(theme.secondary);
-    p.drawText(QRectF(rect.left() + 16, rect.top() + 4, rect.width() - 32, 18), Qt::AlignRight | Qt::AlignVCenter, words.join(gap));
+    double top = rect.top() + 4;
+    for (const QString& words : legendIn(rect.width())) {
+        p.drawText(QRectF(rect.left() + 16, top, rect.width() - 32, 18), Qt::AlignRight | Qt::AlignVCenter, words);
+        top += 17;
+    }
 }
 
 void ParetoPlot::paintEvent(QPaintEvent*)

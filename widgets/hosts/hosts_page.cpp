@@ -228,7 +228,7 @@ void HostsPage::showFindings(const QVector<HostFinding>& findings)
         for (int column = 0; column < 3; ++column) item->setToolTip(column, item->text(column));
         if (one.needed && !one.remedy.isEmpty()) {
             QFont strong = item->font(0);
-            strong.setBold(true);
+            strong.setWeight(QFont::DemiBold);
             item->setFont(0, strong);
         }
     }

@@ -73,7 +73,7 @@ ImportDialog::ImportDialog(QWidget* parent) : QDialog(parent)
     if (QFileInfo(rules).isFile()) m_rules->setText(rules);
     m_host->setChecked(settings.value(QStringLiteral("import/hostOps"), false).toBool());
     fillRuns();
-    resize(900, 660);
+    resize(900, 360); // it grows with what it has to say
 }
 
 ImportDialog::~ImportDialog()
@@ -181,6 +181,9 @@ void ImportDialog::build()
     m_details->setFocusPolicy(Qt::TabFocus);
     m_details->setMinimumHeight(110);
     layout->addWidget(m_details, 1);
+    m_nothing = wrapped(tr("Name the traces above. What they hold is listed here before anything is stored."), "secondary", this);
+    layout->addWidget(m_nothing);
+    layout->addStretch(0);
 
     auto* where = new QGridLayout;
     where->setHorizontalSpacing(10);
@@ -404,6 +407,11 @@ void ImportDialog::showDetails()
         for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), m_reading->descriptions.empty() ? "worse" : "secondary"); // beside traces other files are usual
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
+    m_details->setMaximumHeight(std::max(110, body->sizeHint().height() + 4)); // no larger than what it says
+    m_details->setVisible(row > 0);
+    m_runs->setVisible(m_runs->topLevelItemCount() > 0);
+    m_nothing->setVisible(row == 0);
+    if (row > 0) resize(width(), std::clamp(layout()->sizeHint().height() + 40, height(), 660));
 }
 
 QString ImportDialog::detailsText() const

@@ -86,6 +86,7 @@ private:
     QPushButton* m_stop;
     QTreeWidget* m_runs;
     QScrollArea* m_details;
+    QLabel* m_nothing; // instead of it
     QLineEdit* m_target;
     QPushButton *m_chooseTarget, *m_open, *m_cancel, *m_import;
     std::shared_ptr<const ImportReading> m_reading;

@@ -164,7 +164,7 @@ bool TermGuide::eventFilter(QObject* watched, QEvent* event)
     if (text.isEmpty()) text = qs(term->name) + QStringLiteral(": ") + qs(term->definition);
     if (!Qt::mightBeRichText(text)) text = text.toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>"));
     const QString names = term->aliases.empty() ? QString() : tr("also called %1").arg(qs(term->aliases.front()).toHtmlEscaped());
-    text += QStringLiteral("<p style=\"margin:5px 0 0 0\"><b>%1</b>%2 · %3</p>")
+    text += QStringLiteral("<p style=\"margin:5px 0 0 0\"><span style=\"font-weight:600\">%1</span>%2 · %3</p>")
                 .arg(qs(term->name).toHtmlEscaped(), names.isEmpty() ? QString() : QStringLiteral(", ") + names, tr("Shift+F1: glossary"));
     QToolTip::showText(help->globalPos(), text, const_cast<QWidget*>(widget));
     return true;

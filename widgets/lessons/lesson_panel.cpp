@@ -5,6 +5,8 @@
 
 #include <QButtonGroup>
 #include <QComboBox>
+#include <QCoreApplication>
+#include <QEvent>
 #include <QFrame>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -36,7 +38,7 @@ public:
 
     // The subject wraps beside the numbers, which stand on the right edge.
     bool hasHeightForWidth() const override { return true; }
-    int heightForWidth(int width) const override { return words(width) + (m_reading.share >= 0 ? 12 : 2); }
+    int heightForWidth(int width) const override { return words(width) + below(width) + (m_reading.share >= 0 ? 12 : 2); }
     QSize sizeHint() const override { return {200, heightForWidth(std::max(200, width()))}; }
     QSize minimumSizeHint() const override { return {80, 24}; }
 
@@ -45,7 +47,7 @@ protected:
     {
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
-        const int tall = words(width());
+        const int tall = words(width()) + below(width());
         const QColor colour = m_reading.holds ? m_theme.better : m_theme.secondary;
         const QPointF c(8, 11);
         if (m_reading.holds) {
@@ -60,9 +62,9 @@ protected:
         }
         painter.setFont(fontOf(FontRole::Body));
         painter.setPen(m_theme.text);
-        painter.drawText(QRectF(22, 3, width() - 22 - numbersWide(), tall), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap, m_reading.subject);
+        painter.drawText(QRectF(22, 3, width() - 22 - beside(width()), tall), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap, m_reading.subject);
         painter.setFont(fontOf(FontRole::Strong));
-        painter.drawText(QRectF(22, 3, width() - 22, tall), Qt::AlignTop | Qt::AlignRight, numbers());
+        painter.drawText(QRectF(22, 3 + (below(width()) > 0 ? words(width()) - 4 : 0), width() - 22, tall), Qt::AlignTop | Qt::AlignRight, numbers());
         if (m_reading.share < 0) return;
         const QRectF groove(22, tall + 2, width() - 22, 5);
         painter.setPen(Qt::NoPen);
@@ -84,9 +86,13 @@ private:
         return LessonPanel::tr("%1 · goal %2").arg(m_reading.yours, sign() + m_reading.needed);
     }
     int numbersWide() const { return numbers().isEmpty() ? 0 : QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(numbers()) + 12; }
+    // Numbers that leave the subject no room go below it.
+    bool stacked(int width) const { return numbersWide() > (width - 22) * 3 / 5; }
+    int beside(int width) const { return stacked(width) ? 0 : numbersWide(); }
+    int below(int width) const { return stacked(width) ? QFontMetrics(fontOf(FontRole::Strong)).height() : 0; }
     int words(int width) const // their height
     {
-        const QRect room(0, 0, std::max(40, width - 22 - numbersWide()), 10000);
+        const QRect room(0, 0, std::max(40, width - 22 - beside(width)), 10000);
         return std::max(22, QFontMetrics(fontOf(FontRole::Body)).boundingRect(room, Qt::TextWordWrap, m_reading.subject).height() + 4);
     }
     QString sign() const
@@ -100,6 +106,16 @@ private:
     MeterReading m_reading;
     const Theme& m_theme;
 };
+
+// Of what can be answered or run; others: none.
+QString idOf(const lessons::Block& block)
+{
+    if (const auto* predict = std::get_if<lessons::Predict>(&block)) return qs(predict->id);
+    if (const auto* check = std::get_if<lessons::Check>(&block)) return qs(check->id);
+    if (const auto* quiz = std::get_if<lessons::Quiz>(&block)) return qs(quiz->id);
+    if (const auto* run = std::get_if<lessons::RunBlock>(&block)) return qs(run->id);
+    return {};
+}
 
 QString keyOf(const std::vector<MeterReading>& meters)
 {
@@ -362,6 +378,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
     auto goalCard = [&](const QString& title) {
         auto* card = new QFrame(m_body);
         card->setObjectName(QStringLiteral("card"));
+        card->setProperty("block", idOf(block));
         row.card = card;
         auto* inner = new QVBoxLayout(card);
         inner->setContentsMargins(13, 11, 13, 12);
@@ -406,17 +423,14 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         row.verdict = prose(inner, "value");
         withHints(inner, quiz->id);
     } else if (const auto* run = std::get_if<lessons::RunBlock>(&block)) {
-        QVBoxLayout* inner = goalCard(tr("On this computer"));
+        QVBoxLayout* inner = goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : tr("On this computer"));
+        std::string command = "stagewright record";
+        for (const std::string& one : run->arguments) command += ' ' + one;
+        auto* what = makeLabel(recordedWords(*run), "secondary", m_body, true);
+        what->setWordWrap(true);
+        what->setToolTip(tr("In a terminal: %1").arg(qs(command)));
+        inner->addWidget(what);
         row.text = prose(inner);
-        auto* command = makeLabel(QStringLiteral("record ") + qs([&] {
-                                      std::string words;
-                                      for (const std::string& one : run->arguments) words += (words.empty() ? "" : " ") + one;
-                                      return words;
-                                  }()),
-                                  "code", m_body, true);
-        command->setWordWrap(true);
-        command->setToolTip(tr("The `stagewright` command for this training"));
-        inner->addWidget(command);
         auto* line = new QHBoxLayout;
         row.run = new QPushButton(tr("Run it for real"), m_body);
         row.run->setObjectName(QStringLiteral("primary"));
@@ -502,11 +516,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         setProse(row.text, now.waits && std::holds_alternative<lessons::Prose>(*blocks[i]) ? QString() : now.text);
         if (row.card != nullptr) row.card->setVisible(!now.waits);
         setProse(row.formula, now.formula);
-        std::string id;
-        if (const auto* predict = std::get_if<lessons::Predict>(blocks[i])) id = predict->id;
-        if (const auto* check = std::get_if<lessons::Check>(blocks[i])) id = check->id;
-        if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i])) id = quiz->id;
-        if (const auto* run = std::get_if<lessons::RunBlock>(blocks[i])) id = run->id;
+        const std::string id = idOf(*blocks[i]).toStdString();
         // A verdict only if there is something to judge.
         QString verdict = now.verdict;
         const bool passed = now.state == lessons::Verdict::Pass;
@@ -566,9 +576,11 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             QStringList said;
             for (const BlockReading& goal : now.goals) {
                 if (now.state == lessons::Verdict::Open && goal.state == lessons::Verdict::Open) continue;
-                for (MeterReading meter : goal.meters) {
-                    meter.said = goal.meters.size() == 1 && !goal.text.isEmpty();
-                    if (meter.said) meter.subject = plainWords(goal.text);
+                if (!goal.text.isEmpty()) { // the sentence has the numbers that matter
+                    MeterReading meter = goal.meters.empty() ? MeterReading() : goal.meters.front();
+                    meter.said = true;
+                    meter.subject = plainWords(goal.text);
+                    meter.holds = goal.state == lessons::Verdict::Pass;
                     meter.share = -1;
                     goals.push_back(meter);
                 }
@@ -585,7 +597,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             const auto* figure = std::get_if<lessons::Figure>(blocks[i]);
             const auto picture = state.figures.find(figure->file);
             row.picture->setVisible(picture != state.figures.end());
-            if (picture != state.figures.end()) row.picture->setPixmap(picture->second);
+            if (picture != state.figures.end()) {
+                row.picture->setPixmap(picture->second);
+                row.picture->setFixedSize(picture->second.deviceIndependentSize().toSize());
+            }
             if (row.caption->text().isEmpty()) row.caption->setText(plainWords(now.text));
             setProse(row.verdict, now.verdict);
         }
@@ -602,6 +617,15 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i])) && reading.blocks[i].state != lessons::Verdict::Pass);
     m_show->setEnabled(open);
+    // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
+    QMetaObject::invokeMethod(
+        m_body, [body = m_body] {
+            for (QFrame* card : body->findChildren<QFrame*>(QStringLiteral("card")))
+                if (card->layout() != nullptr) card->layout()->invalidate();
+            body->layout()->invalidate();
+            QCoreApplication::postEvent(body, new QEvent(QEvent::LayoutRequest));
+        },
+        Qt::QueuedConnection);
 }
 
 void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)

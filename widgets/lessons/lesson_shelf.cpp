@@ -1,6 +1,7 @@
 #include "widgets/lessons/lesson_shelf.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <QCoreApplication>
 #include <QEnterEvent>
@@ -76,6 +77,11 @@ void LessonCard::setEntry(const ShelfEntry& entry)
     update();
 }
 
+void LessonCard::setChosen(bool chosen)
+{
+    if (std::exchange(m_chosen, chosen) != chosen) update();
+}
+
 void LessonCard::setRecommended(bool next)
 {
     m_recommended = next;
@@ -119,11 +125,15 @@ void LessonCard::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    const bool marked = hasFocus() || m_recommended;
-    const double line = marked ? 2 : 1;
+    // The keyboard's card has a thick outline, the chosen one a tinted ground, the recommended one the word.
+    const double line = hasFocus() ? 2 : 1;
     const QRectF frame = QRectF(rect()).adjusted(line / 2, line / 2, -line / 2, -line / 2);
-    painter.setPen(QPen(marked ? m_theme->accent : m_theme->separator, line));
+    painter.setPen(QPen(hasFocus() || m_chosen ? m_theme->accent : m_theme->separator, line));
     QColor fill = m_theme->panel;
+    if (m_chosen) {
+        const float share = m_theme->dark ? 0.2F : 0.08F;
+        fill = QColor::fromRgbF(fill.redF() + (m_theme->accent.redF() - fill.redF()) * share, fill.greenF() + (m_theme->accent.greenF() - fill.greenF()) * share, fill.blueF() + (m_theme->accent.blueF() - fill.blueF()) * share);
+    }
     if (underMouse() || isDown()) fill = m_theme->dark ? fill.lighter(118) : fill.darker(103);
     painter.setBrush(fill);
     painter.drawRoundedRect(frame, 8, 8);
@@ -148,6 +158,16 @@ void LessonCard::paintEvent(QPaintEvent*)
     painter.setFont(fontOf(FontRole::Small));
     painter.setPen(m_theme->secondary);
     if (lesson.minutes > 0) painter.drawText(QPointF(12, height() - 11), tr("%1 min").arg(lesson.minutes));
+    if (m_recommended) {
+        const QString next = tr("Next");
+        const double left = 12 + (lesson.minutes > 0 ? QFontMetricsF(painter.font()).horizontalAdvance(tr("%1 min").arg(lesson.minutes)) + 10 : 0);
+        const QRectF chip(left, height() - 24, QFontMetricsF(painter.font()).horizontalAdvance(next) + 14, 17);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(m_theme->accent);
+        painter.drawRoundedRect(chip, 8.5, 8.5);
+        painter.setPen(m_theme->onAccent);
+        painter.drawText(chip, Qt::AlignCenter, next);
+    }
     paintMark(painter, QPointF(width() - 19, height() - 15), m_entry.mark, *m_theme);
 }
 
@@ -325,6 +345,7 @@ void LessonShelf::describe(const LessonCard* card)
     const ShelfEntry& entry = card->entry();
     const lessons::Lesson& lesson = *entry.lesson;
     m_chosen = qs(lesson.id);
+    for (LessonCard* one : m_cards) one->setChosen(one == card);
     m_question->setText(qs(lesson.title));
     m_needs->setText(entry.after.isEmpty() ? QString() : tr("Recommended first: %1").arg(entry.after));
     m_needs->setVisible(!entry.after.isEmpty());

@@ -33,6 +33,7 @@ class LessonCard : public QAbstractButton {
 public:
     LessonCard(const ShelfEntry& entry, QWidget* parent);
     void setEntry(const ShelfEntry& entry);
+    void setChosen(bool chosen); // its details are beside the shelf
     void setRecommended(bool next);
     void setTheme(const Theme& theme);
     const ShelfEntry& entry() const { return m_entry; }
@@ -49,6 +50,7 @@ protected:
 
 private:
     ShelfEntry m_entry;
+    bool m_chosen = false;
     bool m_recommended = false;
     const Theme* m_theme = &Theme::light();
 };

@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include <QCoreApplication>
+#include <QRegularExpression>
 
 #include "traces/lessons/check_lesson.h"
+#include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 namespace {
@@ -95,10 +97,43 @@ QString figureWords(const std::string& name)
         {"valid", "order can run"},
         {"comm", "latency"},
         {"max_stage_cost", "costliest stage"},
+        {"sum(stage_costs)", "all stages together"},
+        {"m", "microbatches"},
+        {"c", "latency"},
+        {"count(B)", "backwards not split"},
+        {"not deadlock()", "no deadlock"},
+        {"not deadlock(sends=rendezvous)", "no deadlock with rendezvous sends"},
+        {"valid(sends=buffered)", "order can run with buffered sends"},
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());
-    return found == words.end() ? trimmed : tr(found->second);
+    if (found != words.end()) return tr(found->second);
+    static const QRegularExpression named(QStringLiteral("^is\\(\"([^\"]+)\"\\)$"));
+    const auto match = named.match(trimmed);
+    return match.hasMatch() ? tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
+}
+
+QString blockWords(const std::string& id)
+{
+    QStringList words = qs(id).split(QLatin1Char('-'), Qt::SkipEmptyParts);
+    for (QString& word : words)
+        if (word.size() == 1 || &word == &words.front()) word[0] = word[0].toUpper();
+    return words.join(QLatin1Char(' '));
+}
+
+QString recordedWords(const lessons::RunBlock& run)
+{
+    const auto valueOf = [&](std::string_view option) {
+        for (std::size_t i = 0; i + 1 < run.arguments.size(); ++i)
+            if (run.arguments[i] == option) return qs(run.arguments[i + 1]);
+        return QString();
+    };
+    QStringList names;
+    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts)) names << (name == QLatin1String("mine") ? tr("your order") : scheduleTitle(name.toStdString()));
+    QString words = names.join(QStringLiteral(", "));
+    if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty()) words += ranks == QLatin1String("1") ? tr(", 1 rank") : tr(", %1 ranks").arg(ranks);
+    if (const QString batches = valueOf("--microbatches"); !batches.isEmpty()) words += tr(", %1 microbatches").arg(batches);
+    return words;
 }
 
 std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
@@ -210,10 +245,13 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         return words.join(QStringLiteral(", "));
     };
     std::size_t number = 0;
+    bool ran = false;
     for (const lessons::Block* block : page.blocks) {
         BlockReading reading;
         const bool carried = number++ < static_cast<std::size_t>(page.carried);
-        reading.waits = page.part == lessons::Part::Do && !out.passed; // one question at a time
+        const bool sheet = page.part == lessons::Part::Prove && ran && (std::holds_alternative<lessons::Quiz>(*block) || std::holds_alternative<lessons::Prose>(*block));
+        reading.waits = (page.part == lessons::Part::Do || sheet) && !out.passed; // one question at a time, and those about runs after them
+        ran = ran || std::holds_alternative<lessons::RunBlock>(*block);
         // What needs a missing feature is named and not waited for.
         QString lacking;
         if (const auto* check = std::get_if<lessons::Check>(block)) lacking = lacks(check->needs);
@@ -253,7 +291,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             hintsOf(quiz->id);
             if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? tr("answer the question first") : tr("the answer is not right yet"));
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
-            reading.text = qs(run->look);
+            reading.text = run->look.empty() ? QString() : tr("Look at: %1.").arg(qs(run->look));
             reading.state = lessons::Verdict::Pass;
             for (const lessons::Grade& grade : state.grade(*run)) {
                 reading.goals.push_back(readingOf(grade));

@@ -20,6 +20,7 @@
 #include "widgets/style.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
+#include "widgets/units_text.h"
 
 namespace stagewright {
 
@@ -193,7 +194,7 @@ void ScheduleBrowser::present(SchedulePreview preview)
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
         m_state->fitAll();
         m_legend->setPanels({m_preview.panel});
-        m_drawn->setText(tr("%1, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse work as in the timeline.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
+        m_drawn->setText(tr("%1, simulated with the costs below; 1 unit is the time of one F at cost 1. Keys and mouse work as in the timeline.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
     } else {
         m_view->setPanels({});
         m_drawn->setText(made ? tr("Too many ops for a preview (%L1); press Create to see them.").arg(m_preview.ops) : QString());
@@ -208,13 +209,13 @@ void ScheduleBrowser::fillFigures()
     m_figures->setVisible(!m_preview.fault);
     if (m_preview.fault) return;
     const Units units{rankShare, activationShare};
-    const auto inUnits = [](double value) { return fixed(value, value < 10 ? 2 : 1) + QStringLiteral(" u"); };
+    const auto inUnits = [](double value) { return unitsText(value); };
     m_figures->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
     m_figures->addRow(tr("Step time"), durationText(m_preview.makespan, units), definition::makespan());
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
         m_figures->addRow(tr("by the formula"), inUnits(m_preview.closed.makespan),
-                          tr("Closed form at these costs; the simulation differs by %1 u.").arg(signedFixed(off, 2)),
+                          tr("Closed form at these costs; the simulation differs by %1.").arg(unitsText(off)),
                           std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     }
     m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any rank."));

@@ -108,7 +108,7 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     parts->setStretchFactor(1, 2);
     parts->setStretchFactor(2, 4);
     parts->setSizes({480, 300, 700});
-    setPatterns(nullptr, tr("No run is shown."));
+    setPatterns(nullptr, tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
 }
 
 void MapperPanel::buildForm(QWidget* page)

@@ -40,7 +40,7 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
             bytes.reset();
         return {};
     }
-    const char* remedy = counted ? "this run counts units: write '3 u'" : "write '6 MiB' or '2 GB'";
+    const char* remedy = counted ? "this run counts units: write '3 units'" : "write '6 MiB' or '2 GB'";
     static const QRegularExpression form(QStringLiteral("^([0-9]*[.,]?[0-9]+)\\s*([A-Za-z]*)$"));
     const auto match = form.match(text);
     bool ok = false;
@@ -48,7 +48,7 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
     const QString suffix = match.captured(2).toLower();
     if (!match.hasMatch() || !ok || amount <= 0) return unreadable(text, remedy);
     if (counted) {
-        if ((!suffix.isEmpty() && suffix != QLatin1String("u")) || amount > 1e9) return unreadable(text, remedy);
+        if ((!suffix.isEmpty() && suffix != QLatin1String("u") && suffix != QLatin1String("unit") && suffix != QLatin1String("units")) || amount > 1e9) return unreadable(text, remedy);
         units = amount;
         return {};
     }

@@ -43,7 +43,7 @@ struct ByteUnit {
 };
 ByteUnit byteUnit(Bytes top, const Units& units)
 {
-    if (units.memory != 1) return {static_cast<double>(units.memory), QStringLiteral("u")};
+    if (units.memory != 1) return {static_cast<double>(units.memory), QStringLiteral("units")};
     for (const auto& [size, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}}) {
         if (static_cast<double>(top) >= size) return {size, QString::fromLatin1(name)};
     }

@@ -27,11 +27,11 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
     unit.replace(QChar(0x00b5), QLatin1Char('u')).replace(QChar(0x03bc), QLatin1Char('u'));
     const std::pair<const char*, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const auto* known = std::find_if(std::begin(units), std::end(units), [&](const auto& one) { return unit == QLatin1String(one.first); });
-    bound.units = unit == QLatin1String("u");
+    bound.units = unit == QLatin1String("u") || unit == QLatin1String("unit") || unit == QLatin1String("units");
     if (!number)
         fault = tr("%1: a number is needed, as in >2ms").arg(word);
     else if (!bound.units && known == std::end(units))
-        fault = tr("%1: a unit is needed: ns, us, ms, s, or u in a simulated run").arg(word);
+        fault = tr("%1: a unit is needed: ns, us, ms, s, or units in a simulated run").arg(word);
     else if (!bound.units)
         bound.value *= known->second;
     return bound;

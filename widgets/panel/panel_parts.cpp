@@ -288,14 +288,14 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
 void PanelSection::addWidget(QWidget* widget)
 {
     widget->setParent(m_body);
-    m_grid->addWidget(widget, m_next++, 0, 1, 4);
+    m_grid->addWidget(widget, m_next++, 0, 1, std::max(3, m_grid->columnCount())); // no column for changes where there are none: values stand on the right edge
 }
 
 void PanelSection::addText(const QString& text, const char* role)
 {
     auto* label = makeLabel(text, role, m_body, true);
     label->setWordWrap(true);
-    m_grid->addWidget(label, m_next++, 0, 1, 4);
+    m_grid->addWidget(label, m_next++, 0, 1, std::max(3, m_grid->columnCount()));
     m_lines.push_back(text);
 }
 

@@ -378,11 +378,14 @@ void SidePanel::fillBubble()
         const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
         const QString name = QString::fromStdString(base.name);
         QLabel* against = new RowLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
-        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
-                                std::abs(points) < 0.05 ? "secondary" : (points < 0 ? "better" : "worse"), row);
+        // Better or worse only beyond the noise of the measured steps.
+        const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find("bubble_fraction");
+        const bool noise = std::abs(points) < 0.05 || (sample != nullptr && sample->low <= base.bubbleFraction && base.bubbleFraction <= sample->high);
+        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)), noise ? "secondary" : (points < 0 ? "better" : "worse"), row);
         const QString why = tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
                                "stage): %2.")
-                                .arg(name, durationText(base.makespan, m_units));
+                                .arg(name, durationText(base.makespan, m_units)) +
+                            (noise ? QLatin1Char('\n') + tr("The difference is within the noise of the measured steps.") : QString());
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
             label->setToolTip(why);

@@ -94,7 +94,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     looks->addLayout(later, looks->rowCount(), 1, 1, 2);
     m_unit = new QComboBox(this);
     m_unit->addItems({tr("Automatic"), tr("Seconds"), tr("Milliseconds"), tr("Microseconds"), tr("Nanoseconds")});
-    addField(looks, tr("Time unit"), m_unit, tr("Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated unit costs stay in u, one rank's share of the forward pass."));
+    addField(looks, tr("Time unit"), m_unit, tr("Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated unit costs stay in units: 1 is the forward of one microbatch over a rank's share of the model."));
     m_motion = new QCheckBox(tr("Reduced motion"), this);
     addCheck(looks, m_motion, tr("No animations: no moving bars, no fading menus; playback goes in steps"));
 

@@ -51,6 +51,7 @@ public:
         name->setBuddy(field);
         name->setToolTip(field->toolTip());
         field->setAccessibleName(label);
+        field->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // the columns are of one width, in every group
         if (wide && m_column != 0) newRow();
         m_grid->addWidget(name, m_row, m_column);
         m_grid->addWidget(field, m_row, m_column + 1, 1, wide ? 3 : 1);
@@ -210,7 +211,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     connect(m_target, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
     setSettings({});
     markPossible();
-    resize(820, 600);
+    resize(900, 600);
 }
 
 void RecordDialog::addPlace(QVBoxLayout* into)
@@ -334,9 +335,10 @@ void RecordDialog::setSettings(const RecordSettings& s)
         item->setData(parametersRole, given != s.schedules.end() ? given->section(QLatin1Char(':'), 1) : QString());
         if (given == s.schedules.begin() && given != s.schedules.end()) {
             m_schedules->setCurrentItem(item);
-            m_schedules->scrollToItem(item);
         }
     }
+    m_schedules->scrollToTop(); // the first row is seen; if the chosen one is below, it is too
+    if (m_schedules->currentItem() != nullptr && m_schedules->currentRow() >= 8) m_schedules->scrollToItem(m_schedules->currentItem());
     showParameters();
     m_scheduleFile->setText(s.scheduleFile);
     m_ranks->setValue(s.ranks);

@@ -179,6 +179,7 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
     case RefFileRole: return file.path;
     case IsFileRole: return true;
     case ErrorRole: return file.error;
+    case HiddenRole: return isHidden(file.path);
     default: return {};
     }
 }
@@ -314,6 +315,12 @@ void RunsModel::setSummary(const RunRef& ref, const RunSummary& summary)
     auto* file = m_files[static_cast<std::size_t>(at.parent().row())].get();
     file->runs[static_cast<std::size_t>(at.row())].summary = summary;
     emit dataChanged(at, at.siblingAtColumn(ColumnCount - 1));
+}
+
+void RunsModel::setHidden(const QString& path, bool hidden)
+{
+    m_hidden.removeAll(path);
+    if (hidden) m_hidden << path;
 }
 
 bool RunsModel::hasSummary(const RunRef& ref) const

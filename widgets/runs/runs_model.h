@@ -47,6 +47,7 @@ public:
         FigureRole,
         MarkRole,
         ErrorRole,
+        HiddenRole,
     };
     enum class FileState {
         Reading,
@@ -69,8 +70,11 @@ public:
     void setFailed(const QString& path, const QString& message);
     void removeFile(const QString& path);
     void setSummary(const RunRef& ref, const RunSummary& summary);
-    bool hasSummary(const RunRef& ref) const; // a run that grew loses its summary
-    void setMarks(std::vector<RunRef> refs);  // "A", "B" … of compare mode; empty: none
+    bool hasSummary(const RunRef& ref) const;         // a run that grew loses its summary
+    void setHidden(const QString& path, bool hidden); // from views; before the file is added
+    bool isHidden(const QString& path) const { return m_hidden.contains(path); }
+    void showAll() { m_hidden.clear(); }
+    void setMarks(std::vector<RunRef> refs); // "A", "B" … of compare mode; empty: none
 
     QStringList files() const;
     bool hasFile(const QString& path) const { return fileRow(path) >= 0; }
@@ -97,6 +101,7 @@ private:
 
     std::vector<std::unique_ptr<File>> m_files; // stable addresses: a run's index points at its file
     std::vector<RunRef> m_marks;
+    QStringList m_hidden;
 };
 
 // "virtual clock", "wall clock", "model"; and the sentence behind it.

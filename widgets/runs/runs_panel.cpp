@@ -103,7 +103,7 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     head->setSpacing(6);
     head->addWidget(title);
     layout->addLayout(head);
-    m_empty = makeLabel(tr("No file is open."), "faint", this);
+    m_empty = makeLabel(tr("No file is open. Open one (Ctrl+O) or record a run (Ctrl+R)."), "faint", this);
     m_empty->setWordWrap(true);
     head->addWidget(m_empty);
     m_find = new QLineEdit(this);
@@ -173,6 +173,7 @@ void RunsPanel::sift()
     const QStringList words = m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (int f = 0; f < m_model->rowCount(); ++f) {
         const QModelIndex file = m_model->index(f, 0);
+        m_tree->setRowHidden(f, {}, file.data(RunsModel::HiddenRole).toBool());
         for (int r = 0; r < m_model->rowCount(file); ++r) {
             const QModelIndex run = m_model->index(r, 0, file);
             const QString text = run.data().toString() + QLatin1Char(' ') + run.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') + run.data(RunsModel::DetailRole).toString();

@@ -89,7 +89,7 @@ void TablesPanel::showTable(int row)
     delete m_table;
     m_table = nullptr;
     if (!m_tables || row < 0) {
-        m_line->setText(tr("No run is shown."));
+        m_line->setText(tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
         return;
     }
     const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];

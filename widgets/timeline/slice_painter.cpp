@@ -7,6 +7,7 @@
 #include <QFontMetricsF>
 #include <QStaticText>
 
+#include "widgets/readable.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -294,7 +295,7 @@ private:
             paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4
                                                                                                                     : 1);
             if (slice.opKind() == OpKind::Recompute) paintRecompute(rect, static_cast<int>(slice.tint));
-            if (marksCritical && row.panel->isCritical(id)) paintCritical(rect);
+            if (marksCritical && row.panel->isCritical(id)) paintCritical(rect, m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)));
             if (rect.height() >= 11) paintLabel(row, id, slice, rect);
         }
         if (marksCritical) paintNarrowCritical(row);
@@ -345,7 +346,8 @@ private:
         m_painter.drawLines(lines.data(), static_cast<int>(lines.size()));
     }
 
-    void paintCritical(const QRectF& rect)
+    // On dark fills, and on those as bright as the outline, a line inside sets it off.
+    void paintCritical(const QRectF& rect, const Fill& fill)
     {
         if (rect.height() < 8) {
             m_painter.fillRect(QRectF(rect.left(), rect.top(), rect.width(), 1), m_theme.critical);
@@ -354,6 +356,10 @@ private:
         m_painter.setPen(QPen(m_theme.critical, 2));
         m_painter.setBrush(Qt::NoBrush);
         m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), sliceCorner - 1, sliceCorner - 1);
+        const bool dark = fill.label.lightnessF() > 0.5F;
+        if (rect.width() < 8 || contrast(m_theme.critical, fill.fill) >= (dark ? 3 : 1.5)) return;
+        m_painter.setPen(QPen(fill.label, 1));
+        m_painter.drawRoundedRect(rect.adjusted(2.5, 2.5, -2.5, -2.5), sliceCorner - 1.5, sliceCorner - 1.5);
     }
 
     // Slices too narrow for an outline show the critical path as bars along the row's edges.

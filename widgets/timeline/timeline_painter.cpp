@@ -139,7 +139,7 @@ void paintRuler(const Frame& f)
     }
 
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
-    const QString suffix = unit != 1 ? QStringLiteral(" u") : QString();
+    const QString suffix = unit != 1 ? QStringLiteral(" units") : QString();
     const std::vector<ShownTick> ticks = ticksOf(scene);
     const Nanos step = rulerStep(scene.axis, rulerSpacing, unit);
     double scale = static_cast<double>(unit);

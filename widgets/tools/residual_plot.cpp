@@ -38,7 +38,7 @@ struct AxisUnit {
 
 AxisUnit unitFor(double most, const Units& units)
 {
-    if (units.time != 1) return {static_cast<double>(units.time), QStringLiteral("u")};
+    if (units.time != 1) return {static_cast<double>(units.time), QStringLiteral("units")};
     if (most >= 2e9) return {1e9, QStringLiteral("s")};
     if (most >= 2e6) return {1e6, QStringLiteral("ms")};
     if (most >= 2e3) return {1e3, QStringLiteral("µs")};

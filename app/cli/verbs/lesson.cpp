@@ -10,12 +10,15 @@
 #include "app/cli/text/json.h"
 #include "app/cli/text/lesson_text.h"
 #include "app/cli/text/table.h"
+#include "app/cli/verbs/lesson_answers.h"
+#include "app/cli/verbs/lesson_class.h"
 #include "app/cli/verbs/lesson_runs.h"
 #include "schedules/base/csv_line.h"
 #include "schedules/base/text.h"
 #include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
+#include "traces/lessons/course.h"
 #include "traces/lessons/figure.h"
 #include "traces/lessons/glossary.h"
 #include "traces/lessons/lesson_file.h"
@@ -109,6 +112,22 @@ Result<int> listAll(Session& session)
     return ExitDone;
 }
 
+Result<int> listCourse(const Course& course, Session& session)
+{
+    Json all = Json::array();
+    Table table({{"", Table::Align::Right}, {"lesson"}, {"question"}, {"min", Table::Align::Right}});
+    int minutes = 0;
+    for (const Lesson& lesson : course.lessons) {
+        minutes += lesson.minutes;
+        all.push_back({{"place", lesson.place}, {"lesson", lesson.id}, {"title", lesson.title}, {"minutes", lesson.minutes > 0 ? Json(lesson.minutes) : Json(nullptr)}, {"file", lesson.file}});
+        table.add({std::to_string(lesson.place), lesson.id, lesson.title, lesson.minutes > 0 ? std::to_string(lesson.minutes) : ""});
+    }
+    if (session.json) session.answer({{"course", course.title}, {"lessons", std::move(all)}});
+    session.out(fmt::format("{}: {}, {} minutes\n\n", course.title, plural(static_cast<long long>(course.lessons.size()), "lesson"), minutes));
+    session.out(table.text(session.colourOut()));
+    return ExitDone;
+}
+
 Result<int> printGlossary(const Options& options, Session& session)
 {
     std::vector<const Term*> shown;
@@ -143,6 +162,12 @@ Result<int> checkAll(const Options& options, Session& session)
     const Library library = loadLibrary();
     std::vector<Lesson> chosen;
     for (const std::string& name : options.names) {
+        if (isCourse(name)) {
+            auto course = readCourse(name);
+            if (!course) return tl::unexpected(std::move(course.error()));
+            for (Lesson& one : course->lessons) chosen.push_back(std::move(one));
+            continue;
+        }
         auto lesson = findLesson(name);
         if (!lesson) return tl::unexpected(std::move(lesson.error()));
         chosen.push_back(std::move(*lesson));
@@ -180,121 +205,7 @@ Result<int> checkAll(const Options& options, Session& session)
     return sound ? ExitDone : ExitDoesNotHold;
 }
 
-struct Given {
-    std::map<std::string, Schedule> orders; // by check; "": of any
-    Learner learner;
-    Settings settings; // of the lesson's steps with what was set
-    std::string set;
-};
-
-template <typename Block>
-std::vector<std::string> idsOf(const Lesson& lesson)
-{
-    std::vector<std::string> ids;
-    for (const Block* one : lesson.all<Block>()) ids.push_back(one->id);
-    return ids;
-}
-
-Result<void> readAnswer(const Lesson& lesson, const std::string& text, Given& given)
-{
-    const auto [key, file] = keyValueOf(text);
-    const std::string id(file ? key : "");
-    const bool named = !id.empty() && lesson.check(id);
-    if (file && !named && !fileExists(text))
-        return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + joined(idsOf<Check>(lesson)));
-    const std::string path(named ? *file : text);
-    auto csv = readFile(path);
-    if (!csv) return tl::unexpected(std::move(csv.error()));
-    auto schedule = readScheduleCsv(*csv, {}, path.substr(path.rfind('/') + 1));
-    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
-    given.orders[named ? id : std::string()] = std::move(*schedule);
-    return {};
-}
-
-Result<void> readSaid(const Lesson& lesson, const std::string& text, Learner& learner)
-{
-    const auto [id, value] = keyValueOf(text);
-    std::vector<std::string> ids = idsOf<Quiz>(lesson);
-    for (std::string& one : idsOf<Predict>(lesson)) ids.push_back(std::move(one));
-    if (value && std::find(ids.begin(), ids.end(), id) != ids.end()) {
-        learner.said[std::string(id)] = *value;
-        return {};
-    }
-    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + joined(ids));
-}
-
-// Every check that has an answer, every question that was answered, every run that is there.
-std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
-{
-    std::vector<GradedBlock> out;
-    for (const Check* check : lesson.all<Check>()) {
-        const Step* step = lesson.step(check->step);
-        auto order = given.orders.find(check->id);
-        if (order == given.orders.end()) order = given.orders.find("");
-        if (!step || !missingFor(lesson, *check).empty()) continue;
-        auto settings = withSettings(step->settings, given.set);
-        if (!settings) continue;
-        Canvas canvas{{}, *settings};
-        if (order != given.orders.end()) {
-            canvas.schedule = order->second;
-            canvas.settings.ranks = order->second.ranks;
-            canvas.settings.microbatches = order->second.microbatches;
-        } else if (!given.set.empty()) { // a question of settings alone
-            auto start = startOf(lesson, *step);
-            if (!start) continue;
-            auto edited = applyEdits({EditCommand{"set", given.set}}, std::move(*start));
-            if (!edited) continue;
-            canvas = std::move(*edited);
-        } else {
-            continue;
-        }
-        Grade grade = StepState(lesson, *step, canvas, given.learner).grade(*check);
-        if (order != given.orders.end() && (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches) &&
-            given.set.empty() && grade.verdict == Verdict::Pass) {
-            grade.verdict = Verdict::Fail;
-        }
-        if (order != given.orders.end() && grade.verdict == Verdict::Fail && given.set.empty() &&
-            (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches))
-            grade.message = fmt::format("the answer has {} and {}, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
-                                        canvas.settings.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", canvas.settings.microbatches),
-                                        step->settings.ranks, step->settings.microbatches);
-        out.push_back({check->id, "check", std::move(grade)});
-    }
-    const Step* last = nullptr;
-    for (const Quiz* quiz : lesson.all<Quiz>()) {
-        const Step* step = lesson.step(quiz->step);
-        if (!step || given.learner.said.count(quiz->id) == 0 || !missingFor(lesson, *quiz).empty()) continue;
-        auto start = startOf(lesson, *step);
-        if (start) out.push_back({quiz->id, "quiz", StepState(lesson, *step, std::move(*start), given.learner).grade(*quiz)});
-    }
-    if (!given.learner.runs.empty() || !given.learner.failures.empty())
-        for (const RunBlock* run : lesson.all<RunBlock>()) {
-            last = lesson.step(std::max(run->step, 0));
-            if (!last || !missingNeeds(run->needs).empty()) continue;
-            auto start = startOf(lesson, *last);
-            if (!start) continue;
-            const StepState state(lesson, *last, std::move(*start), given.learner);
-            for (Grade& grade : state.grade(*run)) out.push_back({run->id, "run", std::move(grade)});
-        }
-    return out;
-}
-
-// A file that names no check answers the checks that it passes: one passed check makes it right.
-bool passed(const Given& given, const std::vector<GradedBlock>& graded)
-{
-    const bool any = given.orders.count("") > 0;
-    bool some = false, wrong = false;
-    for (const GradedBlock& one : graded) {
-        const bool free = any && one.kind == "check" && given.orders.count(one.id) == 0;
-        if (one.grade.verdict == Verdict::Pass)
-            some = true;
-        else if (!free && one.grade.verdict == Verdict::Fail)
-            wrong = true;
-    }
-    return some && !wrong;
-}
-
-void keepProgress(const Lesson& lesson, const Given& given, const std::vector<GradedBlock>& graded, Session& session)
+void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector<GradedBlock>& graded, Session& session)
 {
     auto read = LearnerProgress::read(LearnerProgress::defaultPath());
     if (!read) return; // reported when the lessons are listed; the file stays as it is
@@ -326,7 +237,7 @@ void keepProgress(const Lesson& lesson, const Given& given, const std::vector<Gr
 
 Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
 {
-    Given given;
+    HandedIn given;
     given.set = joined(options.settings, " ");
     if (auto set = withSettings(lesson.settings, given.set); !set) return tl::unexpected(std::move(set.error()).with("--set"));
     for (const std::string& one : options.answers)
@@ -354,66 +265,6 @@ Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& sess
     session.out(gradesText(graded, session.colourOut()));
     keepProgress(lesson, given, graded, session);
     return right ? ExitDone : ExitDoesNotHold;
-}
-
-// FOLDER/alice.csv, FOLDER/alice.CHECK.csv and FOLDER/alice.txt (lines ID=VALUE) are the answers of alice.
-Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& session)
-{
-    if (!isFolder(options.answerFolder)) return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", options.answerFolder), "name the folder with the answers");
-    std::vector<std::string> files;
-    std::error_code code;
-    for (const auto& entry : std::filesystem::directory_iterator(options.answerFolder, code)) files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
-    std::map<std::string, Given> pupils;
-    std::map<std::string, std::string> unreadable;
-    for (const std::string& file : files) {
-        const std::string name = file.substr(file.rfind('/') + 1);
-        const std::string pupil = name.substr(0, name.find('.'));
-        Result<void> read;
-        if (name.ends_with(".csv")) {
-            const std::string middle = name.size() > pupil.size() + 5 ? name.substr(pupil.size() + 1, name.size() - pupil.size() - 5) : std::string();
-            read = readAnswer(lesson, middle.empty() ? file : fmt::format("{}={}", middle, file), pupils[pupil]);
-        } else if (name.ends_with(".txt")) {
-            auto text = readFile(file);
-            if (!text) return tl::unexpected(std::move(text.error()));
-            for (const std::string_view line : split(*text, "\n"))
-                if (read && keyValueOf(line).value) read = readSaid(lesson, std::string(line), pupils[pupil].learner);
-        } else {
-            continue;
-        }
-        if (!read) unreadable[pupil] = read.error().message;
-        pupils.try_emplace(pupil);
-    }
-    if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} contains no answers", options.answerFolder), "name them NAME.csv, NAME.CHECK.csv or NAME.txt");
-    if (options.csv) session.out(csvLine({"name", "kind", "id", "verdict", "grade", "value", "message"}));
-    Json all = Json::array();
-    bool every = true;
-    Table table({{"name"}, {"check"}, {"verdict"}, {"message"}});
-    for (const auto& [pupil, given] : pupils) {
-        auto graded = gradeAll(lesson, given);
-        if (const auto fault = unreadable.find(pupil); fault != unreadable.end()) {
-            GradedBlock one{"", "file", {}};
-            one.grade.verdict = Verdict::Fail;
-            one.grade.message = fault->second;
-            graded.push_back(std::move(one));
-        }
-        every = every && passed(given, graded) && unreadable.count(pupil) == 0;
-        Json object = gradesJson(lesson, graded);
-        object["name"] = pupil;
-        object["passed"] = passed(given, graded) && unreadable.count(pupil) == 0;
-        all.push_back(std::move(object));
-        for (const GradedBlock& one : graded) {
-            const std::string verdict(lessons::toText(one.grade.verdict));
-            std::string value;
-            for (const Meter& meter : one.grade.meters)
-                if (!meter.sign.empty()) value += (value.empty() ? "" : "; ") + meter.subject + "=" + lessons::toText(meter.yours);
-            if (options.csv) session.out(csvLine({pupil, one.kind, one.id, verdict, one.grade.medal, value, one.grade.message}));
-            table.add({pupil, one.id, verdict, one.grade.message}, one.grade.verdict == Verdict::Pass ? Tint::Good : Tint::None);
-        }
-    }
-    if (session.json) session.answer({{"lesson", lesson.id}, {"answers", std::move(all)}});
-    if (!options.csv) session.out(table.text(session.colourOut()));
-    return every ? ExitDone : ExitDoesNotHold;
 }
 
 Result<int> makeTemplate(const std::string& name, Session& session)
@@ -471,6 +322,12 @@ Result<int> run(const Options& options, Session& session)
     if (options.check) return checkAll(options, session);
     if (options.names.empty()) return listAll(session);
     if (options.names.size() > 1) return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()), "name one, or check several with --check");
+    if (isCourse(options.names.front())) {
+        auto course = readCourse(options.names.front());
+        if (!course) return tl::unexpected(std::move(course.error()));
+        if (!options.answerFolder.empty()) return gradeClass(course->lessons, options.answerFolder, options.csv, session);
+        return listCourse(*course, session);
+    }
     auto lesson = findLesson(options.names.front());
     if (!lesson) return tl::unexpected(std::move(lesson.error()));
     if (options.startOver) {
@@ -481,7 +338,7 @@ Result<int> run(const Options& options, Session& session)
         session.out(fmt::format("lesson {} starts over\n", lesson->id));
         return ExitDone;
     }
-    if (!options.answerFolder.empty()) return gradeClass(*lesson, options, session);
+    if (!options.answerFolder.empty()) return gradeClass({*lesson}, options.answerFolder, options.csv, session);
     if (!options.start.empty() || !options.figures.empty()) return writeParts(*lesson, options, session);
     if (!options.answers.empty() || !options.said.empty() || !options.runs.empty() || !options.settings.empty() || options.record) return gradeOne(*lesson, options, session);
     LessonTextOptions text;
@@ -503,7 +360,7 @@ Command command_lesson()
 {
     return {"lesson", "Learn: list, print and grade lessons; check your own", [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<Options>();
-                verb.value("NAME", &options->names, "A lesson by name, number or file (.md); none: all are listed");
+                verb.value("NAME", &options->names, "A lesson by name, number or file (.md), or a course: a folder of lessons; none: all are listed");
                 verb.flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
                 verb.flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
                 verb.flag("--notes", options->notes, "With --check: also report minor findings");
@@ -511,7 +368,7 @@ Command command_lesson()
                 verb.value("--say", &options->said, "An answer to a question").form("ID=VALUE").each();
                 verb.value("--set", &options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1").form("KEY=VALUE").each();
                 verb.value("--runs", &options->runs, "A run file with the lesson's recorded runs").form("FILE");
-                verb.value("--answer-dir", &options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) in a folder").form("FOLDER");
+                verb.value("--answer-dir", &options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv, NAME.txt (lines ID=VALUE) or NAME.json (their lessons.json) in a folder").form("FOLDER");
                 verb.flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
                 verb.value("--new", &options->makeNew, "Write a commented template of a lesson").form("NAME");
                 verb.value("--start", &options->start, "Write the order that a step starts with").form("FILE.csv");

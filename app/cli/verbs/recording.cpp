@@ -54,6 +54,7 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::opti
     run.info.clock = std::string(toText(training.clock()));
     run.info.warmupSteps = settings.warmup;
     run.configuration = training.configuration();
+    if (settings.perturbation.secret) std::erase_if(run.configuration, [](const auto& fact) { return fact.first.starts_with("link_"); }); // would give it away
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
     if (limit) run.configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
@@ -105,9 +106,9 @@ Result<Nanos> forwardUnitOfAll(const RecordSettings& settings)
 
 Result<void> prepareLinks(RecordSettings& settings, Session& session)
 {
-    const Perturbation& perturbation = settings.perturbation;
-    const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
     const int ranks = settings.schedules.front().ranks;
+    const Perturbation perturbation = revealed(settings.perturbation, ranks);
+    const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
     if (!needsUnit) {
         settings.training.perturbation = runPerturbation(perturbation, ranks, 0, settings.training.seed);
         return {};

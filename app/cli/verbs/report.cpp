@@ -14,9 +14,11 @@
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
 #include "app/cli/text/table_report.h"
+#include "schedules/execute/perturb.h"
 #include "schedules/text/draw_text.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/run/note_text.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 
@@ -31,6 +33,7 @@ struct Options {
     int step = -1; // from 1, as typed; −1: not given
     int gaps = 5;
     bool residuals = false;
+    bool reveal = false;
     bool slack = false;
     bool kernels = false;
     std::vector<std::string> tables; // names, and "all"
@@ -103,6 +106,13 @@ Result<int> run(const Options& options, Session& session)
         if (!requirement) return tl::unexpected(std::move(requirement.error()).with("--require"));
         requirements.push_back(std::move(*requirement));
     }
+    std::string secret; // what the disturbance is
+    if (options.reveal) {
+        const auto asked = parsePerturbation(configured(run, "perturb"), run.info.ranks);
+        if (!asked || !asked->secret)
+            return fail(ErrorCode::Usage, fmt::format("--reveal: {} has no secret disturbance", describe(*stored)), "runs recorded with --perturb secret=SEED have one");
+        secret = toText(revealed(*asked, run.info.ranks));
+    }
     auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
     std::optional<Residuals> residuals;
@@ -135,6 +145,7 @@ Result<int> run(const Options& options, Session& session)
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
+        object["revealed"] = options.reveal ? Json(secret) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         auto checked = checkRequirements(requirements, object);
         if (!checked) return tl::unexpected(std::move(checked.error()));
@@ -152,6 +163,7 @@ Result<int> run(const Options& options, Session& session)
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
     session.out(headlineText(run, *figures, colour));
+    if (options.reveal) session.out(fmt::format("the secret disturbance is {}\n", secret));
     const bool ops = figures->noOps.empty();
     if (ops) session.out("\n" + leversText(*figures->levers, figures->units, colour));
     if (run.info.state != RunState::Complete)
@@ -218,6 +230,7 @@ Command command_report()
                 names.emplace_back(allTables);
                 verb.value("--table", &options->tables, "A table of the report, or all of them; several times").form("NAME").each().check(oneOf(names));
                 verb.flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
+                verb.flag("--reveal", options->reveal, "What the disturbance of a run recorded with --perturb secret=SEED is");
                 verb.flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
                 verb.flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
                 addWhatIfOption(verb, options->whatIf);

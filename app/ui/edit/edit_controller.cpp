@@ -103,7 +103,8 @@ void EditController::connectAll()
     });
     shown.setCaptions(Shown::Mode::Edit, [this]() -> Shown::Captions {
         if (!m_source) return {};
-        return {tr("%1 (edited)%2").arg(runTitle(m_source->run->info), m_editor->changed() ? QStringLiteral(" *") : QString()), tr(", simulated as you edit"),
+        const QString title = runTitle(m_source->run->info); // of a lesson: the order is the learner's from the start
+        return {m_keptElsewhere ? title : tr("%1 (edited)%2").arg(title, m_editor->changed() ? QStringLiteral(" *") : QString()), tr(", simulated as you edit"),
                 tr("model: %1").arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run") : m_editor->costs().origin))};
     });
     connect(&m_workspace, &Workspace::actionsRefreshed, this, &EditController::refreshActions);
@@ -304,7 +305,7 @@ void EditController::ended()
 void EditController::keepLeft()
 {
     const Schedule& order = m_editor->schedule();
-    if (!m_editor->changed() || (m_kept && *m_kept == order)) return;
+    if (m_keptElsewhere || !m_editor->changed() || (m_kept && *m_kept == order)) return;
     if (!m_editor->complete() || !validate(order).valid()) {
         m_left = Left{m_source->ref.file, m_source->ref.id, order};
         m_workspace.banner()->showNote(tr("The order still has a fault. Edit the same run again to restore it."));

@@ -53,6 +53,7 @@ public:
     bool escape() override;
     void redraw() override;
     void setTray(bool shown, bool placesAll) override;
+    void setKeptElsewhere(bool kept) override { m_keptElsewhere = kept; }
     bool settled() const override;
 
     const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
@@ -148,6 +149,7 @@ private:
     QSplitter* m_deck = nullptr;
     ScheduleText* m_text = nullptr;
     OpTray* m_tray = nullptr;
+    bool m_keptElsewhere = false;
     bool m_trayShown = true;
     MoveHint* m_hint = nullptr;
     EditAutosave* m_autosave = nullptr;

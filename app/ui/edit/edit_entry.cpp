@@ -27,7 +27,7 @@ void EditController::showEditedDeadlock()
 
 void EditController::editRun(Run run, const QString& change, Schedule order)
 {
-    const RunRef ref = m_workspace.library()->addSimulated(std::move(run));
+    const RunRef ref = m_keptElsewhere ? m_workspace.library()->addAside(std::move(run)) : m_workspace.library()->addSimulated(std::move(run));
     m_workspace.library()->request(ref, -1, [this, request = m_workspace.shown().request(), change, order = std::move(order)](Result<std::shared_ptr<const RunView>> view) {
         if (!m_workspace.shown().answered(request)) return; // superseded by another request
         if (!view) {

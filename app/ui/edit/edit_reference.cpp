@@ -184,8 +184,8 @@ void EditController::refreshGhost()
 
 void EditController::keepSoon()
 {
-    if (!m_source || !m_editor->changed()) {
-        if (m_source) m_autosave->clear(); // unchanged: nothing to lose
+    if (!m_source || !m_editor->changed() || m_keptElsewhere) {
+        if (m_source) m_autosave->clear(); // nothing to lose
         return;
     }
     m_autosave->changed([this] {

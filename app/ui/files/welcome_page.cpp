@@ -1,5 +1,6 @@
 #include "app/ui/files/welcome_page.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QFrame>
 #include <QGridLayout>
@@ -38,11 +39,14 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 
     auto* cards = new QGridLayout;
     cards->setSpacing(12);
+    for (const int side : {0, 1}) cards->setColumnStretch(side, 1); // four of one size
+    for (const int row : {0, 1}) cards->setRowStretch(row, 1);
     layout->addLayout(cards);
     int at = 0;
     auto card = [&](const QString& title, const QString& words, const QString& key, bool primary) {
         auto* frame = new QFrame(column);
         frame->setObjectName(QStringLiteral("card"));
+        frame->setMinimumWidth(300);
         auto* inner = new QVBoxLayout(frame);
         inner->setContentsMargins(14, 14, 14, 14);
         inner->setSpacing(7);
@@ -52,28 +56,22 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
         auto* text = makeLabel(words, "secondary", frame);
         text->setWordWrap(true);
         text->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+        text->setMinimumHeight(4 * QFontMetrics(fontOf(FontRole::Body)).lineSpacing() + 4);
         inner->addWidget(text, 1);
         inner->addWidget(makeLabel(key, "faint", frame));
-        cards->addWidget(frame, 0, at++);
+        cards->addWidget(frame, at / 2, at % 2);
+        ++at;
+        if (m_first == nullptr) m_first = button;
         return button;
     };
     connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
-    connect(card(tr("Open…"), tr("A run file (.stagewright), a schedule (.csv), a building block or a lesson. Or drop one onto this window."), tr("Ctrl+O"), false), &QPushButton::clicked,
-            this, &WelcomePage::openAsked);
+    connect(card(tr("Lessons…"), tr("Sixteen questions, from the first bubble to your own schedule, each answered by hand and by a real run."), tr("Ctrl+Shift+N"), false),
+            &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
+    connect(card(tr("Open…"), tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Perfetto, Chrome), a schedule (CSV), a building block or a lesson. Or drop it onto this window."), tr("Ctrl+O"), false),
+            &QPushButton::clicked, this, &WelcomePage::openAsked);
     connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."), tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
-
-    auto* learn = new QHBoxLayout;
-    auto* lessons = new QPushButton(tr("Lessons…"), column);
-    lessons->setToolTip(tr("Sixteen questions, each answered by hand and by a real run on this computer  (Ctrl+Shift+N)"));
-    connect(lessons, &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
-    learn->addWidget(lessons);
-    auto* what = makeLabel(tr("Pipeline schedules from the first bubble to your own schedule, each verified by a real run on this computer."), "secondary", column);
-    what->setWordWrap(true);
-    learn->addWidget(what, 1);
-    layout->addSpacing(2);
-    layout->addLayout(learn);
 
     m_recentBox = new QWidget(column);
     m_recent = new QVBoxLayout(m_recentBox);
@@ -82,6 +80,13 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     layout->addWidget(m_recentBox);
     setMessage({});
     setRecent({});
+}
+
+void WelcomePage::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    const QWidget* focus = QApplication::focusWidget();
+    if (focus == nullptr || focus->inherits("QToolButton")) m_first->setFocus(Qt::OtherFocusReason);
 }
 
 void WelcomePage::setMessage(const QString& message)

@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+class QPushButton;
 class QLabel;
 class QVBoxLayout;
 
@@ -23,8 +24,12 @@ signals:
     void lessonsAsked();
     void fileChosen(const QString& path);
 
+protected:
+    void showEvent(QShowEvent* event) override; // its first button has the keys, not the toolbar
+
 private:
     QVBoxLayout* m_recent;
+    QPushButton* m_first = nullptr;
     QWidget* m_recentBox;
     QLabel* m_message;
     QString m_own;

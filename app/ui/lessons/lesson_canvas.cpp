@@ -8,6 +8,7 @@
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/score_rail.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <QTimer>
@@ -38,6 +39,23 @@ Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
     return run;
 }
 
+// Whether the canvas shows the number that the page asks to guess: its step time, its span or its bubble ratio.
+bool answersGuess(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Step& step, const lessons::Canvas& canvas, const lessons::Learner& learner)
+{
+    if (page.part != lessons::Part::Guess) return false;
+    const lessons::StepState state(lesson, step, canvas, learner);
+    std::vector<double> shown;
+    for (const char* key : {"makespan", "span", "100*bubble_fraction"})
+        if (const auto expression = lessons::Expression::parse(key))
+            if (const auto value = state.evaluate(*expression); value && value->number() != nullptr) shown.push_back(*value->number());
+    return std::any_of(page.blocks.begin(), page.blocks.end(), [&](const lessons::Block* block) {
+        const auto* predict = std::get_if<lessons::Predict>(block);
+        if (predict == nullptr) return false;
+        const auto truth = state.evaluate(predict->truth);
+        return truth && truth->number() != nullptr && std::any_of(shown.begin(), shown.end(), [&](double one) { return std::abs(one - *truth->number()) < 1e-6; });
+    });
+}
+
 } // namespace
 
 bool LessonController::editsHere() const
@@ -59,6 +77,14 @@ void LessonController::showCanvas()
         return;
     }
     const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
+    if (answersGuess(m_session->lesson(), m_session->page(), *m_session->step(), m_session->canvas(), m_session->learner())) {
+        m_syncing = true;
+        m_wantEdit = false;
+        m_workspace.feature<OrderEditing>()->editIncomplete(lessons::emptySchedule(m_session->canvas().settings), name); // an empty axis
+        m_syncing = false;
+        readAgain();
+        return;
+    }
     auto run = runOf(m_session->canvas(), name.toStdString());
     if (!run) {
         m_workspace.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
@@ -74,7 +100,7 @@ void LessonController::showCanvas()
         readAgain();
         return;
     }
-    m_canvasRef = m_workspace.library()->addSimulated(std::move(*run));
+    m_canvasRef = m_workspace.library()->addAside(std::move(*run));
     const RunRef other = m_wantEdit ? RunRef{} : comparedRun();
     if (other.valid())
         m_workspace.feature<RunComparing>()->show({other, m_canvasRef});
@@ -100,7 +126,7 @@ RunRef LessonController::comparedRun()
         m_workspace.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
         return {};
     }
-    return m_workspace.library()->addSimulated(std::move(*run));
+    return m_workspace.library()->addAside(std::move(*run));
 }
 
 void LessonController::syncCanvas()

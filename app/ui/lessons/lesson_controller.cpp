@@ -214,11 +214,7 @@ void LessonController::connectPanel()
         m_queue.clear();
         m_runs->cancel();
     });
-    connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
-        const auto found = m_outcomes.find(block.toStdString());
-        if (found != m_outcomes.end()) m_workspace.feature<FileOpening>()->openFiles({found->second.file});
-        showTab(false);
-    });
+    connect(m_panel, &LessonPanel::runOpened, this, &LessonController::openRun);
     connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_workspace.banner()->showNote(m_runs->proof(block)); });
     connect(m_panel, &LessonPanel::figureAsked, this, [this](const QString& file, const QString& format, const QString& caption) { keepFigure(file, format, caption); });
     connect(m_panel, &LessonPanel::termAsked, this, &LessonController::showTerm);
@@ -321,13 +317,13 @@ void LessonController::fillShelf()
     const std::string folder = lessons::learnerFolder();
     std::vector<const lessons::Lesson*> mine;
     const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // keys as in files, titles as on the shelf
-    const auto shelfOf = [](const lessons::Lesson& lesson) { return qs(lesson.shelf).toLower(); };
+    const auto shelfOf = [](const lessons::Lesson& lesson) { return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString(); };
     for (const auto& [name, title] : rows)
         for (const lessons::Lesson& lesson : m_library->lessons)
             if (shelfOf(lesson) == QLatin1String(name)) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
     for (const lessons::Lesson& lesson : m_library->lessons)
         if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); })) mine.push_back(&lesson);
-    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), tr("Your lessons"), qs(lesson->file));
+    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), lesson->course.empty() ? tr("Your lessons") : qs(lesson->course), qs(lesson->file));
     for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
     m_shelf->setEntries(std::move(entries));
     m_shelf->setFaults(faults);
@@ -387,7 +383,8 @@ void LessonController::start(const QString& name, bool over, int page)
 
 void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page)
 {
-    leave();
+    if (!m_session) m_before = m_workspace.shown().mode() == Shown::Mode::Empty ? RunRef{} : m_workspace.shown().ref();
+    leave(true);
     m_session = std::make_unique<LessonSession>(std::move(lesson));
     m_railKey.clear();
     m_notes.clear();
@@ -411,6 +408,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     QAction* side = m_workspace.actions()[ActionId::SidePanel];
     if (!side->isChecked()) side->trigger();
     m_workspace.feature<OrderEditing>()->setTray(false, false);
+    m_workspace.feature<OrderEditing>()->setKeptElsewhere(true);
     showTab(true);
     showPage();
     showCanvas();
@@ -418,9 +416,11 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     refreshActions();
 }
 
-void LessonController::leave()
+void LessonController::leave(bool forAnother)
 {
     if (!m_session) return;
+    m_queue.clear();
+    m_runs->cancel();
     m_session.reset();
     m_layout.restore();
     m_workspace.viewState()->setLeastEnd(0);
@@ -434,7 +434,13 @@ void LessonController::leave()
     m_rail->setRail(std::nullopt);
     m_workspace.views().memory->setRankBudgets({});
     if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(270);
-    if (m_workspace.shown().mode() == Shown::Mode::Edit) m_workspace.views().timeline->setEditMode(true);
+    if (forAnother) return;
+    const RunRef before = std::exchange(m_before, RunRef{});
+    if (m_workspace.shown().mode() != Shown::Mode::Empty) m_workspace.shown().setMode(Shown::Mode::Empty); // nothing of the lesson stays
+    m_workspace.shown().forget();
+    m_workspace.feature<OrderEditing>()->setKeptElsewhere(false);
+    m_workspace.library()->closeAside();
+    if (before.valid() && m_workspace.runs()->info(before) != nullptr) m_workspace.shown().showRun(before);
     refreshActions();
 }
 
@@ -452,7 +458,12 @@ void LessonController::showPage()
 
 const lessons::Lesson* LessonController::following() const
 {
-    if (!m_session || !m_library || m_session->lesson().number <= 0) return nullptr;
+    if (!m_session || !m_library) return nullptr;
+    const lessons::Lesson& now = m_session->lesson();
+    if (!now.course.empty())
+        for (const lessons::Lesson& lesson : m_library->lessons)
+            if (lesson.course == now.course && lesson.place == now.place + 1) return &lesson;
+    if (now.number <= 0) return nullptr;
     for (const lessons::Lesson& lesson : m_library->lessons)
         if (lesson.number == m_session->lesson().number + 1) return &lesson;
     return nullptr;
@@ -470,7 +481,7 @@ void LessonController::nextLesson()
 void LessonController::fitLayout()
 {
     LessonLayout::Uses uses;
-    if (const lessons::Step* step = m_session->step()) {
+    if (const lessons::Step* step = m_session->step(); step != nullptr && m_session->page().part != lessons::Part::Guess) {
         uses.memory = step->view == "memory" || !step->targets.empty() || step->settings.cap;
         for (const lessons::Check* check : m_session->lesson().all<lessons::Check>())
             if (check->step == m_session->page().step) uses.memory = uses.memory || check->goal.text().find("peak_activation") != std::string::npos;
@@ -549,14 +560,18 @@ void LessonController::took(const PageReading& reading)
     for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
         const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
         if (figure == nullptr || !reading.blocks[i].figure) continue;
-        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(*reading.blocks[i].figure)));
+        lessons::FigureLook look = figureLook();
+        look.width = lessonWidth - 76;
+        lessons::FigureData uncaptioned = *reading.blocks[i].figure; // its field is below
+        uncaptioned.caption.clear();
+        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(uncaptioned, look)));
         const QSize size = drawn.defaultSize();
         if (size.isEmpty()) continue;
         const double ratio = m_workspace.window()->devicePixelRatioF();
         const int width = lessonWidth - 76, height = width * size.height() / size.width();
         QPixmap picture(QSize(width, height) * ratio);
         picture.setDevicePixelRatio(ratio);
-        picture.fill(Qt::white);
+        picture.fill(m_workspace.theme().canvas);
         QPainter painter(&picture);
         drawn.render(&painter, QRectF(0, 0, width, height));
         m_figures[figure->file] = picture;
@@ -579,6 +594,25 @@ void LessonController::took(const PageReading& reading)
     }
     if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();
+}
+
+// The colours of the window.
+lessons::FigureLook LessonController::figureLook() const
+{
+    const Theme& theme = m_workspace.theme();
+    const auto ink = [&](Paint paint) { return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(), theme.of(paint).label.name().toStdString()}; };
+    lessons::FigureLook look;
+    look.font = loadFonts().toStdString();
+    look.ground = theme.canvas.name().toStdString();
+    look.text = theme.text.name().toStdString();
+    look.secondary = theme.secondary.name().toStdString();
+    look.grid = theme.separator.name().toStdString();
+    look.forward = ink(Paint::Forward);
+    look.backward = ink(Paint::Backward);
+    look.weight = ink(Paint::Weight);
+    look.message = ink(Paint::Communication);
+    look.other = ink(Paint::Optimizer);
+    return look;
 }
 
 void LessonController::showTab(bool lesson)
@@ -638,6 +672,7 @@ void LessonController::applyTheme()
     m_shelf->setTheme(m_workspace.theme());
     m_panel->setTheme(m_workspace.theme());
     m_rail->setTheme(m_workspace.theme());
+    if (m_session && !m_figures.empty()) took(PageReading(m_last)); // the figures are drawn in its colours
 }
 
 Feature* lessonFeature(Workspace& workspace) { return new LessonController(workspace); }

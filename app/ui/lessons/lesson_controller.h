@@ -42,8 +42,8 @@ public:
     void openShelf();
     void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
     void openFile(const QString& path) override;
-    void leave();      // the window gets back what it showed before
-    void nextLesson(); // by number; after the last one the shelf
+    void leave(bool forAnother = false); // the window gets back what it showed before, unless another lesson follows
+    void nextLesson();                   // by number; after the last one the shelf
     void showTerm(const QString& id);
 
     LessonShelf* shelf() { return m_shelf; }
@@ -76,10 +76,12 @@ private:
     LessonState state() const;
     void showTab(bool lesson);
     void runAsked(const QString& id);
+    void openRun(const QString& block);
     void runQueued(); // the next of those asked for together
     void runFinished(const LessonRuns::Outcome& outcome);
     void keepFigure(const QString& name, const QString& format, const QString& caption);
     Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
+    lessons::FigureLook figureLook() const;
     void explainGap(int rank, Nanos time);
     void hideGap();
     void refreshActions();
@@ -111,6 +113,7 @@ private:
     std::optional<Wish> m_wish; // a lesson to start once the library is read
 
     std::unique_ptr<LessonSession> m_session;
+    RunRef m_before;                   // the run that was shown before the lesson; invalid: none
     RunRef m_canvasRef;                // the run that shows the canvas
     lessons::Settings m_shownSettings; // its settings; other settings need another run
     bool m_wantEdit = false;

@@ -29,6 +29,24 @@ void LessonController::runAsked(const QString& id)
         }
 }
 
+// The last run of the block, in the timeline with its figures in Details.
+void LessonController::openRun(const QString& block)
+{
+    const auto found = m_outcomes.find(block.toStdString());
+    if (found == m_outcomes.end() || found->second.runs.empty()) return;
+    const RunRef ref{RunLibrary::normalised(found->second.file), found->second.runs.back().second->info.id};
+    showTab(false);
+    if (m_workspace.runs()->info(ref) != nullptr) return m_workspace.shown().showRun(ref);
+    m_workspace.library()->setAside(ref.file);
+    auto once = std::make_shared<QMetaObject::Connection>();
+    *once = connect(m_workspace.library(), &RunLibrary::listed, this, [this, once, ref](const QString& path) {
+        if (path != ref.file) return;
+        disconnect(*once);
+        if (m_session && m_workspace.runs()->info(ref) != nullptr) m_workspace.shown().showRun(ref);
+    });
+    m_workspace.library()->open(ref.file);
+}
+
 void LessonController::runQueued()
 {
     if (!m_queue.isEmpty() && m_session) runAsked(m_queue.takeFirst());
@@ -56,7 +74,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
         if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
             predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
-            const RunRef model = m_workspace.library()->addSimulated(std::move(*predicted));
+            const RunRef model = m_workspace.library()->addAside(std::move(*predicted));
             const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
             // The window shows the recording first; compare follows when it has settled.
             auto* timer = new QTimer(this);
@@ -68,11 +86,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
             });
             timer->start();
         }
-    QStringList names;
-    for (const auto& [name, run] : outcome.runs)
-        if (findSchedule(name.substr(0, name.find(':')))) names << qs(name);
-    names.removeDuplicates();
-    m_runs->prove(outcome.block, names, measured->info.ranks, measured->info.microbatches);
+    m_runs->prove(outcome.block, measured->info.ranks, measured->info.microbatches);
 }
 
 // The lesson's figure with the learner's numbers; if it can't be drawn yet, the screen content.

@@ -10,6 +10,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QSettings>
+#include <QThread>
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -18,6 +19,7 @@
 #include "traces/fit/fit_costs.h"
 #include "traces/lessons/lesson_library.h"
 #include "traces/lessons/record_plan.h"
+#include "traces/lessons/reports.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/record/record_process.h"
@@ -53,6 +55,35 @@ QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const
     return {};
 }
 
+// A schedule of a run block as the learner knows it: "your order", the library's title, or a file written here by its block.
+QString orderWords(const QString& name)
+{
+    if (findSchedule(name.section(QLatin1Char(':'), 0, 0).toStdString())) return scheduleTitle(name.toStdString());
+    if (!name.endsWith(QLatin1String(".csv")) || name.endsWith(QLatin1String("mine.csv"))) return LessonRuns::tr("your order"); // "mine", or a goal that it answers
+    return LessonRuns::tr("%1, as recorded").arg(name.chopped(4));
+}
+
+// Each run's step beside the one that its schedule has with the costs fitted from it, and how well they agree. Markdown.
+QString predictionWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
+{
+    QString rows;
+    double worst = 0;
+    for (const auto& [name, run] : runs) {
+        if (!run->schedule || !run->costs) continue;
+        const auto predicted = lessons::SimulatedReport(*run->schedule, *run->costs, Channels{}).figure("makespan");
+        const auto measured = lessons::RecordedReport(run).figure("makespan");
+        if (!predicted || !measured || predicted->number() == nullptr || measured->number() == nullptr || *measured->number() <= 0) continue;
+        const double off = *predicted->number() / *measured->number() - 1;
+        worst = std::max(worst, std::abs(off));
+        const auto time = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
+        rows += QStringLiteral("\n| %1 | %2 | %3 |").arg(orderWords(qs(name)), time(*predicted->number()), time(*measured->number()));
+    }
+    if (rows.isEmpty()) return {};
+    const QString head = LessonRuns::tr("| step time | predicted | measured |\n|---|---|---|");
+    if (worst <= 0.05) return head + rows + QStringLiteral("\n\n") + LessonRuns::tr("With these costs the model predicts the step to within %1.").arg(percentText(worst));
+    return head + rows + QStringLiteral("\n\n") + LessonRuns::tr("The model is off by up to %1: the run had waits that these costs don't contain.").arg(percentText(worst));
+}
+
 // The child's own report if it did not finish.
 lessons::RunFailure failureOf(const RecordProcess& process)
 {
@@ -69,6 +100,23 @@ lessons::RunFailure failureOf(const RecordProcess& process)
     }
     if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
     return failure;
+}
+
+// Runs are found again by their lesson: "Lesson 5: 1F1B", "Lesson 15: Patient A". A name that can't be written stays.
+void nameRuns(const QString& file, const QStringList& schedules, const QString& title)
+{
+    auto opened = RunFile::open(file.toStdString(), OpenMode::Write);
+    for (int tries = 0; !opened && tries < 40; ++tries) { // the window is closing it
+        QThread::msleep(50);
+        opened = RunFile::open(file.toStdString(), OpenMode::Write);
+    }
+    if (!opened) return;
+    const auto infos = (*opened)->runs();
+    if (!infos) return;
+    for (std::size_t i = 0; i < infos->size(); ++i) {
+        const QString order = orderWords(schedules.value(static_cast<qsizetype>(i), qs((*infos)[i].scheduleName)));
+        (void)(*opened)->rename((*infos)[i].id, (title.endsWith(QLatin1String(": ")) ? title + order : title).toStdString());
+    }
 }
 
 QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
@@ -89,7 +137,7 @@ LessonRuns::LessonRuns(Workspace& workspace, QObject* parent) : QObject(parent),
         QStringList rows;
         for (const auto one : answer[QStringLiteral("checks")].toArray()) {
             const QJsonObject check = one.toObject();
-            rows << tr("%1, %2: %3").arg(check[QStringLiteral("schedule")].toString(), check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
+            rows << tr("%1, %2: %3").arg(orderWords(check[QStringLiteral("schedule")].toString()), check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
         }
         m_proofs[block] = rows.join(QLatin1Char('\n'));
         emit proved(block, answer[QStringLiteral("passed")].toBool(), m_proofs[block]);
@@ -134,14 +182,21 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     for (const std::string& word : plan->arguments) arguments << qs(word);
     m_schedules.clear();
     for (const std::string& name : plan->schedules) m_schedules << qs(name);
+    m_recorded = arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(','), Qt::SkipEmptyParts);
+    m_recorded.removeDuplicates();
 
     m_file = fileOf(session.lesson(), block);
+    const lessons::Lesson& lesson = session.lesson();
+    m_title = (lesson.number > 0 ? tr("Lesson %1: ").arg(lesson.number) : tr("Lesson %1: ").arg(qs(lesson.id))) +
+              (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
     QDir().mkpath(QFileInfo(m_file).absolutePath());
     QFile::remove(m_file);
     RecordSettings recorded;
     recorded.arguments = arguments;
     m_block = qs(block.id);
-    m_workspace.feature<Recording>()->startRecording(recorded, m_file, true);
+    m_workspace.library()->close(m_file);
+    m_workspace.library()->setAside(m_file);
+    m_workspace.feature<Recording>()->startRecording(recorded, m_file, true, true);
     if (!m_workspace.feature<Recording>()->process()->running()) {
         m_block.clear();
         return refuse(tr("the recording did not start"), m_workspace.banner()->text());
@@ -165,20 +220,21 @@ void LessonRuns::ended()
     else if (process->state() != RecordProcess::State::Finished)
         failure = failureOf(*process);
     QSettings().setValue(namesKey(m_file), m_schedules);
-    read(std::exchange(m_block, QString()), m_file, m_schedules, failure);
+    read(std::exchange(m_block, QString()), m_file, m_schedules, failure, m_title);
 }
 
 void LessonRuns::readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block)
 {
     const QString file = fileOf(lesson, block);
-    if (m_block.isEmpty() && QFileInfo::exists(file)) read(qs(block.id), file, QSettings().value(namesKey(file)).toStringList(), {});
+    if (m_block.isEmpty() && QFileInfo::exists(file)) read(qs(block.id), file, QSettings().value(namesKey(file)).toStringList(), {}, {});
 }
 
-void LessonRuns::read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure)
+void LessonRuns::read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure, const QString& title)
 {
     inBackground(
         this,
-        [block, file, schedules, failure]() -> Outcome {
+        [block, file, schedules, failure, title]() -> Outcome {
+            if (!title.isEmpty()) nameRuns(file, schedules, title);
             Outcome outcome{block, file, {}, failure, {}};
             auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
             if (!opened) return outcome;
@@ -193,17 +249,17 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
                 const std::string name = i < static_cast<std::size_t>(schedules.size()) ? schedules[static_cast<qsizetype>(i)].toStdString() : info.scheduleName;
                 outcome.runs.emplace_back(name, std::make_shared<const Run>(std::move(*run)));
             }
-            outcome.note = costWords(outcome.runs);
+            outcome.note = QStringList{costWords(outcome.runs), predictionWords(outcome.runs)}.join(QStringLiteral("\n\n")).trimmed();
             return outcome;
         },
         [this](const Outcome& outcome) { emit finished(outcome); });
 }
 
-void LessonRuns::prove(const QString& block, const QStringList& schedules, int ranks, int microbatches)
+void LessonRuns::prove(const QString& block, int ranks, int microbatches)
 {
-    if (m_check.state() != QProcess::NotRunning || schedules.isEmpty()) return;
+    if (m_check.state() != QProcess::NotRunning || m_recorded.isEmpty()) return;
     m_checked = block;
-    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), schedules.join(QLatin1Char(',')), QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
+    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), m_recorded.join(QLatin1Char(',')), QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
                                       QString::number(microbatches), QStringLiteral("--backend"), QStringLiteral("cpu"), QStringLiteral("--json"), QStringLiteral("--progress"),
                                       QStringLiteral("none")});
 }

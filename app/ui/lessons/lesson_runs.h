@@ -34,10 +34,10 @@ public:
         std::optional<lessons::RunFailure> failure;                           // none: it finished
         QString note;                                                         // fitted costs in words; Markdown
     };
-    static QString fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block);        // file of its runs
-    void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block);                // earlier runs, if any
-    void prove(const QString& block, const QStringList& schedules, int ranks, int microbatches); // gradients; proved() follows
-    QString proof(const QString& block) const { return m_proofs.value(block); }                  // the table in words
+    static QString fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block); // file of its runs
+    void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block);         // earlier runs, if any
+    void prove(const QString& block, int ranks, int microbatches);                        // gradients of the orders that it recorded last, the learner's own as it was; proved() follows
+    QString proof(const QString& block) const { return m_proofs.value(block); }           // the table in words
 
 signals:
     void progressed();
@@ -46,12 +46,14 @@ signals:
 
 private:
     void ended();
-    void read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure);
+    void read(const QString& block, const QString& file, const QStringList& schedules, const std::optional<lessons::RunFailure>& failure, const QString& title);
 
     Workspace& m_workspace;
     QString m_block;
     QString m_file;
+    QString m_title;         // of its runs; with ": " at the end the schedule follows
     QStringList m_schedules; // as the block names them
+    QStringList m_recorded;  // as the program was given them: names of the library, files with an order
     ScratchFolder m_orders;
     QProcess m_check;
     QString m_checked; // block whose gradients are being checked

@@ -116,7 +116,7 @@ void MapperController::clear()
     m_view.reset();
     m_ranges.reset();
     m_patterns.reset();
-    m_panel->setPatterns(nullptr, tr("No run is shown."));
+    m_panel->setPatterns(nullptr, tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
 }
 
 void MapperController::preview()

@@ -187,9 +187,10 @@ RecordDialog* RecordController::openRecordDialog()
     return dialog;
 }
 
-void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew)
+void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside)
 {
     if (m_process->running()) return;
+    m_aside = aside;
     m_recorded.reset();
     m_predicted.reset();
     const QString program = findStagewright();
@@ -210,6 +211,7 @@ void RecordController::attach(const QString& job, const QString& file)
         m_workspace.banner()->showRefusal(tr("a recording is running"), tr("one is followed at a time; the job goes on meanwhile"));
         return;
     }
+    m_aside = false;
     begun(RunLibrary::normalised(file), RunLibrary::normalised(file));
     m_process->follow(findStagewright(), job, m_recordFile);
 }
@@ -250,7 +252,7 @@ bool RecordController::isRecordingInto(const QString& file) const
 
 void RecordController::pollRecording()
 {
-    if (!m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;
+    if (m_aside || !m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;
     if (m_looking || (m_look.isValid() && m_look.elapsed() < m_lookPause)) return;
     m_looking = true;
     m_look.start();
@@ -264,12 +266,16 @@ void RecordController::followRecording(const std::vector<RunRef>& refs)
         m_looking = false;
         m_lookPause = 10 * m_look.elapsed();
     };
+    // Schedules are recorded in turn: the one on screen stays there until it is complete, then the next one that still grows follows.
     const RunInfo* newest = nullptr;
     RunRef ref;
     for (const RunRef& one : refs)
         if (const RunInfo* info = m_workspace.runs()->info(one); info != nullptr && info->steps > 0) {
+            const bool stays = one == m_workspace.shown().ref() && info->state == RunState::Recording;
+            if (newest != nullptr && newest->state == RunState::Recording && !stays) continue;
             newest = info;
             ref = one;
+            if (stays) break;
         }
     const bool shown = m_workspace.shown().view() && m_workspace.shown().view()->ref == ref && m_workspace.shown().mode() == Shown::Mode::Run;
     // A selection or a zoomed view keeps its step; otherwise the newest step is shown.
@@ -303,13 +309,15 @@ void RecordController::askToStop()
         m_stopQuestion->raise();
         return;
     }
-    m_stopQuestion = new QMessageBox(QMessageBox::Question, m_workspace.window()->windowTitle(), tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
+    m_stopQuestion = new QMessageBox(QMessageBox::NoIcon, m_workspace.window()->windowTitle(), tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
     m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
     m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
     m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
     m_stopQuestion->addButton(m_process->elsewhere() ? tr("Stop it there and close") : tr("Stop and close"), QMessageBox::AcceptRole);
     if (m_process->elsewhere()) m_stopQuestion->addButton(tr("Let it run and close"), QMessageBox::DestructiveRole);
-    QPushButton* stay = m_stopQuestion->addButton(tr("Keep recording"), QMessageBox::RejectRole);
+    auto* stay = new QPushButton(tr("Keep recording"), m_stopQuestion);
+    stay->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    m_stopQuestion->addButton(stay, QMessageBox::RejectRole);
     m_stopQuestion->setDefaultButton(stay);
     m_stopQuestion->setEscapeButton(stay);
     connect(m_stopQuestion, &QMessageBox::finished, this, [this, box = m_stopQuestion.data()] {
@@ -342,7 +350,7 @@ void RecordController::recordingEnded()
     m_taking = true;
     if (m_stopQuestion && !m_closeAfter) m_stopQuestion->reject(); // it ended by itself: there is nothing to ask
     m_workspace.refreshActions();
-    if (m_process->state() == RecordProcess::State::Failed) m_workspace.banner()->showError(m_process->errorMessage(), m_process->errorRemedy());
+    if (m_process->state() == RecordProcess::State::Failed && !m_aside) m_workspace.banner()->showError(m_process->errorMessage(), m_process->errorRemedy());
     if (!QFileInfo::exists(m_recordFile)) {
         dropRecording(m_recordFile);
         return;
@@ -395,7 +403,7 @@ void RecordController::dropRecording(const QString& file)
         if (m_workspace.runs()->info(back) != nullptr) m_workspace.shown().showRun(back);
     }
     if (isScratch(file)) QFile::remove(file);
-    if (m_process->state() == RecordProcess::State::Cancelled) m_workspace.banner()->showNote(stoppedText(0));
+    if (m_process->state() == RecordProcess::State::Cancelled && !m_aside) m_workspace.banner()->showNote(stoppedText(0));
     recordingTaken();
 }
 
@@ -439,10 +447,10 @@ void RecordController::adoptRecording(const QString& file)
             std::vector<RunRef> fresh;
             for (const RunRef& ref : refs)
                 if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
-            if (!fresh.empty()) showRecorded(path, fresh);
+            if (!fresh.empty() && !m_aside) showRecorded(path, fresh);
             recordingTaken();
         });
-        m_workspace.feature<FileOpening>()->remember(path);
+        if (!m_aside) m_workspace.feature<FileOpening>()->remember(path);
         m_workspace.library()->open(path);
     };
     if (file == m_recordTarget) {

@@ -28,7 +28,7 @@ public:
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;
-    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew) override;
+    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside = false) override;
     void attach(const QString& job, const QString& file) override;
     void runEdited() override;
     bool isRecordingInto(const QString& file) const override;
@@ -73,6 +73,7 @@ private:
     QPointer<QMessageBox> m_stopQuestion;
     int m_recordCount = 0;
     bool m_wasThere = false; // the file that the child writes, with runs of others: elsewhere only
+    bool m_aside = false;    // for a lesson
     bool m_toldLost = false; // that the connection is lost
     Job m_hosts;             // asked for the dialog
 };

@@ -194,9 +194,26 @@ void RunLibrary::close(const QString& given)
     if (m_lanesOf && m_lanesOf->ref.file == path) dropLanes();
 }
 
-RunRef RunLibrary::addSimulated(Run run)
+RunRef RunLibrary::addSimulated(Run run) { return addTo(QStringLiteral("sim:") + tr("Simulated"), std::move(run)); }
+
+RunRef RunLibrary::addAside(Run run)
 {
-    const QString path = QStringLiteral("sim:") + tr("Simulated");
+    const QString path = QStringLiteral("sim:") + tr("Lesson");
+    m_model.setHidden(path, true);
+    return addTo(path, std::move(run));
+}
+
+void RunLibrary::setAside(const QString& path) { m_model.setHidden(normalised(path), true); }
+
+void RunLibrary::closeAside()
+{
+    for (const QString& path : m_model.files())
+        if (m_model.isHidden(path)) close(path);
+    m_model.showAll();
+}
+
+RunRef RunLibrary::addTo(const QString& path, Run run)
+{
     auto& runs = m_simulated[path];
     const auto same = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
     run.info.id = same != runs.end() ? (*same)->info.id : static_cast<std::int64_t>(runs.size()) + 1;
@@ -226,7 +243,7 @@ std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> RunLibrary::simulated
 {
     std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> out;
     for (const auto& [path, runs] : m_simulated)
-        for (const auto& run : runs) out.emplace_back(RunRef{path, run->info.id}, run);
+        for (const auto& run : m_model.isHidden(path) ? std::vector<std::shared_ptr<const Run>>() : runs) out.emplace_back(RunRef{path, run->info.id}, run);
     return out;
 }
 

@@ -77,7 +77,12 @@ public:
     void close(const QString& path);
     // Adds an in-memory run and returns its reference. A run of the same name is replaced.
     RunRef addSimulated(Run run);
-    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const; // in the order they were added
+    // Runs of a lesson: not in the list, the session or the files saved with it, until closeAside().
+    RunRef addAside(Run run);
+    void setAside(const QString& path); // likewise a file, before it is opened
+    bool isAside(const QString& path) const { return m_model.isHidden(normalised(path)); }
+    void closeAside();
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const; // listed ones, in the order they were added
     bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
     std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null: not read yet
 
@@ -135,6 +140,7 @@ private:
         std::map<int, std::shared_ptr<const RunView>> views;
         std::shared_ptr<const LargeRun> large; // of a run that is read in parts
     };
+    RunRef addTo(const QString& path, Run run);
     void requestPart(const RunRef& ref, int step, Answer answer);
     void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, std::shared_ptr<const RunView> overview, Answer answer);
     std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();

@@ -1,10 +1,13 @@
 #include "app/ui/shell/captions.h"
 
 #include <QEvent>
+#include <QGuiApplication>
 #include <QLabel>
 #include <QMenuBar>
 #include <QProgressBar>
 #include <QStatusBar>
+#include <QTimer>
+#include <QWindow>
 
 #include "app/ui/workspace/workspace.h"
 #include "widgets/preferences/preferences.h"
@@ -12,6 +15,17 @@
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
+namespace {
+
+// The window has a title bar: the title is there already.
+bool titledByDesktop(const QMainWindow& window)
+{
+    const QString platform = QGuiApplication::platformName();
+    if (platform == QLatin1String("xcb")) return window.windowHandle() != nullptr && window.windowHandle()->frameMargins().top() > 0;
+    return platform != QLatin1String("offscreen") && !window.isFullScreen();
+}
+
+} // namespace
 
 Captions::Captions(Workspace& workspace)
     : QObject(&workspace), m_workspace(workspace), m_title(makeLabel({}, "title", workspace.window()->menuBar())), m_left(new QLabel(workspace.window())), m_reading(new QProgressBar(workspace.window())),
@@ -44,6 +58,7 @@ Captions::Captions(Workspace& workspace)
 
 bool Captions::eventFilter(QObject* watched, QEvent* event)
 {
+    if (event->type() == QEvent::Show) QTimer::singleShot(400, this, &Captions::refreshTitle); // its frame is known a little later
     if (event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &Captions::refreshTitle, Qt::QueuedConnection);
     return QObject::eventFilter(watched, event);
 }
@@ -67,7 +82,7 @@ void Captions::refreshTitle()
     for (const QAction* action : window->menuBar()->actions())
         menus |= window->menuBar()->actionGeometry(const_cast<QAction*>(action));
     const int x = (window->width() - m_title->width()) / 2;
-    m_title->setVisible(x > menus.right() + 16);
+    m_title->setVisible(x > menus.right() + 16 && !titledByDesktop(*window));
     m_title->move(x, (window->menuBar()->height() - m_title->height()) / 2);
 }
 
@@ -77,7 +92,7 @@ void Captions::refreshStatus()
     const bool page = !m_workspace.room().pageTitle().isEmpty();
     if (page || shown.mode() == Shown::Mode::Empty || !shown.view()) {
         m_left->setText(page ? m_workspace.room().pageStatus() : shown.pending() ? tr("Reading…")
-                                                                                 : tr("No run is open"));
+                                                                                 : tr("No run is open. Open one (Ctrl+O) or record one (Ctrl+R)."));
         m_right->clear();
         m_clock->clear();
         return;

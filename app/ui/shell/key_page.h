@@ -1,4 +1,4 @@
-// The page that lists every key of a window.
+// The page that lists every key of a window, by what it is for, and finds them.
 #pragma once
 
 namespace stagewright {

@@ -111,7 +111,7 @@ QVariantMap SessionController::viewState() const
 {
     QVariantMap map;
     const auto shown = m_workspace.shown().view();
-    if (!shown || m_workspace.shown().mode() == Shown::Mode::Empty) return map;
+    if (!shown || m_workspace.shown().mode() == Shown::Mode::Empty || m_workspace.library()->isAside(shown->ref.file)) return map;
     map[QStringLiteral("mode")] = static_cast<int>(m_workspace.shown().mode());
     map[QStringLiteral("run")] = mapOf(shown->ref);
     if (m_workspace.shown().mode() == Shown::Mode::Compare) {
@@ -144,7 +144,7 @@ QVariantMap SessionController::state() const
     QVariantMap map = viewState();
     QStringList files; // without those that can't be read: that was said when they were opened
     for (const QString& file : m_workspace.runs()->files())
-        if (!m_workspace.library()->isSimulated(file) && !m_workspace.feature<Recording>()->isScratch(file) && m_workspace.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty()) files << file;
+        if (!m_workspace.library()->isSimulated(file) && !m_workspace.library()->isAside(file) && !m_workspace.feature<Recording>()->isScratch(file) && m_workspace.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty()) files << file;
     map[QStringLiteral("files")] = files;
     map[QStringLiteral("id")] = m_id;
     if (const auto [file, target] = m_workspace.feature<Recording>()->recordingFiles(); !file.isEmpty()) map[QStringLiteral("recording")] = QStringList{file, target};

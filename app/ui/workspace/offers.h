@@ -63,6 +63,8 @@ public:
     virtual bool offersRecovery() const = 0;           // of an edit from an earlier window
     // The tray of ops that are not placed: whether it is shown, and whether it offers to place them all.
     virtual void setTray(bool shown, bool placesAll) = 0;
+    // A lesson keeps the order: it is not saved for recovery, and not listed when edit mode is left.
+    virtual void setKeptElsewhere(bool kept) = 0;
 
 protected:
     ~OrderEditing() = default;
@@ -72,7 +74,8 @@ class Recording {
 public:
     virtual RecordProcess* process() = 0;
     virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
-    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew) = 0;
+    // aside: for a lesson, which reads the file itself: nothing is listed, shown or said here.
+    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew, bool aside = false) = 0;
     virtual void attach(const QString& job, const QString& file) = 0; // follows one that runs elsewhere and writes its runs there
     virtual void runEdited() = 0;                                     // trains the edited order with the source's setup, then compares
     virtual bool isRecordingInto(const QString& file) const = 0;

@@ -134,6 +134,11 @@ private slots:
         for (const Mention& one : found) names << QString::fromStdString(text.substr(one.begin, one.length));
         QCOMPARE(names, QStringList({"bubble fraction", "bubble", "microbatches", "V-Half"}));
         QVERIFY(mentionsIn("").empty());
+        // A verb is not a mention, nor is a part of a joined word.
+        const std::string verbs = "They run and it costs 3. The run costs one unit; zb-h1 too.";
+        names.clear();
+        for (const Mention& one : mentionsIn(verbs)) names << QString::fromStdString(verbs.substr(one.begin, one.length));
+        QCOMPARE(names, QStringList({"run", "unit"}));
     }
     void damagedGlossary()
     {

@@ -1,0 +1,358 @@
+// Each lesson is played as a learner does, through the widgets: guesses and answers are typed or chosen, goals are met by typed edits, Next
+// goes on. Offscreen by the keyboard alone; on a real X server by its mouse and keyboard. On the way no text is clipped or printed over another, no answer is given away before its guess, no raw key is
+// shown, and an answer that was right stays right whatever happens to the canvas.
+#include <QButtonGroup>
+#include <QDir>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QScrollArea>
+#include <QStatusBar>
+
+#include "app/ui/edit/edit_autosave.h"
+#include "app/ui/edit/edit_controller.h"
+#include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/lessons/lesson_session.h"
+#include "app/ui/workspace/banner.h"
+#include "real_input.h"
+#include "text_fit.h"
+#include "traces/lessons/check_lesson.h"
+#include "widgets/edit/op_tray.h"
+#include "widgets/lessons/score_rail.h"
+#include "window_fixture.h"
+
+using namespace stagewright;
+
+class TestLessonPlay : public QObject {
+    Q_OBJECT
+    std::unique_ptr<WindowFixture> m_fixture;
+
+    static bool ready(MainWindow& window)
+    {
+        return QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000) && (QTest::qWait(20), true) &&
+               QTest::qWaitFor([&] { return window.workspace().settled(); }, 60000);
+    }
+    static LessonController& lessonsOf(MainWindow& window) { return *window.workspace().feature<LessonController>(); }
+
+    // What the learner can read now, outside of what is asked.
+    static QStringList visibleTexts(MainWindow& window)
+    {
+        QStringList texts{window.statusBar()->currentMessage(), window.windowTitle()};
+        for (const QLabel* label : window.findChildren<QLabel*>())
+            if (label->isVisible()) texts << label->text();
+        for (const auto& mark : lessonsOf(window).rail()->marks())
+            if (lessonsOf(window).rail()->isVisible() && !mark.guess) texts << mark.names + QLatin1Char(' ') + QString::number(mark.value);
+        return texts;
+    }
+    // The lesson's field or choices for a question; by what the learner sees: its card holds the question's text.
+    static QWidget* cardOf(LessonPanel& panel, const QString& id)
+    {
+        for (QWidget* card : panel.findChildren<QWidget*>())
+            if (card->property("block").toString() == id) return card;
+        return nullptr;
+    }
+    static bool onServer() { return RealInput::missing().isEmpty(); }
+    static void bring(QWidget* widget) // into view, as by scrolling to it
+    {
+        for (QWidget* above = widget->parentWidget(); above != nullptr; above = above->parentWidget())
+            if (auto* scroll = qobject_cast<QScrollArea*>(above)) scroll->ensureWidgetVisible(widget, 0, 20);
+        QTest::qWait(onServer() ? 60 : 0);
+    }
+    static void press(QAbstractButton* button)
+    {
+        bring(button);
+        if (onServer()) {
+            QVERIFY(RealInput::click(button));
+            return;
+        }
+        button->setFocus();
+        QTest::keyClick(button, Qt::Key_Space);
+    }
+    static void enter(QLineEdit* field, const QString& words)
+    {
+        bring(field);
+        if (onServer()) {
+            QVERIFY(RealInput::click(field));
+            QVERIFY(RealInput::key(QStringLiteral("ctrl+a")));
+            QVERIFY(RealInput::type(words));
+            QVERIFY(RealInput::key(QStringLiteral("Return")));
+            return;
+        }
+        field->setFocus();
+        field->selectAll();
+        QTest::keyClicks(field, words);
+        QTest::keyClick(field, Qt::Key_Return);
+    }
+    // For whoever looks at them.
+    static void keepPicture(MainWindow& window, const QString& name)
+    {
+        const QString folder = qEnvironmentVariable("STAGEWRIGHT_PLAY_PICTURES");
+        if (!folder.isEmpty()) window.grab().save(folder + QLatin1Char('/') + name + QStringLiteral(".png"));
+    }
+    static bool answer(LessonPanel& panel, const std::string& id, const QString& words)
+    {
+        QWidget* card = cardOf(panel, qs(id));
+        if (card == nullptr || !card->isVisible()) return false;
+        for (QPushButton* choice : card->findChildren<QPushButton*>())
+            if (choice->isCheckable() && choice->text() == words) {
+                press(choice);
+                return true;
+            }
+        auto* field = card->findChild<QLineEdit*>();
+        if (field == nullptr) return false;
+        enter(field, words);
+        return true;
+    }
+    // The solution as edits that a learner may type in this step.
+    static QString editsFor(const LessonSession& session, const lessons::Solution& solution)
+    {
+        QStringList edits;
+        if (!solution.schedule.empty() || !solution.rows.empty()) {
+            const auto canvas = lessons::canvasOf(session.lesson(), solution);
+            if (!canvas) return {};
+            if (!solution.schedule.empty() && session.allows("library")) {
+                edits << QStringLiteral("load ") + qs(solution.schedule);
+            } else if (session.allows("text")) {
+                for (std::size_t rank = 0; rank < canvas->schedule.order.size(); ++rank) {
+                    QStringList ops;
+                    for (const Op& op : canvas->schedule.order[rank]) ops << qs(toText(op));
+                    edits << QStringLiteral("rank %1: %2").arg(rank).arg(ops.join(QLatin1Char(' ')));
+                }
+            } else {
+                QStringList warmups;
+                for (const auto& row : canvas->schedule.order) {
+                    int forwards = 0;
+                    for (const Op& op : row) {
+                        if (op.kind != OpKind::Forward) break;
+                        ++forwards;
+                    }
+                    warmups << QString::number(forwards);
+                }
+                edits << QStringLiteral("warmup ") + warmups.join(QLatin1Char(','));
+            }
+            if (!solution.schedule.empty()) return edits.join(QStringLiteral("; ")); // its edits are in the canvas
+        }
+        for (const lessons::EditCommand& edit : solution.edits) edits << qs(edit.text());
+        return edits.join(QStringLiteral("; "));
+    }
+    // Text that does not fit, of labels and of what is painted; fields over each other.
+    static QStringList faultsOf(LessonPanel& panel)
+    {
+        QStringList faults = clipped(&panel) + overlapping(&panel);
+        for (const QWidget* widget : panel.findChildren<QWidget*>())
+            if (widget->isVisibleTo(&panel) && widget->hasHeightForWidth() && widget->height() + 1 < widget->heightForWidth(widget->width()))
+                faults << described(widget) + QStringLiteral(" is too low: ") + widget->accessibleName();
+        QList<const QLabel*> labels;
+        for (const QLabel* label : panel.findChildren<QLabel*>())
+            if (label->isVisibleTo(&panel) && !label->text().isEmpty()) labels << label;
+        const auto place = [&](const QLabel* label) { return QRect(label->mapTo(&panel, QPoint()), label->size()); };
+        for (qsizetype i = 0; i < labels.size(); ++i)
+            for (qsizetype k = 0; k < i; ++k)
+                if (place(labels[i]).intersects(place(labels[k])) && !labels[i]->isAncestorOf(labels[k]) && labels[i]->parentWidget() == labels[k]->parentWidget())
+                    faults << described(labels[i]) + QStringLiteral(" lies over ") + described(labels[k]);
+        return faults;
+    }
+    // What can be pressed or filled in is reached with Tab.
+    static QStringList outOfReach(LessonPanel& panel)
+    {
+        QStringList found;
+        for (const QWidget* widget : panel.findChildren<QWidget*>()) {
+            const bool input = widget->inherits("QAbstractButton") || widget->inherits("QLineEdit") || widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") || widget->inherits("QAbstractSlider");
+            const auto* choice = qobject_cast<const QAbstractButton*>(widget);
+            if (choice != nullptr && choice->group() != nullptr && choice->group()->checkedButton() != nullptr) continue; // reached from the chosen one by arrows
+            if (!input || internal(widget) || widget->inherits("QScrollBar") || !widget->isVisibleTo(&panel) || !widget->isEnabled()) continue;
+            if ((widget->focusPolicy() & Qt::TabFocus) == 0) found << described(widget);
+        }
+        return found;
+    }
+
+private slots:
+    void initTestCase() { QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built"); }
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+    }
+
+    void played_to_the_end_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons) QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
+    }
+    void played_to_the_end()
+    {
+        QFETCH(QString, id);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window, {1400, 900}));
+        LessonController& lessons = lessonsOf(window);
+        lessons.start(id);
+        QVERIFY(ready(window));
+        LessonPanel& panel = *lessons.panel();
+        LessonSession& session = *lessons.session();
+        const int pages = static_cast<int>(session.pages().size());
+        for (int page = 0; page < pages; ++page) {
+            QCOMPARE(session.pageIndex(), page);
+            const QString where = QStringLiteral("page %1: ").arg(page + 1);
+            const auto fits = [&] {
+                const QStringList faults = faultsOf(panel) + outOfReach(panel);
+                if (!faults.isEmpty()) qWarning().noquote() << where << faults.join(QLatin1Char('\n'));
+                return faults.isEmpty();
+            };
+            QVERIFY(fits());
+            const LessonPage now = session.page();
+            keepPicture(window, QStringLiteral("%1-%2-a").arg(id).arg(page + 1));
+            for (const lessons::Block* block : now.blocks) {
+                if (const auto* predict = std::get_if<lessons::Predict>(block)) {
+                    const lessons::Step* step = session.lesson().step(0);
+                    QVERIFY(step != nullptr);
+                    auto start = lessons::startOf(session.lesson(), *step);
+                    QVERIFY(start);
+                    const lessons::StepState state(session.lesson(), *step, *start, session.learner());
+                    const auto truth = state.evaluate(predict->truth);
+                    QVERIFY(truth);
+                    if (truth->number() != nullptr) { // nothing on screen says it, unless the question itself does
+                        const QString number = qs(lessons::toText(*truth));
+                        const QRegularExpression said(QStringLiteral("(?<![\\d.])%1(?![\\d.]|\\d)").arg(QRegularExpression::escape(number)));
+                        for (const QString& text : visibleTexts(window))
+                            if (text.contains(said) && !qs(state.say(predict->ask)).contains(said) && number.size() > 1)
+                                QFAIL(qPrintable(where + number + QStringLiteral(" is given away by: ") + text));
+                    }
+                    QVERIFY2(answer(panel, predict->id, predict->choices.empty() ? QStringLiteral("7/2") : qs(predict->choices.front())), predict->id.c_str());
+                    QVERIFY(ready(window));
+                    QCOMPARE(session.learner().said.count(predict->id), std::size_t(1));
+                } else if (const auto* check = std::get_if<lessons::Check>(block)) {
+                    const lessons::Solution* solution = session.lesson().solutionOf(check->id);
+                    if (!check->graded || solution == nullptr) continue;
+                    QVERIFY(!panel.nextReason().isEmpty());
+                    auto* words = panel.findChild<QLineEdit*>(QStringLiteral("editInWords"));
+                    QVERIFY2(words != nullptr && words->isVisible(), check->id.c_str());
+                    const QString edits = editsFor(session, *solution);
+                    enter(words, edits);
+                    QVERIFY(ready(window));
+                    QVERIFY2(session.markOf(check->id) == lessons::Mark::Done, qPrintable(where + edits + QLatin1Char('\n') + lessons.refusal() + QLatin1Char('\n') + panel.plainText()));
+                } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
+                    const lessons::Solution* solution = session.lesson().solutionOf(quiz->id);
+                    QVERIFY(solution != nullptr);
+                    if (now.part == lessons::Part::Prove) continue; // after the runs
+                    const auto said = std::find_if(solution->said.begin(), solution->said.end(), [&](const auto& one) { return one.first == quiz->id; });
+                    QVERIFY2(said != solution->said.end(), quiz->id.c_str());
+                    QVERIFY2(answer(panel, quiz->id, qs(said->second)), qPrintable(where + qs(quiz->id)));
+                    QVERIFY(ready(window));
+                    QVERIFY2(session.markOf(quiz->id) == lessons::Mark::Done, qPrintable(where + panel.plainText()));
+                }
+                QVERIFY(fits());
+            }
+            static const QRegularExpression raw(QStringLiteral("\\b[a-z]+_[a-z]+\\b|\\bsum\\(|\\bcount\\(|\\brun\\(|\\{\\{|activation shares"));
+            QVERIFY2(!panel.plainText().contains(raw), qPrintable(where + panel.plainText()));
+            if (now.part == lessons::Part::Do) { // changing the canvas changes no answer that was right
+                if (session.allows("settings")) {
+                    QVERIFY(session.apply("set comm=" + std::to_string(session.canvas().settings.comm + 1)) || true);
+                    QVERIFY(ready(window));
+                    const PageReading reading = readPage(session.lesson(), now, session.canvas(), session.learner(), false);
+                    for (std::size_t i = 0; i < now.blocks.size(); ++i)
+                        if (std::holds_alternative<lessons::Quiz>(*now.blocks[i])) QVERIFY2(reading.blocks[i].state == lessons::Verdict::Pass, qPrintable(where + reading.blocks[i].text));
+                }
+                for (const lessons::Block* block : now.blocks)
+                    if (const auto* check = std::get_if<lessons::Check>(block); check != nullptr && check->graded && session.lesson().solutionOf(check->id) != nullptr)
+                        if (session.allows("settings")) QVERIFY(session.show(check->id)); // as it was
+                QVERIFY(ready(window));
+            }
+            keepPicture(window, QStringLiteral("%1-%2-b").arg(id).arg(page + 1));
+            if (page + 1 == pages) break;
+            if (now.part == lessons::Part::Prove) { // its runs have a test of their own
+                session.goTo(page + 1);
+            } else {
+                QVERIFY2(panel.nextReason().isEmpty(), qPrintable(where + panel.nextReason()));
+                QPushButton* next = nullptr;
+                for (QPushButton* button : panel.findChildren<QPushButton*>())
+                    if (button->text() == QStringLiteral("Next") && button->isVisible()) next = button;
+                QVERIFY(next != nullptr && next->isEnabled());
+                press(next);
+            }
+            QVERIFY(ready(window));
+        }
+        QVERIFY(panel.plainText().contains(QStringLiteral("You learned")));
+    }
+
+    // The order is kept in the lesson's progress: nothing is to be recovered after a crash, and the learner's own gradients are proven.
+    void the_own_order_is_kept_and_proven()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window, {1400, 900}));
+        LessonController& lessons = lessonsOf(window);
+        lessons.start(QStringLiteral("your-own"), true, 1);
+        QVERIFY(ready(window));
+        emit lessons.panel()->tools()->editAsked(QStringLiteral("swap 0F4 0B0"));
+        QVERIFY(ready(window));
+        QTest::qWait(1500); // an edit is autosaved after a second
+        QVERIFY(QDir(EditAutosave::folder()).entryList({QStringLiteral("*.edit")}, QDir::Files).isEmpty());
+        LessonSession& session = *lessons.session();
+        int prove = 0;
+        while (session.pages()[static_cast<std::size_t>(prove)].part != lessons::Part::Prove) ++prove;
+        session.goTo(prove);
+        QVERIFY(ready(window));
+        const auto blocks = session.lesson().all<lessons::RunBlock>();
+        QVERIFY(!blocks.empty());
+        emit lessons.panel()->runAsked(qs(blocks.front()->id));
+        QVERIFY2(!lessons.runs()->running().isEmpty(), qPrintable(window.workspace().banner()->text()));
+        QTRY_VERIFY_WITH_TIMEOUT(!lessons.runs()->proof(qs(blocks.front()->id)).isEmpty(), 300000);
+        const QString proof = lessons.runs()->proof(qs(blocks.front()->id));
+        QVERIFY2(proof.contains(QStringLiteral("your order")), qPrintable(proof));
+        QVERIFY2(proof.contains(QStringLiteral("bit for bit")), qPrintable(proof));
+        QTRY_VERIFY_WITH_TIMEOUT(lessons.panel()->findChildren<QLabel*>().size() > 5, 1000);
+    }
+
+    // The runs of a lesson are its own: named for it, out of the user's list, files and session; the sheet is filled in after them.
+    void runs_are_the_lessons_own()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window, {1400, 900}));
+        const QString own = m_fixture->file("mine.stagewright", {"gpipe"}, 2, 2);
+        window.workspace().feature<FileOpening>()->openFiles({own});
+        QVERIFY(ready(window));
+        const auto before = window.workspace().runs()->refs();
+        const RunRef shown = window.workspace().shown().ref();
+        const QStringList recent = QSettings().value(QStringLiteral("files/recent")).toStringList();
+        LessonController& lessons = lessonsOf(window);
+        lessons.start(QStringLiteral("read-a-trace"), true);
+        QVERIFY(ready(window));
+        LessonPanel& panel = *lessons.panel();
+        LessonSession& session = *lessons.session();
+        int prove = 0;
+        while (session.pages()[static_cast<std::size_t>(prove)].part != lessons::Part::Prove) ++prove;
+        session.goTo(prove);
+        QVERIFY(ready(window));
+        QVERIFY2(!panel.plainText().contains(QStringLiteral("Sheet, patient")), "the sheet is for after the runs");
+        QPushButton* all = nullptr;
+        for (QPushButton* button : panel.findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("Run all 5") && button->isVisible()) all = button;
+        QVERIFY(all != nullptr);
+        press(all);
+        QTRY_VERIFY_WITH_TIMEOUT(session.learner().runs.size() == 5 && lessons.runs()->running().isEmpty(), 300000);
+        QVERIFY(ready(window));
+        std::set<std::string> names;
+        for (const auto& [key, run] : session.learner().runs) names.insert(run->info.name);
+        QCOMPARE(names, (std::set<std::string>{"Lesson 15: Clean", "Lesson 15: Patient A", "Lesson 15: Patient B", "Lesson 15: Patient C", "Lesson 15: Patient D"}));
+        for (const auto& [key, run] : session.learner().runs)
+            for (const auto& [fact, value] : run->configuration) QVERIFY2(fact != "perturb" || value.starts_with("secret="), value.c_str());
+        QVERIFY(!panel.plainText().contains(QStringLiteral("link=2-3")));
+        for (const lessons::Block* block : session.page().blocks)
+            if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
+                const lessons::Solution* solution = session.lesson().solutionOf(quiz->id);
+                QVERIFY2(answer(panel, quiz->id, qs(solution->said.front().second)), quiz->id.c_str());
+                QVERIFY(ready(window));
+                QVERIFY2(session.markOf(quiz->id) == lessons::Mark::Done, quiz->id.c_str());
+            }
+        QVERIFY2(panel.plainText().contains(QStringLiteral("link=2-3")), "the sheet resolves the secret");
+        QCOMPARE(panel.nextReason(), QString());
+        QCOMPARE(QSettings().value(QStringLiteral("files/recent")).toStringList(), recent);
+        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
+        QVERIFY(ready(window));
+        QVERIFY(window.workspace().runs()->refs() == before);
+        QVERIFY(window.workspace().shown().ref() == shown);
+    }
+};
+
+QTEST_MAIN(TestLessonPlay)
+#include "tst_lesson_play.moc"
