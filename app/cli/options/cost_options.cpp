@@ -236,7 +236,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()));
-        costs->links = Links{*link, {}};
+        costs->links = Links{*link, {}, CollectiveLane::Compute};
     } else if (options.comm >= 0) {
         costs->links = Links{};
         costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));
