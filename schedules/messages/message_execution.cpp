@@ -141,7 +141,7 @@ void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes
 
 void MessageExecution::prepareReductions()
 {
-    if (m_durations.empty() && hasGathers(m_schedule)) m_links.collectives = CollectiveLane::Beside; // who waits for whom, without times
+    if (m_durations.empty() && (hasGathers(m_schedule) || m_schedule.replicas > 1)) m_links.collectives = CollectiveLane::Beside; // who waits for whom, without times
     if (m_links.collectives != CollectiveLane::Compute) {
         const auto stages = static_cast<std::size_t>(m_schedule.stages);
         m_beside.assign(m_schedule.order.size(), {0, std::vector<std::uint32_t>(stages, noOp), std::vector<std::uint32_t>(stages, noOp)});

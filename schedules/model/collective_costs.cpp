@@ -119,14 +119,14 @@ void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const Collec
         const Members members = membersOf(schedule, costs, stage);
         const FlatState flat = flatOf(sharding, layers, stage, memory.weight, members.count);
         const std::int64_t largest = flat.largestOwned(members.count);
-        costs.setDuration(OpKind::Unshard, stage, collectives.gather(memory.weight, members.count, bytesOwned(flat, largest, memory.weight)));
+        if (memory.weight > 0) costs.setDuration(OpKind::Unshard, stage, collectives.gather(memory.weight, members.count, bytesOwned(flat, largest, memory.weight)));
         Nanos reduction = 0;
         for (const Piece& bucket : bucketsOf(memory.gradient, sharding.bucket)) {
             const Bytes piece = bytesOwned(flat, largest, bucket.size());
             const Nanos scatter = collectives.gather(bucket.size(), members.count, piece);
             reduction += sharding.level == ShardLevel::None ? 2 * scatter : scatter;
         }
-        costs.setDuration(OpKind::ReduceGrad, stage, reduction);
+        if (memory.gradient > 0) costs.setDuration(OpKind::ReduceGrad, stage, reduction);
         if (!sharding.shards(ShardLevel::Optimizer) || flat.elements == 0) continue;
         for (std::size_t i = 0; i < members.holders.size(); ++i) {
             const int rank = members.holders[i];

@@ -50,7 +50,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
     model.timeUnit = rankShare;
     model.memoryUnit = activationShare;
     // A stage is ranks / stages of one rank's share, also where a stage has several copies.
-    const double part = schedule.stages > 0 ? static_cast<double>(schedule.ranks) / schedule.stages : 1.0;
+    const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1.0;
     auto nanos = [part](double units) { return static_cast<Nanos>(std::llround(units * part * rankShare)); };
     const Nanos inputGrad = nanos(costs.inputGrad);
     const Nanos weightGrad = nanos(costs.weightGrad);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -153,13 +154,16 @@ GatheredRow gatherThroughout(GatheredRow row, const std::vector<char>& copied)
 }
 
 // REDUCE_GRAD by the rule; `finished` takes the stages in the order of their last gradients.
-GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, const std::vector<char>& copied, std::vector<int>& finished)
+GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, bool steps, const std::vector<char>& copied, std::vector<int>& finished)
 {
-    std::vector<std::size_t> last;
+    std::vector<std::size_t> last;                               // by stage: the op with its last gradient
+    std::map<std::pair<int, int>, std::size_t> lastOfMicrobatch; // slices and halves make several of one
     for (std::size_t i = 0; i < in.ops.size(); ++i)
-        if (addsGradient(in.ops[i])) {
-            if (in.ops[i].stage >= last.size()) last.resize(in.ops[i].stage + std::size_t{1}, in.ops.size());
-            last[in.ops[i].stage] = i;
+        if (const Op& op = in.ops[i]; addsGradient(op)) {
+            if (op.stage >= last.size()) last.resize(op.stage + std::size_t{1}, in.ops.size());
+            last[op.stage] = i;
+            if (rule == ReduceRule::Microbatch)
+                for (int k = 0; k < op.count; ++k) lastOfMicrobatch[{op.stage, op.microbatch + k}] = i;
         }
     RowBuilder row(in.ops, in.paired);
     for (std::size_t i = 0; i < in.ops.size();) {
@@ -173,13 +177,36 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
             if (done) finished.push_back(op.stage);
             if (present || rule == ReduceRule::Late) continue;
             if (rule == ReduceRule::Microbatch && !copied[op.stage])
-                row.insert(collective(OpKind::ReduceGrad, op, true));
-            else if (done)
+                for (int m = op.microbatch; m < op.microbatch + op.count; ++m) {
+                    Op part = makeOp(OpKind::ReduceGrad, op.stage, m);
+                    while (lastOfMicrobatch[{op.stage, m}] != k && m < op.microbatch + op.count - 1) part.microbatch = ++m;
+                    if (lastOfMicrobatch[{op.stage, m}] != k) break;
+                    while (m + 1 < op.microbatch + op.count && lastOfMicrobatch[{op.stage, m + 1}] == k) ++part.count, ++m;
+                    row.insert(part);
+                }
+            else if (done && !copied[op.stage])
                 row.insert(makeOp(OpKind::ReduceGrad, op.stage));
         }
     }
-    if (!present && rule == ReduceRule::Late)
-        for (const int stage : finished) row.insert(makeOp(OpKind::ReduceGrad, stage));
+    std::vector<int> atEnd; // in one order on every rank, so that no two wait for each other
+    for (const int stage : finished)
+        if (!present && !steps && (rule == ReduceRule::Late || copied[static_cast<std::size_t>(stage)])) atEnd.push_back(stage);
+    std::sort(atEnd.begin(), atEnd.end());
+    for (const int stage : atEnd) row.insert(makeOp(OpKind::ReduceGrad, stage));
+    return row.take();
+}
+
+// Around the OPT ops of the list: a reduction before each, the gather of the stepped weights behind it.
+GatheredRow besideSteps(const GatheredRow& in, const std::function<bool(int)>& reduce, bool gather)
+{
+    RowBuilder row(in.ops, in.paired);
+    for (std::size_t i = 0; i < in.ops.size(); ++i) {
+        const Op& op = in.ops[i];
+        const bool step = op.kind == OpKind::Optimizer;
+        if (step && reduce(op.stage)) row.insert(makeOp(OpKind::ReduceGrad, op.stage));
+        row.copy(i);
+        if (step && gather) row.insert(makeOp(OpKind::Unshard, op.stage));
+    }
     return row.take();
 }
 
@@ -297,14 +324,21 @@ Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const S
                                                     : gatherEach(out.order[r], out.paired[r], rules.prefetch, needs);
             row = gatherThroughout(std::move(row), copied);
         }
+        const bool stale = (level == ShardLevel::Optimizer || level == ShardLevel::Gradients) && !present.gathers;
+        // Before OPT ops that are there, what would go to the end.
+        const auto late = [&](int stage) {
+            return !present.reduces && (rules.reduce == ReduceRule::Late || copied[static_cast<std::size_t>(stage)]);
+        };
         std::vector<int> finished;
-        row = addReductions(row, rules.reduce, present.reduces, copied, finished);
-        if (!present.steps)
+        row = addReductions(row, rules.reduce, present.reduces, present.steps, copied, finished);
+        if (present.steps) {
+            row = besideSteps(row, late, stale);
+        } else {
             for (const int stage : finished) {
                 row.ops.push_back(makeOp(OpKind::Optimizer, stage));
-                const bool stale = level == ShardLevel::Optimizer || level == ShardLevel::Gradients;
-                if (stale && !present.gathers) row.ops.push_back(makeOp(OpKind::Unshard, stage));
+                if (stale) row.ops.push_back(makeOp(OpKind::Unshard, stage));
             }
+        }
         out.order[r] = std::move(row.ops);
         out.paired[r] = std::move(row.paired);
     }

@@ -45,7 +45,7 @@ std::string_view toText(ReduceRule rule);
 // The lists with UNSHARD and RESHARD (weights sharded), REDUCE_GRAD of every stage, OPT of every stage behind all reductions, and the
 // gather of the stepped weights behind OPT (optimizer or gradients sharded). Kinds that the lists already have are left where
 // they are, and pairs stay together. A stage with copies in one pipeline is gathered from the start to the end of the lists, as a
-// gather in the middle would let copies wait for each other in turn, and its gradients are reduced once. Of one replica's schedule or of one over replicas. Usage: weights that are not
+// gather in the middle would let copies wait for each other in turn, and its gradients are reduced at the end. Of one replica's schedule or of one over replicas. Usage: weights that are not
 // synchronous. O(ops · stages of a rank).
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules);
 
