@@ -24,8 +24,8 @@ struct KindRule {
     bool takesMicrobatch;
     bool mayTakeMicrobatch; // of a stage as a whole, or of microbatches where the op names them: UNSHARD, RESHARD, REDUCE_GRAD
     bool needsWeights;      // must have all weights of its stage: sharded ones are gathered before it
-    bool busy;        // counts as busy time: F, B, I, W, R
-    bool computeOnly; // allowed in PyTorch's compute-only form (or ours: R and delays)
+    bool busy;              // counts as busy time: F, B, I, W, R
+    bool computeOnly;       // allowed in PyTorch's compute-only form (or ours: R and delays)
     std::array<Need, 2> needs;
     std::uint8_t needCount;
     // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost model

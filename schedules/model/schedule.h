@@ -30,7 +30,7 @@ std::optional<WeightRule> weightRuleOf(std::string_view text); // none: no such 
 
 struct Schedule {
     std::string name; // library name with its parameters, or a file's name; a label, not part of equality
-    int ranks = 0; // replicas × pipelineRanks()
+    int ranks = 0;    // replicas × pipelineRanks()
     int stages = 0;
     int microbatches = 0; // of all replicas: numbered on from replica to replica
     // Pipelines that train one model together (schedules/model/replicas.h): rank = replica × pipelineRanks() + pipeline rank.

@@ -2,8 +2,8 @@
 // however many copies a stage has and however its gradients travel.
 #include <QTest>
 
-#include "schedules/model/mesh.h"
 #include "../schedules/random_schedules.h"
+#include "schedules/model/mesh.h"
 #include "training_rig.h"
 
 using namespace stagewright;

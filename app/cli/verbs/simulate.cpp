@@ -36,8 +36,15 @@ struct Options {
 
 constexpr std::size_t mostCollectiveRows = 16;
 
+void addReplicasJson(Json& object, const ReplicaChoice& choice)
+{
+    object["replicas"] = choice.schedule.replicas * choice.standsFor;
+    object["shard"] = toText(choice.sharding);
+    object["collectives"] = Json(nullptr);
+}
+
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
-Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Session& session)
+Result<int> hung(const LoweredChoice& chosen, const Validation& validation, const ReplicaChoice& replicas, Session& session)
 {
     auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
     if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
@@ -45,6 +52,7 @@ Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Sess
         Json object = hungJson(chosen.schedule, validation);
         addDeadlockJson(object, *deadlock);
         addChannelsJson(object, chosen);
+        addReplicasJson(object, replicas);
         session.answer(object);
     }
     auto valid = validation.toResult();
@@ -84,7 +92,7 @@ Result<int> run(const Options& options, Session& session)
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     schedule = chosen->schedule;
-    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, session);
+    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, *replicas, session);
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     shareCosts(*costs, *replicas);
@@ -122,6 +130,8 @@ Result<int> run(const Options& options, Session& session)
     if (session.json) {
         Json object = runJson(*simulated, *figures);
         addChannelsJson(object, *chosen);
+        addReplicasJson(object, *replicas);
+        if (replicas->shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *simulated, 0));
         object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         session.answer(object);
     }
