@@ -94,20 +94,90 @@ bool StepEnd::stepTogether()
     return true;
 }
 
-// A copy's gradients go to every other copy of the stage.
+// With three copies or more each adds up a piece: (n−1)/n of the gradients go out and come in twice, whatever n, instead of n−1 times
+// all of them. Of two copies that is as much in one message more. A device's gradients stay whole.
+std::vector<Piece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* const> copies) const
+{
+    const std::size_t count = gradientCount(*run.model);
+    if (copies.size() < 3 || m_run.memory || count < copies.size()) return {};
+    const auto elements = static_cast<std::int64_t>(count);
+    FlatState flat = flatStateOf({}, std::span(&elements, 1), static_cast<int>(copies.size()));
+    std::vector<Piece> pieces;
+    for (Piece& piece : flat.pieces) {
+        piece.end = std::min(piece.end, elements); // the padding is nobody's
+        if (piece.end <= piece.begin) return {};
+        pieces.push_back(piece);
+    }
+    return pieces;
+}
+
+void StepEnd::postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin, std::size_t count)
+{
+    const auto s = static_cast<std::uint16_t>(stage);
+    Buffer message = m_run.allocator->take(count, {MemoryCategory::Communication, s, -1});
+    std::memcpy(message.data(), from.data() + begin, count * sizeof(float));
+    const Nanos availableAt = monotonicNow() + m_hooks.delayTo(rank, message);
+    m_state.transport->post(rank, {kind, s, m_rank}, std::move(message), availableAt);
+}
+
 void StepEnd::shareGradients(StageRun& run)
 {
     run.sent = true;
-    for (const StageRun* other : m_state.copiesOf(run.slice.stage)) {
+    const int stage = run.slice.stage;
+    const std::vector<StageRun*> copies = m_state.copiesOf(stage);
+    const std::vector<Piece> pieces = piecesOf(run, copies);
+    const MemoryTag tag{MemoryCategory::Communication, static_cast<std::uint16_t>(stage), -1};
+    if (!pieces.empty()) {
+        Buffer whole = m_run.allocator->take(gradientCount(*run.model), tag);
+        run.model->packGradients(whole);
+        for (std::size_t i = 0; i < copies.size(); ++i)
+            if (copies[i] != &run)
+                postGradients(copies[i]->rank, ControlKey::Kind::WeightGradients, stage, whole, static_cast<std::size_t>(pieces[i].begin), static_cast<std::size_t>(pieces[i].size()));
+        return;
+    }
+    for (const StageRun* other : copies) {
         if (other == &run) continue;
-        const auto stage = static_cast<std::uint16_t>(run.slice.stage);
-        Buffer buffer =
-            m_run.allocator->take(gradientCount(*run.model), {MemoryCategory::Communication, stage, -1});
+        Buffer buffer = m_run.allocator->take(gradientCount(*run.model), tag);
         run.model->packGradients(buffer);
         const Nanos availableAt = monotonicNow() + m_hooks.delayTo(other->rank, buffer);
-        m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, stage, m_rank}, std::move(buffer),
-                                availableAt);
+        m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage), m_rank}, std::move(buffer), availableAt);
     }
+}
+
+// Each copy adds up its piece in the order of ranks and sends the sums to the others: element by element the same additions as if
+// each had added up all of them.
+bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const Piece> pieces)
+{
+    const int stage = run.slice.stage;
+    const auto s = static_cast<std::uint16_t>(stage);
+    const MemoryTag tag{MemoryCategory::Communication, s, -1};
+    Buffer whole = m_run.allocator->take(gradientCount(*run.model), tag);
+    run.model->packGradients(whole);
+    const auto own = static_cast<std::size_t>(std::find(copies.begin(), copies.end(), &run) - copies.begin());
+    const auto begin = static_cast<std::size_t>(pieces[own].begin);
+    const auto count = static_cast<std::size_t>(pieces[own].size());
+    std::vector<float> sums(count);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        Buffer other;
+        if (i != own) {
+            m_run.status.set(RankPhase::Copies, stage);
+            other = m_state.transport->collect(m_rank, {ControlKey::Kind::WeightGradients, s, copies[i]->rank}, *m_run.allocator, tag);
+            if (!other) return false;
+        }
+        const float* from = i == own ? whole.data() + begin : other.data();
+        for (std::size_t k = 0; k < count; ++k) sums[k] = i == 0 ? from[k] : sums[k] + from[k];
+    }
+    std::copy(sums.begin(), sums.end(), whole.data() + begin);
+    for (std::size_t i = 0; i < copies.size(); ++i)
+        if (i != own) postGradients(copies[i]->rank, ControlKey::Kind::GradientSums, stage, whole, begin, count);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        if (i == own) continue;
+        m_run.status.set(RankPhase::Copies, stage);
+        const Buffer piece = m_state.transport->collect(m_rank, {ControlKey::Kind::GradientSums, s, copies[i]->rank}, *m_run.allocator, tag);
+        if (!piece) return false;
+        std::memcpy(whole.data() + pieces[i].begin, piece.data(), static_cast<std::size_t>(pieces[i].size()) * sizeof(float));
+    }
+    return extra(OpKind::ReduceGrad, RankPhase::Norm, stage, [&whole](StageRun& one) { one.model->sumGradients(std::span(&whole, 1)); });
 }
 
 bool StepEnd::meetCopies(int stage)
@@ -139,6 +209,10 @@ bool StepEnd::sumOverCopies()
         if (copies.size() < 2) continue;
         const auto s = static_cast<std::uint16_t>(stage);
         StageRun& own = stageRun(stage);
+        if (const std::vector<Piece> pieces = piecesOf(own, copies); !pieces.empty()) {
+            if (!sumByPieces(own, copies, pieces)) return false;
+            continue;
+        }
         std::vector<Buffer> buffers;
         for (const StageRun* copy : copies) {
             m_run.status.set(RankPhase::Copies, stage);

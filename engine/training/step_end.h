@@ -17,6 +17,7 @@
 
 #include "engine/training/rank_trace.h"
 #include "engine/training/training_state.h"
+#include "schedules/model/state_sharding.h"
 
 namespace stagewright {
 
@@ -38,7 +39,8 @@ public:
     StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks);
 
     void begin(); // of a step
-    // A ReduceGrad op: this copy's gradients go to every other copy of the stage.
+    // A ReduceGrad op: this copy's gradients go to the other copies of the stage, to each the piece that it adds up; of two
+    // copies, and on devices, all of them to each.
     void shareGradients(StageRun& run);
     // Under rendezvous: waits until all copies of the stage have come to it, as a collective does. False: stopped.
     bool meetCopies(int stage);
@@ -53,6 +55,10 @@ private:
     bool finishStep();
     bool stepTogether();
     bool sumOverCopies();
+    // The copies' places for a stage's gradients, where each adds up a piece; empty: each adds up all of them.
+    std::vector<Piece> piecesOf(StageRun& run, std::span<StageRun* const> copies) const;
+    bool sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const Piece> pieces);
+    void postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin, std::size_t count);
     bool freeAllSent();
     std::vector<double> knownNorms() const;
     bool receiveNormsUp(int position);

@@ -344,6 +344,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     };
     add("schedule", plan.name);
     add("ranks", fmt::format("{}", plan.ranks));
+    if (plan.replicas > 1) add("replicas", fmt::format("{}", plan.replicas));
     add("stages", fmt::format("{}", plan.stages));
     add("microbatches", fmt::format("{}", plan.microbatches));
     add("model", toText(options.model));

@@ -16,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::int64_t controlKinds = 4;
+constexpr std::int64_t controlKinds = static_cast<std::int64_t>(ControlKey::Kind::GradientSums) + 1;
 constexpr Nanos nextLook = 1'000'000;     // at messages on their way on one host, where the receiver fetches them by itself
 constexpr Nanos nextLookAcross = 100'000; // between hosts they go on only when both sides look after them
 constexpr Nanos lastWait = 200'000'000;   // for them, after a stop

@@ -38,9 +38,10 @@ struct ControlKey {
         NormsUp,
         NormsDown,
         AtReduction,
+        GradientSums, // a piece of them, from the copy that adds it up
     };
     Kind kind = Kind::NormsUp;
-    std::uint16_t stage = 0; // WeightGradients, AtReduction
+    std::uint16_t stage = 0; // WeightGradients, AtReduction, GradientSums
     int fromRank = 0;
     auto operator<=>(const ControlKey&) const = default;
 };

@@ -27,9 +27,13 @@ struct ScheduleChecker {
     void checkMessage(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
     void checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
     // schedule_checker_stages.cpp
-    void checkStageOps();                      // OPT, REDUCE_GRAD
+    void checkStageOps();                      // OPT, REDUCE_GRAD of a whole batch
     void checkRecompute(const OpIndex& index); // R is between F and B
     void checkSlices(const OpIndex& index);    // forwards in rising, gradients in falling order
+    // schedule_checker_shards.cpp
+    void checkShards();             // UNSHARD, RESHARD: weights are there when they are needed
+    void checkReductions();         // REDUCE_GRAD of microbatches
+    void checkMembers(OpKind kind); // the ranks of a stage do as many of them
 };
 
 } // namespace stagewright

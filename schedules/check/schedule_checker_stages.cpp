@@ -27,7 +27,7 @@ void ScheduleChecker::checkStageOps()
     bool any = schedule.weights != WeightRule::Synchronous;
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            any = any || isStageOp(op.kind);
+            any = any || isStageOp(op.kind) || isCollective(op.kind);
     if (!any) return;
 
     const bool synchronous = schedule.weights == WeightRule::Synchronous;
@@ -42,13 +42,22 @@ void ScheduleChecker::checkStageOps()
             if (ops[i].kind == OpKind::Backward || ops[i].kind == OpKind::WeightGrad) stages[ops[i].stage].lastGradient = i;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
-            if (!isStageOp(op.kind)) continue;
+            if (!isStageOp(op.kind) && !isCollective(op.kind)) continue;
             StageOps& stage = stages[op.stage];
             const std::string_view title = ruleOf(op.kind).title;
             if (!stage.held) {
                 add(FaultKind::WrongRank, r, i, op,
                     fmt::format("stage {} is on rank {}", op.stage, schedule.placement.rankOf(op.stage, -1)),
                     fmt::format("move it to rank {}, or remove it", schedule.placement.rankOf(op.stage, -1)));
+                continue;
+            }
+            if (!isStageOp(op.kind)) continue;
+            if (op.kind == OpKind::ReduceGrad && hasMicrobatch(op)) { // checkReductions()
+                if (synchronous && stage.optimizer != nowhere) {
+                    add(FaultKind::Order, r, i, op,
+                        fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer), "move it before the optimizer");
+                    addOther(r, stage.optimizer, ops[stage.optimizer]);
+                }
                 continue;
             }
             std::size_t& first = op.kind == OpKind::Optimizer ? stage.optimizer : stage.reduction;

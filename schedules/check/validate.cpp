@@ -232,6 +232,10 @@ Validation validate(const Schedule& schedule, const Channels& channels)
     checker.checkCounts(index);
     if (isLowered(schedule)) checker.checkMessages(index);
     checker.checkStageOps();
+    checker.checkShards();
+    checker.checkReductions();
+    checker.checkMembers(OpKind::Unshard);
+    checker.checkMembers(OpKind::ReduceGrad);
     checker.checkRecompute(index);
     checker.checkSlices(index);
     std::stable_sort(checker.out.faults.begin(), checker.out.faults.end(), [](const Fault& a, const Fault& b) {

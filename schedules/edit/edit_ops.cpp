@@ -144,7 +144,7 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
     std::vector<std::pair<std::size_t, Op>> moved; // all of the stage that these microbatches need, by place
     for (std::size_t i = 0; i < source.entries.size(); ++i) {
         const Op& other = source.entries[i].op;
-        if (other.stage != op.stage || !ruleOf(other.kind).takesMicrobatch) continue;
+        if (other.stage != op.stage || !hasMicrobatch(other)) continue;
         const int otherLast = other.microbatch + other.count - 1;
         if (otherLast < first || other.microbatch > last) continue;
         if (other.microbatch < first || otherLast > last)

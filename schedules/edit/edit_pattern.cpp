@@ -14,7 +14,7 @@ namespace stagewright {
 
 namespace {
 
-bool takesMicrobatch(const Op& op) { return ruleOf(op.kind).takesMicrobatch; }
+bool takesMicrobatch(const Op& op) { return hasMicrobatch(op); }
 
 // F, R and each other kind by itself; B stands for I and W.
 bool replaces(const Op& fresh, const Op& there)

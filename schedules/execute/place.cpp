@@ -38,25 +38,36 @@ struct Execution {
     std::span<const Bytes> boundary;
     CellSpace cells;
     bool relaxed = false;
-    SimResult out;
+    SimResult out{};
 
     std::array<KindPlan, opKindCount> plans{};
-    std::array<std::vector<Nanos>, productCount> ready; // end of the producer by cell, or < 0
-    std::array<std::vector<Nanos>, 2> delays;           // by stage of the consumer; [0] from below, [1] from above
+    std::array<std::vector<Nanos>, productCount> ready{}; // end of the producer by cell, or < 0
+    std::array<std::vector<Nanos>, 2> delays{};           // by stage of the consumer; [0] from below, [1] from above
     bool uniformDelays =
         true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
-    std::vector<std::size_t> head;
-    std::vector<Nanos> clock;
-    std::vector<int> nextWaiter;
-    std::vector<int> runnable;
+    std::vector<std::size_t> head{};
+    std::vector<Nanos> clock{};
+    std::vector<int> nextWaiter{};
+    std::vector<int> runnable{};
     int forced = -1; // relaxed: the rank whose next op starts without what is missing
+
+    // Collectives beside compute, by rank; empty: none in the lists, or all on the compute lane.
+    struct Beside {
+        Nanos lane = 0;              // until when it is taken
+        std::vector<Nanos> gathered; // by stage: when the newest gather ends
+        std::vector<Nanos> reduced;  // by stage: when the newest reduction ends
+    };
+    std::vector<Beside> beside{};
+    std::array<std::vector<Nanos>, productCount> leaves{}; // by cell: when its message can leave; only where the link is shared
 
     void prepare();
     Nanos delayOf(const Op& op, int stage, int offset, int rank) const;
     template <bool Plain>
     bool inputsReady(const Op& op, int rank, Nanos& begin);
     template <bool Plain>
-    void publish(const Op& op, Nanos end);
+    void publish(const Op& op, Nanos end, int rank);
+    void waitForCollectives(const Op& op, int rank, Nanos& begin) const;
+    void runBeside(const Op& op, int rank, Nanos now, std::size_t id);
     template <bool Plain>
     void runRank(int rank);
     template <bool Plain>
@@ -95,6 +106,13 @@ void Execution::prepare()
     for (KindPlan& plan : plans)
         if (plan.product >= 0 && !needed[static_cast<std::size_t>(plan.product)]) plan.product = -1;
 
+    const bool collectives = present[static_cast<std::size_t>(OpKind::Unshard)] || present[static_cast<std::size_t>(OpKind::ReduceGrad)];
+    if (collectives && links.collectives != CollectiveLane::Compute) {
+        const auto stages = static_cast<std::size_t>(schedule.stages);
+        beside.assign(static_cast<std::size_t>(schedule.ranks), {0, std::vector<Nanos>(stages, 0), std::vector<Nanos>(stages, 0)});
+        if (links.collectives == CollectiveLane::Shared)
+            for (std::size_t p = 0; p < productCount; ++p) leaves[p].assign(ready[p].size(), 0);
+    }
     uniformDelays = cells.plain && !schedule.placement.hasCopies();
     if (uniformDelays)
         for (int side = 0; side < 2; ++side) {
@@ -147,10 +165,10 @@ bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
             }
             Nanos arrival = value;
             if (need.offset != 0) {
-                if (Plain && uniformDelays)
-                    arrival += delays[need.offset > 0 ? 1 : 0][op.stage];
-                else
-                    arrival += delayOf(op, stage, need.offset, rank);
+                const Nanos delay = Plain && uniformDelays ? delays[need.offset > 0 ? 1 : 0][op.stage] : delayOf(op, stage, need.offset, rank);
+                const auto& leaving = leaves[static_cast<std::size_t>(need.product)];
+                if (delay > 0 && !leaving.empty()) arrival = std::max(arrival, leaving[cell]);
+                arrival += delay;
             }
             begin = std::max(begin, arrival);
             return true;
@@ -177,7 +195,7 @@ void Execution::wake(Nanos cell)
 }
 
 template <bool Plain>
-void Execution::publish(const Op& op, Nanos end)
+void Execution::publish(const Op& op, Nanos end, int rank)
 {
     const int product = plans[static_cast<std::size_t>(op.kind)].product;
     if (product < 0) return;
@@ -186,6 +204,8 @@ void Execution::publish(const Op& op, Nanos end)
         const Nanos before = table[cell];
         if (before >= 0) return true; // a duplicate: the first counts
         table[cell] = end;
+        if (auto& leaving = leaves[static_cast<std::size_t>(product)]; !leaving.empty())
+            leaving[cell] = std::max(end, beside[static_cast<std::size_t>(rank)].lane);
         wake(before);
         return true;
     };
@@ -194,6 +214,25 @@ void Execution::publish(const Op& op, Nanos end)
              static_cast<std::size_t>(op.microbatch));
     else
         cells.each(op, op.stage, fill);
+}
+
+void Execution::waitForCollectives(const Op& op, int rank, Nanos& begin) const
+{
+    const Beside& own = beside[static_cast<std::size_t>(rank)];
+    if (op.stage >= own.gathered.size()) return;
+    if (ruleOf(op.kind).needsWeights) begin = std::max(begin, own.gathered[op.stage]);
+    if (op.kind == OpKind::Optimizer) begin = std::max(begin, own.reduced[op.stage]);
+}
+
+// The ranks of the stage are alike, so that all come to it at once.
+void Execution::runBeside(const Op& op, int rank, Nanos now, std::size_t id)
+{
+    Beside& own = beside[static_cast<std::size_t>(rank)];
+    out.start[id] = out.end[id] = now;
+    if (op.kind == OpKind::Reshard || op.stage >= own.gathered.size()) return;
+    out.start[id] = std::max(now, own.lane);
+    own.lane = out.end[id] = out.start[id] + durations[id];
+    (op.kind == OpKind::Unshard ? own.gathered : own.reduced)[op.stage] = own.lane;
 }
 
 template <bool Plain>
@@ -206,17 +245,26 @@ void Execution::runRank(int rank)
     Nanos now = clock[r];
     std::size_t i = head[r];
     while (i < ops.size()) {
+        if (!beside.empty() && isCollective(ops[i].kind)) {
+            runBeside(ops[i], rank, now, offset + i);
+            ++i;
+            continue;
+        }
         const bool paired = anyPairs && schedule.isPaired(rank, i);
         Nanos begin = now;
         if (!inputsReady<Plain>(ops[i], rank, begin) || (paired && !inputsReady<Plain>(ops[i + 1], rank, begin))) break;
         forced = -1;
+        if (!beside.empty()) {
+            waitForCollectives(ops[i], rank, begin);
+            if (paired) waitForCollectives(ops[i + 1], rank, begin);
+        }
         const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
         const bool together = paired && !serial;
         if (serial) {
             out.start[offset + i] = begin;
             begin += durations[offset + i];
             out.end[offset + i] = begin;
-            publish<Plain>(ops[i], begin);
+            publish<Plain>(ops[i], begin, rank);
             ++i;
         }
         const Nanos end = begin + durations[offset + i] + (together ? durations[offset + i + 1] : 0);
@@ -224,7 +272,7 @@ void Execution::runRank(int rank)
         for (; i <= last; ++i) {
             out.start[offset + i] = begin;
             out.end[offset + i] = end;
-            publish<Plain>(ops[i], end);
+            publish<Plain>(ops[i], end, rank);
         }
         now = end;
     }
@@ -263,11 +311,14 @@ int Execution::waitingRank() const
     return -1;
 }
 
-void summarise(const Schedule& schedule, std::span<const Nanos> clock, SimResult& out)
+void summarise(const Schedule& schedule, std::span<const Nanos> clock, bool beside, SimResult& out)
 {
+    out.collectivesBeside = beside;
     for (std::size_t r = 0; r < clock.size(); ++r) {
         const auto& ops = schedule.order[r];
         out.makespan = std::max(out.makespan, clock[r]);
+        if (beside)
+            for (std::size_t i = 0; i < ops.size(); ++i) out.makespan = std::max(out.makespan, out.end[out.offsets[r] + i]);
         std::size_t first = 0;
         while (first < ops.size() && !isBusy(ops[first].kind))
             ++first;
@@ -326,10 +377,10 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
         clock.reserve(static_cast<std::size_t>(schedule.ranks));
         for (int r = 0; r < schedule.ranks; ++r)
             clock.push_back(execution.clockOf(r));
-        summarise(schedule, clock, out);
+        summarise(schedule, clock, links.collectives != CollectiveLane::Compute, out);
         return out;
     }
-    Execution execution{schedule, durations, links, boundary, *cells, relaxed, {}, {}, {}, {}, true, {}, {}, {}, {}};
+    Execution execution{schedule, durations, links, boundary, *cells, relaxed};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
     if (relaxed && cells->plain)
@@ -341,7 +392,7 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
     else
         execution.run<false>();
     if (execution.waitingRank() >= 0) return tl::unexpected(blockedError(schedule, *cells));
-    summarise(schedule, execution.clock, execution.out);
+    summarise(schedule, execution.clock, !execution.beside.empty(), execution.out);
     return std::move(execution.out);
 }
 

@@ -29,7 +29,7 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
 struct SimFigures {
     Nanos makespan = 0;        // of the window, from the first busy start to the last busy end
     Nanos busy = 0;            // F, B, I, W, R over all ranks
-    double bubbleFraction = 0; // idle / (ranks × window); optimizers and collectives in lists are not idle
+    double bubbleFraction = 0; // idle / (ranks × window); optimizers and collectives on compute lanes are not idle
     double bubbleRateSpan = 0; // 1 − ideal / span, ideal = busy of the rank with the longest span
 };
 SimFigures figuresOf(const Schedule& schedule, const SimResult& result);

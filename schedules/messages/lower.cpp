@@ -12,6 +12,7 @@
 #include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -189,47 +190,14 @@ Result<void> Lowerer::sweep()
     return {};
 }
 
-// Before each op the stages of the next three distinct ones are gathered, others released.
-void addShards(const Schedule& schedule, std::size_t rank, std::vector<Op>& out, std::vector<std::uint32_t>& paired)
-{
-    const auto& ops = schedule.order[rank];
-    std::vector<int> active; // ascending
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        const bool second = i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1);
-        if (!second) {
-            std::vector<int> next;
-            for (std::size_t k = i; k < ops.size(); ++k) {
-                if (std::find(next.begin(), next.end(), ops[k].stage) == next.end()) next.push_back(ops[k].stage);
-                if (next.size() >= activeStages && !schedule.isPaired(static_cast<int>(rank), k)) break; // both of a pair
-            }
-            for (std::size_t k = 0; k < active.size();)
-                if (std::find(next.begin(), next.end(), active[k]) == next.end()) {
-                    out.push_back(makeOp(OpKind::Reshard, active[k]));
-                    active.erase(active.begin() + static_cast<std::ptrdiff_t>(k));
-                } else {
-                    ++k;
-                }
-            for (const int stage : next) {
-                const auto at = std::lower_bound(active.begin(), active.end(), stage);
-                if (at != active.end() && *at == stage) continue;
-                out.push_back(makeOp(OpKind::Unshard, stage));
-                active.insert(at, stage);
-            }
-        }
-        if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(out.size()));
-        out.push_back(ops[i]);
-    }
-    for (const int stage : active)
-        out.push_back(makeOp(OpKind::Reshard, stage));
-}
-
 Schedule withCollectives(const Schedule& schedule)
 {
     Schedule out = schedule;
     out.paired.assign(out.order.size(), {});
     for (std::size_t r = 0; r < out.order.size(); ++r) {
-        std::vector<Op> row;
-        addShards(schedule, r, row, out.paired[r]);
+        GatheredRow gathered = gatherStages(schedule, r, activeStages, [](const Op&) { return true; });
+        const std::vector<Op>& row = gathered.ops;
+        out.paired[r] = std::move(gathered.paired);
         std::vector<int> gradients(static_cast<std::size_t>(schedule.stages), 0);
         std::vector<int> expected(static_cast<std::size_t>(schedule.stages), 0);
         for (const Op& op : row)
@@ -294,8 +262,7 @@ ReceiveMode receivesOf(LoweringRule rule)
 
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
 {
-    Schedule out = withoutCommunication(schedule);
-    if (lowering.collectives) out = withCollectives(out);
+    Schedule out = lowering.collectives ? withCollectives(withoutCommunication(schedule)) : withoutMessages(schedule);
     const auto cells = cellsOf(out);
     if (!cells) return tl::unexpected(cells.error());
     const OpIndex index(out, *cells);
@@ -320,24 +287,43 @@ Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
     return lowered;
 }
 
-Schedule withoutCommunication(const Schedule& schedule)
+namespace {
+
+template <typename Dropped>
+Schedule without(const Schedule& schedule, Dropped&& dropped)
 {
     Schedule out = schedule;
-    const bool copies = schedule.placement.hasCopies();
     out.paired.assign(schedule.order.size(), {});
     for (std::size_t r = 0; r < out.order.size(); ++r) {
         const auto& ops = schedule.order[r];
         out.order[r].clear();
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            const OpKind kind = ops[i].kind;
-            const bool dropped = isMessage(kind) || kind == OpKind::Unshard || kind == OpKind::Reshard ||
-                                 (kind == OpKind::ReduceGrad && !copies);
-            if (dropped) continue;
+            if (dropped(ops[i].kind)) continue;
             if (schedule.isPaired(static_cast<int>(r), i)) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
             out.order[r].push_back(ops[i]);
         }
     }
     return out;
+}
+
+} // namespace
+
+Schedule withoutMessages(const Schedule& schedule)
+{
+    return without(schedule, [](OpKind kind) { return isMessage(kind); });
+}
+
+Schedule withoutCollectives(const Schedule& schedule)
+{
+    return without(schedule, [](OpKind kind) { return isCollective(kind); });
+}
+
+Schedule withoutCommunication(const Schedule& schedule)
+{
+    const bool copies = schedule.placement.hasCopies();
+    return without(schedule, [copies](OpKind kind) {
+        return isMessage(kind) || kind == OpKind::Unshard || kind == OpKind::Reshard || (kind == OpKind::ReduceGrad && !copies);
+    });
 }
 
 } // namespace stagewright

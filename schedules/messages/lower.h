@@ -45,6 +45,9 @@ ReceiveMode receivesOf(LoweringRule rule);
 // under the PyTorch rule where the order deadlocks. O(ops).
 Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering);
 
+// Without sends and receives only, and without UNSHARD, RESHARD and REDUCE_GRAD only.
+Schedule withoutMessages(const Schedule& schedule);
+Schedule withoutCollectives(const Schedule& schedule);
 // The inverse: without sends, receives, UNSHARD and RESHARD. REDUCE_GRAD stays where stages have copies.
 Schedule withoutCommunication(const Schedule& schedule);
 

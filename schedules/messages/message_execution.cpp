@@ -9,12 +9,24 @@
 
 namespace stagewright {
 
+namespace {
+
+bool hasGathers(const Schedule& schedule)
+{
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            if (op.kind == OpKind::Unshard) return true;
+    return false;
+}
+
+} // namespace
+
 bool needsMessageExecution(const Schedule& schedule)
 {
     const bool copies = schedule.placement.hasCopies();
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            if (isMessage(op.kind) || (copies && op.kind == OpKind::ReduceGrad)) return true;
+            if (isMessage(op.kind) || (copies && (op.kind == OpKind::ReduceGrad || op.kind == OpKind::Unshard))) return true;
     return false;
 }
 
@@ -129,14 +141,21 @@ void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes
 
 void MessageExecution::prepareReductions()
 {
+    if (m_durations.empty() && (hasGathers(m_schedule) || m_schedule.replicas > 1)) m_links.collectives = CollectiveLane::Beside; // who waits for whom, without times
+    if (m_links.collectives != CollectiveLane::Compute) {
+        const auto stages = static_cast<std::size_t>(m_schedule.stages);
+        m_beside.assign(m_schedule.order.size(), {0, std::vector<std::uint32_t>(stages, noOp), std::vector<std::uint32_t>(stages, noOp)});
+        if (m_links.collectives == CollectiveLane::Shared) m_leaves.assign(m_index.opCount(), -1);
+    }
     if (!m_schedule.placement.hasCopies()) return;
-    std::unordered_map<std::uint64_t, std::uint32_t> known; // (stage, how many before on the rank)
+    std::unordered_map<std::uint64_t, std::uint32_t> known; // (stage, kind, how many before on the rank)
     for (int r = 0; r < m_schedule.ranks; ++r) {
-        std::unordered_map<int, std::uint32_t> seen;
+        std::unordered_map<std::uint64_t, std::uint32_t> seen;
         const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].kind != OpKind::ReduceGrad) continue;
-            const auto key = (static_cast<std::uint64_t>(ops[i].stage) << 32) | seen[ops[i].stage]++;
+            if (ops[i].kind != OpKind::ReduceGrad && (m_beside.empty() || ops[i].kind != OpKind::Unshard)) continue;
+            const std::uint64_t what = (static_cast<std::uint64_t>(ops[i].stage) << 1) | (ops[i].kind == OpKind::Unshard ? 1 : 0);
+            const auto key = (what << 32) | seen[what]++;
             const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(m_meetings.size()));
             if (fresh) m_meetings.emplace_back();
             m_meetings[at->second].push_back(m_index.idOf(r, i));
@@ -159,8 +178,15 @@ bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) con
         if (at < 0)
             all = false;
         else
-            begin = std::max(begin, at + input.delay);
+            begin = std::max(begin, (input.delay > 0 && !input.message && !m_leaves.empty() ? m_leaves[input.source] : at) + input.delay);
     }
+    const OpPlace place = m_index.placeOf(op);
+    eachCollectiveFor(m_schedule.order[static_cast<std::size_t>(place.rank)][place.position], rank, [&](std::uint32_t collective) {
+        if (m_out.end[collective] < 0)
+            all = false;
+        else
+            begin = std::max(begin, m_out.end[collective]);
+    });
     return all || m_forced == rank;
 }
 
@@ -179,6 +205,47 @@ bool MessageExecution::reductionThere(std::uint32_t op, int rank, Nanos now, Nan
         if (met != m_met.end()) begin = std::max(begin, met->second + m_links.delay(from, rank, 0));
     }
     return all || m_forced == rank;
+}
+
+// Takes its place on the lane once every rank of the stage has come to it; none waits for that.
+void MessageExecution::issueBeside(std::uint32_t op, int rank, Nanos now)
+{
+    const OpPlace own = m_index.placeOf(op);
+    const Op& collective = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
+    if (collective.kind == OpKind::Reshard) {
+        m_out.start[op] = m_out.end[op] = now;
+        return;
+    }
+    Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
+    (collective.kind == OpKind::Unshard ? lanes.gathered : lanes.reduced)[collective.stage] = op;
+    m_met.try_emplace(op, now);
+    const auto meeting = m_meetingOf.find(op);
+    const std::span<const std::uint32_t> members = meeting == m_meetingOf.end() ? std::span(&op, 1) : std::span<const std::uint32_t>(m_meetings[meeting->second]);
+    Nanos begin = 0;
+    Nanos lasts = 0;
+    for (const std::uint32_t other : members) {
+        const auto met = m_met.find(other);
+        if (met == m_met.end()) return;
+        const int from = m_index.placeOf(other).rank;
+        begin = std::max({begin, met->second, m_beside[static_cast<std::size_t>(from)].lane});
+        if (!m_durations.empty()) lasts = std::max(lasts, m_durations[other]);
+    }
+    for (const std::uint32_t other : members) {
+        const int from = m_index.placeOf(other).rank;
+        m_out.start[other] = begin;
+        m_out.end[other] = m_beside[static_cast<std::size_t>(from)].lane = begin + lasts;
+        if (from != rank) wake(from);
+    }
+}
+
+template <typename Visit>
+void MessageExecution::eachCollectiveFor(const Op& op, int rank, Visit&& visit) const
+{
+    if (m_beside.empty()) return;
+    const Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
+    if (op.stage >= lanes.gathered.size()) return;
+    if (ruleOf(op.kind).needsWeights && lanes.gathered[op.stage] != noOp) visit(lanes.gathered[op.stage]);
+    if (op.kind == OpKind::Optimizer && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
 }
 
 void MessageExecution::wake(int rank)
@@ -222,7 +289,9 @@ void MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
     if ((isSend(op.kind) ? times.send : times.receive) != id) return; // a second one of the same
     Nanos& posted = isSend(op.kind) ? times.sendPosted : times.receivePosted;
     if (posted >= 0) return;
-    posted = now;
+    posted = isSend(op.kind) && m_links.collectives == CollectiveLane::Shared
+                 ? std::max(now, m_beside[static_cast<std::size_t>(m_index.placeOf(id).rank)].lane)
+                 : now;
     if (times.send == noOp || times.receive == noOp) return;
     Channel& channel = m_channelList[m_channelOf[message]];
     if (isSend(op.kind)) channel.queue.push_back(message);
@@ -271,6 +340,8 @@ void MessageExecution::runRank(int rank)
         const std::uint32_t id = m_index.idOf(rank, i);
         if (isMessage(ops[i].kind)) {
             if (!runMessages(rank, i, count, now)) break;
+        } else if (!m_beside.empty() && isCollective(ops[i].kind)) {
+            issueBeside(id, rank, now);
         } else {
             Nanos begin = now;
             bool there = true;
@@ -290,6 +361,7 @@ void MessageExecution::runRank(int rank)
             for (std::uint32_t k = id; k < id + count; ++k) {
                 m_out.start[k] = k == id ? begin : middle;
                 m_out.end[k] = serial && k == id ? middle : end;
+                if (!m_leaves.empty()) m_leaves[k] = std::max(m_out.end[k], m_beside[r].lane);
             }
             now = end;
         }
@@ -361,6 +433,12 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
             else if (m_out.end[input.source] < 0)
                 out.push_back({id, input.source});
         }
+        eachCollectiveFor(ops[i], rank, [&](std::uint32_t collective) {
+            const auto meeting = m_meetingOf.find(collective);
+            if (m_out.end[collective] >= 0 || meeting == m_meetingOf.end()) return;
+            for (const std::uint32_t other : m_meetings[meeting->second])
+                if (!m_met.contains(other)) out.push_back({id, other});
+        });
         if (isMessage(ops[i].kind)) {
             Nanos end = 0;
             const std::uint32_t message = m_pairs.messageOf(id);

@@ -1,5 +1,5 @@
 // MessageExecution: list execution where messages matter. It runs lowered lists under any Channels, and compute-only lists in
-// which copies of a stage meet at REDUCE_GRAD; place() runs all others faster. It also says why lists can't end. Internal to
+// which copies of a stage meet at REDUCE_GRAD and UNSHARD; place() runs all others faster. It also says why lists can't end. Internal to
 // schedules. O(ops).
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace stagewright {
 
-bool needsMessageExecution(const Schedule& schedule); // lowered, or copies that reduce their gradients
+bool needsMessageExecution(const Schedule& schedule); // lowered, or copies that reduce their gradients or gather their weights
 
 class MessageExecution {
 public:
-    // durations may be empty: nothing takes time.
+    // durations may be empty: nothing takes time, and gathers are beside compute.
     MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
                      std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
 
@@ -55,6 +55,9 @@ private:
     void runRank(int rank);
     bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
     bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
+    void issueBeside(std::uint32_t op, int rank, Nanos now);
+    template <typename Visit>
+    void eachCollectiveFor(const Op& op, int rank, Visit&& visit) const; // that the op waits for, beside compute
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
     void post(const Op& op, std::uint32_t id, Nanos now);
@@ -76,6 +79,14 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> m_meetingOf;
     std::unordered_map<std::uint32_t, Nanos> m_met; // REDUCE_GRAD op: when its rank came to it
     Links m_links;
+    // Collectives beside compute, by rank; empty: they run on the compute lane.
+    struct Beside {
+        Nanos lane = 0;                      // until when it is taken
+        std::vector<std::uint32_t> gathered; // by stage: the newest gather and reduction issued; noOp: none
+        std::vector<std::uint32_t> reduced;
+    };
+    std::vector<Beside> m_beside;
+    std::vector<Nanos> m_leaves; // by op: when its messages can leave; empty: at its end
     std::vector<std::size_t> m_head;
     std::vector<Nanos> m_clock;
     std::vector<std::vector<int>> m_waiting; // ranks that wait for an op of a rank

@@ -29,6 +29,7 @@ struct SimResult {
     Nanos makespan = 0;                 // last end − 0
     Nanos span = 0;                     // longest first-start-to-last-end of any one rank
     std::vector<Bytes> peakActivation;  // by rank; depends on the order only; empty after place()
+    bool collectivesBeside = false;     // UNSHARD and REDUCE_GRAD ran beside compute: their times overlap those of other ops of their rank
     std::vector<MessageTimes> messages; // of a lowered schedule. Its sends and receives last while their rank waits at them
 
     std::size_t indexOf(int rank, std::size_t position) const { return offsets[static_cast<std::size_t>(rank)] + position; }

@@ -1,12 +1,33 @@
 #include "schedules/model/cost_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "schedules/model/kinds.h"
+
 namespace stagewright {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> laneNames{"compute", "beside", "shared"};
+
+} // namespace
+
+std::string_view toText(CollectiveLane lane)
+{
+    return laneNames[static_cast<std::size_t>(lane)];
+}
+
+std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)
+{
+    for (std::size_t i = 0; i < laneNames.size(); ++i)
+        if (laneNames[i] == text) return static_cast<CollectiveLane>(i);
+    return std::nullopt;
+}
 
 Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const
 {
@@ -29,7 +50,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
     model.timeUnit = rankShare;
     model.memoryUnit = activationShare;
     // A stage is ranks / stages of one rank's share, also where a stage has several copies.
-    const double part = schedule.stages > 0 ? static_cast<double>(schedule.ranks) / schedule.stages : 1.0;
+    const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1.0;
     auto nanos = [part](double units) { return static_cast<Nanos>(std::llround(units * part * rankShare)); };
     const Nanos inputGrad = nanos(costs.inputGrad);
     const Nanos weightGrad = nanos(costs.weightGrad);
@@ -68,7 +89,7 @@ Nanos CostModel::duration(const Op& op, int rank) const
     } else {
         whole = duration(op.kind, op.stage, rank);
         if (op.slice >= 0) whole = shareOfSlice(whole, sliceStarts, op.slice);
-        whole *= op.count;
+        if (!isCollective(op.kind)) whole *= op.count; // one message however many microbatches it is of
     }
     if (op.half == 0) return whole;
     return op.half == 1 ? whole / 2 : whole - whole / 2; // both halves together take the whole

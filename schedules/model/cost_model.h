@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
 #include "schedules/model/schedule.h"
+#include "schedules/model/state_sharding.h"
 
 namespace stagewright {
 
@@ -29,9 +32,20 @@ struct Link {
     bool operator==(const Link&) const = default;
 };
 
+// How a rank's collectives (UNSHARD, REDUCE_GRAD) run.
+enum class CollectiveLane : std::uint8_t {
+    Compute, // as an op of its list, and nothing else meanwhile
+    Beside,  // beside its compute ops, one after the other in the order of the list
+    Shared,  // beside, and its messages leave behind the collectives that its list issued before
+};
+
+std::string_view toText(CollectiveLane lane); // "compute", "beside", "shared"
+std::optional<CollectiveLane> collectiveLaneOf(std::string_view text);
+
 struct Links {
     Link all;
     std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
+    CollectiveLane collectives = CollectiveLane::Compute;
 
     Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
     bool operator==(const Links&) const = default;
@@ -113,7 +127,9 @@ public:
     // from the seed (schedules/execute/jitter.h). 0: as long as its duration.
     double jitter = 0;
     std::uint64_t jitterSeed = 0;
-    std::vector<StageMemory> memory; // by stage
+    std::vector<StageMemory> memory; // by stage: of the whole stage, however its state is sharded
+    StateSharding sharding;          // among the ranks that hold a stage
+    int replicas = 1;                // that the schedule stands for: 1 unless it is one of several that are alike
     std::vector<LayerCosts> layers;  // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
     // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
     // lasts as long as a whole one.

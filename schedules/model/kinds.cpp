@@ -15,25 +15,25 @@ constexpr Need sentBefore{K::SendF, K::SendF, -1};
 constexpr Need sentAfter{K::SendB, K::SendB, +1};
 constexpr Need ownOffload{K::Offload, K::Offload, 0};
 
-// kind, text, title, microbatch, busy, compute only, needs, count, holds, frees input part, frees remainder
+// kind, text, title, microbatch, may name one, needs weights, busy, compute only, needs, count, holds, frees input part, frees remainder
 constexpr std::array<KindRule, opKindCount> rules{{
     // clang-format off
-    {K::Forward, "F", "forward", true, true, true, {forwardBefore, none}, 1, true, false, false},
-    {K::Backward, "B", "full backward", true, true, true, {gradientAfter, ownForward}, 2, false, true, true},
-    {K::InputGrad, "I", "input gradient", true, true, true, {gradientAfter, ownForward}, 2, false, true, false},
-    {K::WeightGrad, "W", "weight gradient", true, true, true, {ownInputGrad, none}, 1, false, false, true},
-    {K::Recompute, "R", "recompute", true, true, true, {ownForward, none}, 1, true, false, false},
-    {K::Optimizer, "OPT", "optimizer", false, false, false, {none, none}, 0, false, false, false},
-    {K::ReduceGrad, "REDUCE_GRAD", "gradient reduction", false, false, false, {none, none}, 0, false, false, false},
-    {K::Unshard, "UNSHARD", "unshard", false, false, false, {none, none}, 0, false, false, false},
-    {K::Reshard, "RESHARD", "reshard", false, false, false, {none, none}, 0, false, false, false},
-    {K::SendF, "SEND_F", "send activation", true, false, false, {ownForward, none}, 1, false, false, false},
-    {K::RecvF, "RECV_F", "receive activation", true, false, false, {sentBefore, none}, 1, false, false, false},
-    {K::SendB, "SEND_B", "send gradient", true, false, false, {ownGradient, none}, 1, false, false, false},
-    {K::RecvB, "RECV_B", "receive gradient", true, false, false, {sentAfter, none}, 1, false, false, false},
-    {K::Offload, "OFFLOAD", "offload", true, false, false, {ownForward, none}, 1, false, false, false},
-    {K::Reload, "RELOAD", "reload", true, false, false, {ownOffload, none}, 1, false, false, false},
-    {K::Filler, "FILLER", "delay", false, false, true, {none, none}, 0, false, false, false},
+    {K::Forward, "F", "forward", true, false, true, true, true, {forwardBefore, none}, 1, true, false, false},
+    {K::Backward, "B", "full backward", true, false, true, true, true, {gradientAfter, ownForward}, 2, false, true, true},
+    {K::InputGrad, "I", "input gradient", true, false, true, true, true, {gradientAfter, ownForward}, 2, false, true, false},
+    {K::WeightGrad, "W", "weight gradient", true, false, false, true, true, {ownInputGrad, none}, 1, false, false, true},
+    {K::Recompute, "R", "recompute", true, false, true, true, true, {ownForward, none}, 1, true, false, false},
+    {K::Optimizer, "OPT", "optimizer", false, false, false, false, false, {none, none}, 0, false, false, false},
+    {K::ReduceGrad, "REDUCE_GRAD", "gradient reduction", false, true, false, false, false, {none, none}, 0, false, false, false},
+    {K::Unshard, "UNSHARD", "unshard", false, true, false, false, false, {none, none}, 0, false, false, false},
+    {K::Reshard, "RESHARD", "reshard", false, true, false, false, false, {none, none}, 0, false, false, false},
+    {K::SendF, "SEND_F", "send activation", true, false, false, false, false, {ownForward, none}, 1, false, false, false},
+    {K::RecvF, "RECV_F", "receive activation", true, false, false, false, false, {sentBefore, none}, 1, false, false, false},
+    {K::SendB, "SEND_B", "send gradient", true, false, false, false, false, {ownGradient, none}, 1, false, false, false},
+    {K::RecvB, "RECV_B", "receive gradient", true, false, false, false, false, {sentAfter, none}, 1, false, false, false},
+    {K::Offload, "OFFLOAD", "offload", true, false, false, false, false, {ownForward, none}, 1, false, false, false},
+    {K::Reload, "RELOAD", "reload", true, false, false, false, false, {ownOffload, none}, 1, false, false, false},
+    {K::Filler, "FILLER", "delay", false, false, false, false, true, {none, none}, 0, false, false, false},
     // clang-format on
 }};
 

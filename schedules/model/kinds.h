@@ -22,8 +22,10 @@ struct KindRule {
     std::string_view text;  // in op text: "F", "SEND_F", "OPT"
     std::string_view title; // "forward", "input gradient" …
     bool takesMicrobatch;
-    bool busy;        // counts as busy time: F, B, I, W, R
-    bool computeOnly; // allowed in PyTorch's compute-only form (or ours: R and delays)
+    bool mayTakeMicrobatch; // of a stage as a whole, or of microbatches where the op names them: UNSHARD, RESHARD, REDUCE_GRAD
+    bool needsWeights;      // must have all weights of its stage: sharded ones are gathered before it
+    bool busy;              // counts as busy time: F, B, I, W, R
+    bool computeOnly;       // allowed in PyTorch's compute-only form (or ours: R and delays)
     std::array<Need, 2> needs;
     std::uint8_t needCount;
     // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost model
@@ -41,7 +43,15 @@ inline bool isSend(OpKind kind) { return kind == OpKind::SendF || kind == OpKind
 inline bool isReceive(OpKind kind) { return kind == OpKind::RecvF || kind == OpKind::RecvB; }
 // A send or a receive: an op that only a lowered schedule has (schedules/messages/lower.h).
 inline bool isMessage(OpKind kind) { return isSend(kind) || isReceive(kind); }
-// Reduction of a stage's gradients over its copies, or the optimizer: may be in any list, has no microbatch.
+// Gather or release of a stage's weights, reduction of its gradients: what ranks that share a stage do together.
+inline bool isCollective(OpKind kind) { return kind == OpKind::Unshard || kind == OpKind::Reshard || kind == OpKind::ReduceGrad; }
+// Whether this op names microbatches: of a collective only where it is of one, or of some.
+inline bool hasMicrobatch(const Op& op)
+{
+    const KindRule& rule = ruleOf(op.kind);
+    return rule.takesMicrobatch || (rule.mayTakeMicrobatch && op.microbatch >= 0);
+}
+// Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
 inline bool isStageOp(OpKind kind) { return kind == OpKind::Optimizer || kind == OpKind::ReduceGrad; }
 
 } // namespace stagewright

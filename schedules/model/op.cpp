@@ -73,7 +73,7 @@ std::string toText(const Op& op)
         out += std::to_string(op.delay);
         return out;
     }
-    if (!rule.takesMicrobatch) return out;
+    if (!hasMicrobatch(op)) return out;
     out += std::to_string(op.microbatch);
     if (op.count > 1) out += fmt::format("-{}", op.microbatch + op.count - 1);
     if (op.slice >= 0) out += fmt::format(".{}", op.slice);
@@ -95,7 +95,7 @@ Result<Op> parseOp(std::string_view text)
         const auto delay = in.number("delay in ns", std::numeric_limits<std::uint32_t>::max());
         if (!delay) return tl::unexpected(delay.error());
         op.delay = static_cast<std::uint32_t>(*delay);
-    } else if (ruleOf(op.kind).takesMicrobatch) {
+    } else if (ruleOf(op.kind).takesMicrobatch || (ruleOf(op.kind).mayTakeMicrobatch && !in.done())) {
         const auto first = in.number("microbatch", largestMicrobatch);
         if (!first) return tl::unexpected(first.error());
         op.microbatch = static_cast<std::int32_t>(*first);

@@ -2,7 +2,9 @@
 //
 //   2F0     stage 2, forward, microbatch 0        3I1  input gradient        0W7  weight gradient     1B4  full backward
 //   2F0.1   sequence slice 1                      0W0-3  one op over microbatches 0 to 3              2B1h0  first half
-//   2R3     recompute      2OPT  optimizer        2REDUCE_GRAD, 1UNSHARD, 1RESHARD
+//   2R3     recompute      2OPT  optimizer
+//   1UNSHARD  1RESHARD  2REDUCE_GRAD              of a stage and the whole batch: its weights gathered, released, its gradients reduced
+//   1UNSHARD3 1RESHARD3 2REDUCE_GRAD3             the same for one microbatch
 //   0SEND_F1 1RECV_F1 3SEND_B0 2RECV_B0           the stage named is the sending / the receiving one
 //   0FILLER5000  an intended delay of 5,000 ns (stage: any stage of the rank)
 //
@@ -41,7 +43,7 @@ enum class OpKind : std::uint8_t {
 inline constexpr std::size_t opKindCount = 16;
 
 struct Op {
-    std::int32_t microbatch = -1; // −1: the kind has none
+    std::int32_t microbatch = -1; // −1: the kind has none, or a collective is of the whole batch
     std::uint32_t delay = 0;      // Filler only: ns, at most 4.29 s
     std::uint16_t stage = 0;
     std::uint16_t count = 1; // microbatches covered: microbatch … microbatch + count − 1

@@ -46,6 +46,8 @@ std::string shapeFault(const Schedule& schedule)
                            schedule.stages, schedule.microbatches);
     if (schedule.stages > std::numeric_limits<std::uint16_t>::max() + 1)
         return fmt::format("{} stages; at most 65536 are possible", schedule.stages);
+    if (schedule.replicas < 1 || schedule.ranks % schedule.replicas != 0)
+        return fmt::format("{} ranks in {} replicas, which must have equally many", schedule.ranks, schedule.replicas);
     if (schedule.order.size() != static_cast<std::size_t>(schedule.ranks))
         return fmt::format("{} rows of ops for {} ranks", schedule.order.size(), schedule.ranks);
     if (schedule.placement.stages() != schedule.stages)
@@ -95,7 +97,7 @@ std::string opFault(const Schedule& schedule, const Op& op)
 {
     if (op.stage >= schedule.stages)
         return fmt::format("stage {}, but stages are 0 to {}", op.stage, schedule.stages - 1);
-    if (!ruleOf(op.kind).takesMicrobatch) return {};
+    if (!hasMicrobatch(op)) return {};
     if (op.count < 1) return "covers no microbatch";
     if (op.half > 2) return fmt::format("half {}, but halves are 1 and 2", op.half);
     if (op.microbatch < 0) return "has no microbatch";

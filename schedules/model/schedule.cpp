@@ -47,7 +47,7 @@ int Shape::number(std::string_view name, int otherwise) const
 
 bool Schedule::operator==(const Schedule& other) const
 {
-    if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches ||
+    if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches || replicas != other.replicas ||
         placement != other.placement || order != other.order || weights != other.weights ||
         sliceLengths != other.sliceLengths)
         return false;
@@ -151,6 +151,10 @@ std::uint64_t hashOf(const Schedule& schedule)
     for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i) {
         if (i == 0) addInt(-5);
         addInt(schedule.sliceLengths[i]);
+    }
+    if (schedule.replicas != 1) {
+        addInt(-6);
+        addInt(schedule.replicas);
     }
     return hash;
 }

@@ -30,9 +30,11 @@ std::optional<WeightRule> weightRuleOf(std::string_view text); // none: no such 
 
 struct Schedule {
     std::string name; // library name with its parameters, or a file's name; a label, not part of equality
-    int ranks = 0;
+    int ranks = 0;    // replicas × pipelineRanks()
     int stages = 0;
-    int microbatches = 0;
+    int microbatches = 0; // of all replicas: numbered on from replica to replica
+    // Pipelines that train one model together (schedules/model/replicas.h): rank = replica × pipelineRanks() + pipeline rank.
+    int replicas = 1;
     Placement placement;
     std::vector<std::vector<Op>> order; // by rank
     // Positions that are issued together with the next one (overlapped pairs), by rank, ascending. Usually all empty.
@@ -42,6 +44,9 @@ struct Schedule {
     std::vector<std::uint32_t> sliceLengths;
 
     bool operator==(const Schedule& other) const;
+    int pipelineRanks() const { return replicas > 0 ? ranks / replicas : ranks; }
+    int replicaOf(int rank) const { return pipelineRanks() > 0 ? rank / pipelineRanks() : 0; }
+    int pipelineRankOf(int rank) const { return pipelineRanks() > 0 ? rank % pipelineRanks() : rank; }
     std::size_t opCount() const;
     bool isPaired(int rank, std::size_t position) const;
     bool splitsBackward() const; // has I or W

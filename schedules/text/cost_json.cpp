@@ -191,6 +191,10 @@ std::string writeCostsJson(const CostModel& costs)
         overrides.push_back(entry);
     }
     out["link_overrides"] = overrides;
+    if (costs.links.collectives != CollectiveLane::Compute) out["collectives"] = toText(costs.links.collectives);
+    if (costs.sharding.level != ShardLevel::None) out["sharding"] = toText(costs.sharding);
+    if (costs.sharding.bucket > 0) out["bucket_bytes"] = costs.sharding.bucket;
+    if (costs.replicas != 1) out["replicas"] = costs.replicas;
     if (!costs.launch.empty()) out["launch_ns"] = costs.launch;
     if (costs.jitter > 0) out["jitter"] = costs.jitter;
     if (costs.jitterSeed != 0) out["jitter_seed"] = costs.jitterSeed;
@@ -226,14 +230,14 @@ Result<CostModel> readCostsJson(const std::string& text)
     if (!in.object(json, "the document",
                    {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
                     "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths", "jitter", "jitter_seed",
-                    "pairs", "microbatches", "layers"}))
+                    "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != format)
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
     const Json written = json.value("version", Json());
     if (written != 1 && written != version)
         return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
-    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers"})
+    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas"})
         if (written == 1 && json.contains(key)) in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
@@ -320,6 +324,22 @@ Result<CostModel> readCostsJson(const std::string& text)
                 out.links.overrides[{from, to}] = in.link(entry, path);
             }
     }
+    if (const auto lane = json.find("collectives"); lane != json.end()) {
+        const auto known = lane->is_string() ? collectiveLaneOf(lane->get<std::string>()) : std::nullopt;
+        if (known)
+            out.links.collectives = *known;
+        else
+            in.wrong("collectives", "compute, beside or shared is expected");
+    }
+    if (const auto sharding = json.find("sharding"); sharding != json.end()) {
+        auto read = parseSharding(sharding->is_string() ? sharding->get<std::string>() : std::string());
+        if (read)
+            out.sharding = std::move(*read);
+        else
+            in.wrong("sharding", read.error().message);
+    }
+    if (json.contains("bucket_bytes")) out.sharding.bucket = in.integer(json["bucket_bytes"], "bucket_bytes", 1);
+    if (json.contains("replicas")) out.replicas = static_cast<int>(in.integer(json["replicas"], "replicas", 1, mostStages));
     if (const auto launch = json.find("launch_ns"); launch != json.end()) {
         if (!launch->is_array() || launch->size() > mostStages)
             in.wrong("launch_ns", "an array with one delay per rank is expected");

@@ -9,6 +9,7 @@
 
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
 #include "schedules/model/placement_of.h"
 
 namespace stagewright {
@@ -24,6 +25,7 @@ constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
 struct CsvReader {
     CsvOptions options;
     Schedule schedule;
+    int replicas = 1;
     int line = 0; // from 1, for messages
     int cell = 0;
     std::string_view text; // of the cell
@@ -85,8 +87,12 @@ Result<void> CsvReader::readSettings(std::string_view row)
                     return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
                 schedule.sliceLengths.push_back(static_cast<std::uint32_t>(*length));
             }
+        } else if (key == "replicas") {
+            const auto count = wholeOf<int>(value);
+            if (!count || *count < 1) return error("replicas: a whole number from 1 expected", "replicas=2");
+            replicas = *count;
         } else {
-            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE and slices=LENGTHS");
+            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE, slices=LENGTHS and replicas=N");
         }
     }
     return {};
@@ -135,7 +141,7 @@ Result<void> CsvReader::readOp(std::string_view word)
     if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
     if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
     schedule.stages = std::max(schedule.stages, op->stage + 1);
-    if (rule.takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
+    if (hasMicrobatch(*op)) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
     ops.push_back(*op);
     return {};
 }
@@ -253,16 +259,24 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
                             fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s,
                                         copies[0].rank + 1, copies[1].rank + 1),
                             "read it without the PyTorch restriction");
+    if (reader.replicas > 1) return overReplicas(schedule, reader.replicas);
     return std::move(schedule);
 }
 
-Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions& options)
+Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& options)
 {
+    if (given.replicas > 1 && !replicasAlike(given))
+        return fail(ErrorCode::Invalid, fmt::format("its {} replicas differ; a schedule CSV holds one of them", given.replicas),
+                    "write each replica's own schedule");
+    const Schedule schedule = replicaSchedule(given, 0);
     const bool old = options.dialect == CsvDialect::Old;
     if (options.pytorch && schedule.placement.hasCopies())
         return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",
                     "write it without the PyTorch restriction");
-    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty();
+    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty() || given.replicas > 1;
+    if (options.pytorch && given.replicas > 1)
+        return fail(ErrorCode::Invalid, fmt::format("the schedule has {} replicas; PyTorch's files can't express that", given.replicas),
+                    "write one replica's own schedule");
     if (options.pytorch && settings)
         return fail(ErrorCode::Invalid,
                     schedule.weights != WeightRule::Synchronous
@@ -278,6 +292,7 @@ Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions&
         if (schedule.weights != WeightRule::Synchronous) out += fmt::format(" weights={}", toText(schedule.weights));
         for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i)
             out += fmt::format("{}{}", i == 0 ? " slices=" : ",", schedule.sliceLengths[i]);
+        if (given.replicas > 1) out += fmt::format(" replicas={}", given.replicas);
         out += '\n';
     }
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {

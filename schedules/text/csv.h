@@ -6,7 +6,8 @@
 //   lowered   also SEND_F RECV_F SEND_B RECV_B UNSHARD RESHARD REDUCE_GRAD refused where PyTorch's rules apply
 //   ours      both forms, and R OPT OFFLOAD RELOAD FILLER, slices, counts, halves, copies of a stage, groups of messages,
 //             REDUCE_GRAD in either form, and a first line with what a list of ops can't express:
-//                 # weights=stashed slices=6,4,3,3        (written only where they are not the defaults)
+//                 # weights=stashed slices=6,4,3,3 replicas=2    (written only where they are not the defaults)
+//             With replicas the lines are those of one of them, and all are alike.
 //
 // A file with a SEND or RECV cell is lowered (schedules/messages/lower.h), any other is compute-only. Overlapped pair:
 // (0F7;7B3)OVERLAP_F_B; two messages posted together: (1SEND_B0;1RECV_F1)GROUPED. Two dialects:

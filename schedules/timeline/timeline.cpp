@@ -34,6 +34,10 @@ std::string_view toText(Lane lane)
         return "kernel";
     case Lane::Copy:
         return "copy";
+    case Lane::Gather:
+        return "gather";
+    case Lane::Reduce:
+        return "reduce";
     case Lane::Other:
         break;
     }
@@ -53,6 +57,10 @@ std::string_view toText(MemoryCategory category)
         return "activations";
     case MemoryCategory::Communication:
         return "communication";
+    case MemoryCategory::Gathered:
+        return "gathered weights";
+    case MemoryCategory::Buckets:
+        return "buckets";
     case MemoryCategory::Workspace:
         break;
     }

@@ -35,8 +35,10 @@ enum class Lane : std::uint8_t {
     Kernel,
     Copy,
     Other,
+    Gather, // weights: UNSHARD
+    Reduce, // gradients: REDUCE_GRAD beside compute
 };
-inline constexpr std::size_t laneCount = 7;
+inline constexpr std::size_t laneCount = 9;
 std::string_view toText(Lane lane);
 
 using SpanId = std::uint32_t; // index into Timeline::spans()
@@ -89,8 +91,10 @@ enum class MemoryCategory : std::uint8_t {
     Activations,
     Communication,
     Workspace,
+    Gathered, // weights of other owners, from a gather until the release
+    Buckets,  // gradients on their way to their owners
 };
-inline constexpr std::size_t memoryCategoryCount = 6;
+inline constexpr std::size_t memoryCategoryCount = 8;
 std::string_view toText(MemoryCategory category);
 
 // A change of memory in use. Sorted by (rank, time); ties keep the order they were added in.

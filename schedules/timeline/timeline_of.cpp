@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,37 +13,42 @@
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/activation.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/placement_of.h"
+#include "schedules/timeline/state_memory.h"
 
 namespace stagewright {
 
 namespace {
 
-// What every rank holds from the start on: one event per stage and category.
-void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const CostModel& costs)
+// Beside compute, a collective is on a lane of its own.
+Lane laneOf(const Op& op, const CostModel& costs)
 {
-    for (int s = 0; s < std::min(schedule.stages, costs.stages()); ++s) {
-        const StageMemory& memory = costs.memory[static_cast<std::size_t>(s)];
-        std::vector<int> ranks;
-        for (const auto& copy : schedule.placement.copiesOf(s))
-            ranks.push_back(copy.rank);
-        std::sort(ranks.begin(), ranks.end());
-        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-        for (int rank : ranks) {
-            auto add = [&](MemoryCategory category, Bytes bytes) {
-                if (bytes == 0) return;
-                MemoryEvent event;
-                event.delta = bytes;
-                event.rank = static_cast<std::uint16_t>(rank);
-                event.stage = static_cast<std::uint16_t>(s);
-                event.category = category;
-                builder.addMemory(event);
-            };
-            add(MemoryCategory::Weights, memory.weight);
-            add(MemoryCategory::Gradients, memory.gradient);
-            add(MemoryCategory::Optimizer, memory.optimizer);
-        }
+    if (!isCollective(op.kind) || costs.links.collectives == CollectiveLane::Compute) return Lane::Compute;
+    return op.kind == OpKind::ReduceGrad ? Lane::Reduce : Lane::Gather;
+}
+
+// From a gather to the first op that needs the weights, from a reduction to the optimizer. spans: of the rank's ops.
+void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, const std::vector<SpanId>& spans, const SimResult& result, int rank)
+{
+    std::map<int, std::size_t> gathers; // by stage, not needed yet
+    std::map<int, std::size_t> reductions;
+    const auto tie = [&](std::map<int, std::size_t>& awaited, std::size_t to) {
+        const auto found = awaited.find(ops[to].stage);
+        if (found == awaited.end()) return;
+        builder.addEdge(spans[found->second], spans[to], EdgeKind::Order, result.end[result.indexOf(rank, found->second)]);
+        awaited.erase(found);
+    };
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].kind == OpKind::Unshard)
+            gathers[ops[i].stage] = i;
+        else if (ops[i].kind == OpKind::ReduceGrad)
+            reductions[ops[i].stage] = i;
+        else if (ops[i].kind == OpKind::Optimizer)
+            tie(reductions, i);
+        else if (ruleOf(ops[i].kind).needsWeights)
+            tie(gathers, i);
     }
 }
 
@@ -148,11 +154,12 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             const auto& list = schedule.order[static_cast<std::size_t>(r)];
             for (std::size_t i = 0; i < list.size(); ++i) {
                 if (isMessage(list[i].kind)) continue;
+                const Lane lane = laneOf(list[i], costs);
                 Span span;
                 span.start = result.start[result.indexOf(r, i)];
                 span.end = result.end[result.indexOf(r, i)];
                 span.op = list[i];
-                builder.addSpan(track, span);
+                builder.addSpan(lane == Lane::Compute ? track : builder.addTrack(r, lane), span);
             }
         }
         return builder.build();
@@ -162,7 +169,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);
-    addStaticMemory(builder, schedule, costs);
+    addStateMemory(builder, schedule, result, costs);
 
     // Compute spans first: of a compute-only schedule span ids are then op numbers.
     const bool lowered = isLowered(schedule);
@@ -170,6 +177,8 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     for (int r = 0; r < schedule.ranks; ++r) {
         const int track = builder.addTrack(r, Lane::Compute);
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
+        bool collectives = false;
+        std::vector<SpanId> own(list.size(), noSpan);
         for (std::size_t i = 0; i < list.size(); ++i) {
             const std::size_t id = result.indexOf(r, i);
             Span span;
@@ -177,8 +186,12 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             span.end = result.end[id];
             span.op = list[i];
             if (isMessage(list[i].kind)) continue;
-            const SpanId added = builder.addSpan(track, span);
+            const Lane lane = laneOf(list[i], costs);
+            const SpanId added = builder.addSpan(lane == Lane::Compute ? track : builder.addTrack(r, lane), span);
+            own[i] = added;
+            collectives = collectives || lane != Lane::Compute;
             if (lowered) spans[id] = added;
+            if (isCollective(list[i].kind)) continue;
             // The first op of an overlapped pair holds or frees its memory before the second frees its own.
             const bool overlapped = schedule.isPaired(r, i) && list[i].kind != OpKind::Recompute;
             const Nanos changed = overlapped ? span.start + (span.end - span.start) / 2 : span.end;
@@ -192,6 +205,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 if (event.delta != 0) builder.addMemory(event);
             }
         }
+        if (collectives) addCollectiveEdges(builder, list, own, result, r);
     }
     if (lowered) {
         if (result.messages.empty()) return fail(ErrorCode::Usage, "the result has no messages for a lowered schedule");
@@ -233,6 +247,14 @@ Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedu
 
 namespace {
 
+bool hasCollectives(const Schedule& schedule)
+{
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            if (isCollective(op.kind)) return true;
+    return false;
+}
+
 bool hasStageOps(const Schedule& schedule)
 {
     for (const auto& ops : schedule.order)
@@ -273,7 +295,7 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
             out.order[r].push_back(span.op);
             before = &span;
             out.stages = std::max(out.stages, span.op.stage + 1);
-            if (ruleOf(span.op.kind).takesMicrobatch)
+            if (hasMicrobatch(span.op))
                 out.microbatches = std::max(out.microbatches, span.op.microbatch + span.op.count);
         }
     }
@@ -290,7 +312,10 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
             if (plain.order == out.order) out.paired = plain.paired;
         } else if (realised->order == out.order) {
             out.paired = realised->paired;
+        } else if (hasCollectives(*realised) && withoutCollectives(*realised).order == withoutCollectives(out).order) {
+            out = *realised; // where collectives beside compute were issued is known from the schedule
         }
+        out.replicas = realised->ranks == out.ranks ? realised->replicas : 1;
     }
     return out;
 }

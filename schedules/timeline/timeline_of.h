@@ -29,7 +29,8 @@ Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedu
 // The schedule that a step realised: compute spans by start on each rank, kinds F, B, I, W, R and fillers, and
 // optimizer and reduction where the timeline's schedule has such ops; discarded spans left out; placement from where the
 // ops ran; weight rule and slice lengths from the timeline's schedule. Law: scheduleOf(simulatedTimeline(S, C), 0) == S,
-// of a lowered S its compute-only order, withoutCommunication(S).
+// of a lowered S its compute-only order, withoutCommunication(S). Collectives beside compute: as the
+// timeline's schedule issues them, where all else is in its order.
 Result<Schedule> scheduleOf(const Timeline& timeline, int step);
 
 } // namespace stagewright

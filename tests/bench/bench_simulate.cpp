@@ -7,6 +7,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
+#include "schedules/model/shard_rules.h"
 #include "schedules/timeline/timeline_of.h"
 
 using namespace stagewright;
@@ -43,6 +44,26 @@ void place(benchmark::State& state, const char* name)
     }
     countOps(state, schedule);
 }
+
+// 16 replicas that share all state, computed once.
+void simulateReplicas(benchmark::State& state)
+{
+    const Schedule schedule = *addShardOps(large("1f1b"), ShardLevel::Weights, {GatherRule::Microbatch, 0, ReduceRule::Overlapped});
+    CostModel costs = costsFor(schedule);
+    costs.replicas = 16;
+    costs.sharding.level = ShardLevel::Weights;
+    costs.links.collectives = CollectiveLane::Beside;
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        costs.setDuration(OpKind::Unshard, stage, rankShare / 4);
+        costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
+    }
+    for (auto _ : state) {
+        auto result = simulate(schedule, costs);
+        benchmark::DoNotOptimize(result->makespan);
+    }
+    countOps(state, schedule);
+}
+BENCHMARK(simulateReplicas)->Unit(benchmark::kMillisecond);
 
 void simulateAll(benchmark::State& state, const char* name)
 {

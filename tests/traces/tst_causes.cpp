@@ -1,6 +1,7 @@
 // Every cause of idle time, provoked and found again; sums, chains, experiments and slack on simulated steps of all schedules.
 #include <QtTest/QtTest>
 
+#include <numeric>
 #include <random>
 
 #include "sample_runs.h"
@@ -9,10 +10,14 @@
 #include "schedules/execute/perturb.h"
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
+#include "schedules/model/mesh.h"
 #include "schedules/model/recompute.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/store/schedule_text.h"
 
 using namespace stagewright;
 
@@ -126,6 +131,50 @@ class TestCauses : public QObject {
     Q_OBJECT
 
 private slots:
+    // Weights that are gathered for each microbatch hold up every op; idle sums, each wait names its collective, and fitted costs
+    // give the same step again.
+    void collectives()
+    {
+        const std::pair<const char*, ReduceRule> cases[] = {{"1f1b", ReduceRule::Late}, {"zb-h1", ReduceRule::Overlapped}, {"bfs", ReduceRule::Microbatch}};
+        for (const auto& [name, reduce] : cases) {
+            ShardRules rules;
+            rules.gather = GatherRule::Microbatch;
+            rules.reduce = reduce;
+            const Schedule sharded = addShardOps(samples::schedule(name, 4, 8), ShardLevel::Weights, rules).value();
+            CostModel costs = samples::unitCosts(sharded, 0);
+            costs.links.collectives = CollectiveLane::Beside;
+            costs.replicas = 2;
+            costs.sharding.level = ShardLevel::Weights;
+            for (int s = 0; s < sharded.stages; ++s) {
+                costs.setDuration(OpKind::Unshard, s, unit / 2);
+                costs.setDuration(OpKind::ReduceGrad, s, unit / 4);
+            }
+            const Timed step = timed(sharded, costs);
+            QCOMPARE(std::accumulate(step.report.byCause.begin(), step.report.byCause.end(), Nanos(0)), step.report.idle);
+            QCOMPARE(
+                step.report.busy + step.report.idle, 4 * step.report.makespan() - [&] {
+                    Nanos apart = 0;
+                    for (const RankBubbles& rank : step.report.ranks) apart += rank.apart;
+                    return apart;
+                }());
+            QVERIFY(of(step.report, IdleCause::Collective) >= 4 * 8 * unit / 2);
+            const Gap& gap = largest(step.report, IdleCause::Collective);
+            QCOMPARE(step.timeline->spans()[gap.blamed].op.kind, OpKind::Unshard);
+            QVERIFY(explainGap(*step.timeline, gap).find("are still being gathered by") != std::string::npos);
+            QVERIFY(scheduleOf(*step.timeline, 0).value() == sharded);
+            const CostModel fitted = fitCosts(*step.timeline).value();
+            for (int s = 0; s < sharded.stages; ++s) {
+                QCOMPARE(fitted.duration(OpKind::Unshard, s, sharded.placement.rankOf(s, -1)), unit / 2);
+                QCOMPARE(fitted.duration(OpKind::ReduceGrad, s, sharded.placement.rankOf(s, -1)), unit / 4);
+            }
+            QVERIFY(fitted.launch.empty());
+            QCOMPARE(simulate(sharded, fitted)->makespan, simulate(sharded, costs)->makespan);
+            // kept in a run file
+            const Schedule job = overReplicas(sharded, 3).value();
+            QVERIFY(readScheduleText(writeScheduleText(job)).value() == job);
+        }
+    }
+
     void knownNumbers_data()
     {
         QTest::addColumn<QString>("name");

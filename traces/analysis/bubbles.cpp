@@ -274,9 +274,17 @@ private:
     {
         const auto& busy = m_ops.busy(m_rank);
         while (m_next < busy.size() && m_spans[busy[m_next]].start < idle.end) ++m_next;
-        if (m_next == busy.size()) return add(gaps, idle.start, idle.end, IdleCause::Drain);
+        if (m_next == busy.size()) {
+            const Nanos cut = addCollective(gaps, idle.start, idle.end, noSpan, idle.apart);
+            return add(gaps, cut, idle.end, IdleCause::Drain);
+        }
         const SpanId next = busy[m_next];
-        if (m_next == 0) return add(gaps, idle.start, idle.end, IdleCause::Warmup, next);
+        if (m_next == 0) {
+            const Nanos there = std::clamp(arrivalOf(m_replays.inputs().of(m_rank, 0)).arrived.arrival, idle.start, idle.end);
+            add(gaps, idle.start, there, IdleCause::Warmup, next);
+            const Nanos cut = addCollective(gaps, there, idle.end, next, next);
+            return add(gaps, cut, idle.end, IdleCause::Warmup, next);
+        }
         if (idle.filler) return add(gaps, idle.start, idle.end, IdleCause::Order, next);
 
         const std::span<const Input> inputs = m_replays.inputs().of(m_rank, m_next);
@@ -306,11 +314,34 @@ private:
         add(gaps, reload, hoist, IdleCause::ReloadWait, next, input.reload);
         add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
         addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) {
+            start = addCollective(gaps, start, end, next, idle.apart == noSpan ? next : idle.apart);
             if (idle.apart == noSpan)
                 add(gaps, start, end, IdleCause::Launch, next);
             else
                 add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
         });
+    }
+
+    // The part of an interval in which a collective beside compute kept `waiting` (an op, or one issued with it) from starting; where it ends.
+    Nanos addCollective(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, SpanId waiting)
+    {
+        if (waiting == noSpan || start >= end) return start;
+        SpanId awaited = noSpan;
+        const auto take = [&](SpanId id) {
+            for (const Edge& edge : m_timeline.edgesInto(id)) {
+                if (edge.kind != EdgeKind::Order) continue;
+                const Track& track = m_timeline.trackOf(edge.from);
+                const bool beside = track.lane == Lane::Gather || track.lane == Lane::Reduce;
+                if (beside && track.rank == m_rank && (awaited == noSpan || m_spans[edge.from].end > m_spans[awaited].end)) awaited = edge.from;
+            }
+        };
+        take(waiting);
+        const auto& busy = m_ops.busy(m_rank);
+        for (std::size_t i = m_next; waiting == next && i < busy.size() && m_spans[busy[i]].start == m_spans[next].start; ++i) take(busy[i]);
+        if (awaited == noSpan) return start;
+        const Nanos cut = std::clamp(m_spans[awaited].end, start, end);
+        add(gaps, start, cut, IdleCause::Collective, next, awaited);
+        return cut;
     }
 
     // A reduction starts on all ranks of its stage at once: the previous op of the last rank to reach it. noSpan: unknown.

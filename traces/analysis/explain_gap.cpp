@@ -41,6 +41,13 @@ public:
         case IdleCause::Memory:
             return fmt::format("{} waits {} before {}: {} could run, but would exceed the memory cap", who, length, next,
                                toText(m_gap.readyOp));
+        case IdleCause::Collective:
+            if (m_gap.blamed == noSpan) break;
+            return m_timeline.spans()[m_gap.blamed].op.kind == OpKind::Unshard
+                       ? fmt::format("{} waits {} before {}: the weights of stage {} are still being gathered by {}", who, length, next,
+                                     m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed))
+                       : fmt::format("{} waits {}: the gradients of stage {} are still being reduced by {}", who, length,
+                                     m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed));
         case IdleCause::Launch:
             return fmt::format("{} takes {} to start {} although all its inputs are there", who, length, next);
         case IdleCause::Imbalance:

@@ -248,6 +248,11 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         change = fmt::format("with {} issued in time", m_timeline.nameOf(spans[gap.blamed]));
         break;
     }
+    case IdleCause::Collective:
+        if (next == noSlot) return std::nullopt;
+        scenario.delay[next] = std::min<Nanos>(scenario.delay[next], 0);
+        change = fmt::format("with {} over in time", m_timeline.nameOf(spans[gap.blamed]));
+        break;
     case IdleCause::Launch:
         for (SlotId id = 0; id < m_graph.size(); ++id)
             if (m_graph.slot(id).rank == gap.rank) scenario.delay[id] = std::min<Nanos>(scenario.delay[id], 0);

@@ -244,7 +244,7 @@ private:
             return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) != m_subject.emulatedLinks.end();
         };
         CostModel free = m_subject.costs;
-        free.links = Links{};
+        free.links = Links{{}, {}, free.links.collectives};
         if (used.size() > 1 || !asked(used.begin()->first)) addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
         // A slow link gets the median of the other links; the only link gets 0.

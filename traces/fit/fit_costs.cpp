@@ -102,9 +102,19 @@ private:
             if (!slot.busy || (before == noSlot && first == last)) continue;
             if (before != noSlot && ops.heldFor(graph.slot(before).first) == slot.first) continue;
             const Nanos start = spans[slot.first].start;
-            const Nanos could = start - graph.asItWas().delay[id];
+            const Nanos could = collectivesUntil(slot.first, start - graph.asItWas().delay[id], start);
             delays[static_cast<std::size_t>(slot.rank)].push_back(std::max<Nanos>(0, start - std::max(could, messagesUntil(slot.rank, could, start))));
         }
+    }
+
+    // The last end in (from, to] of a collective beside compute that the op needs; from: none.
+    Nanos collectivesUntil(SpanId op, Nanos from, Nanos to) const
+    {
+        for (const Edge& edge : m_timeline.edgesInto(op)) {
+            const Lane lane = m_timeline.trackOf(edge.from).lane;
+            if (edge.kind == EdgeKind::Order && (lane == Lane::Gather || lane == Lane::Reduce)) from = std::clamp(m_timeline.spans()[edge.from].end, from, std::max(from, to));
+        }
+        return from;
     }
 
     // The last end in (from, to] of a wait of the rank in a send or receive; from: none.
@@ -123,6 +133,8 @@ private:
     // Messages of one size don't determine the bandwidth: a transfer counts as latency.
     void setLinks()
     {
+        for (const Track& track : m_timeline.tracks())
+            if (track.lane == Lane::Gather || track.lane == Lane::Reduce) m_costs.links.collectives = CollectiveLane::Beside;
         std::map<std::pair<int, int>, std::vector<Nanos>> delays;
         std::vector<Nanos> all;
         for (const Edge& edge : m_timeline.edges()) {

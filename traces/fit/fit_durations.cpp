@@ -92,8 +92,11 @@ private:
     void collect()
     {
         for (const Track& track : m_timeline.tracks()) {
-            if (track.lane != Lane::Compute) continue;
             const auto spans = m_timeline.spansOf(track);
+            if (track.lane == Lane::Gather || track.lane == Lane::Reduce)
+                for (const Span& span : spans)
+                    if (isMeasured(span) && isCollective(span.op.kind)) add(span.op, track.rank, span.duration());
+            if (track.lane != Lane::Compute) continue;
             for (std::size_t i = 0; i < spans.size(); ++i) {
                 const bool pairs = i + 1 < spans.size() && sameInterval(spans[i], spans[i + 1]);
                 for (std::size_t k = i; k <= i + (pairs ? 1 : 0); ++k)

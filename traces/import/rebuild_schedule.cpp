@@ -65,7 +65,7 @@ std::shared_ptr<const Schedule> mostComplete(const std::vector<StepOrder>& bySte
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const Op& op = schedule.order[r][i];
             schedule.stages = std::max(schedule.stages, op.stage + 1);
-            if (ruleOf(op.kind).takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op.microbatch + op.count);
+            if (hasMicrobatch(op)) schedule.microbatches = std::max(schedule.microbatches, op.microbatch + op.count);
             if (byStep[best].paired[r][i]) schedule.paired[r].push_back(static_cast<std::uint32_t>(i));
         }
     }

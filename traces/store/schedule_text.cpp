@@ -67,6 +67,7 @@ std::string writeScheduleText(const Schedule& schedule)
     }
     json["order"] = std::move(order);
     json["paired"] = schedule.paired;
+    if (schedule.replicas != 1) json["replicas"] = schedule.replicas;
     if (schedule.weights != WeightRule::Synchronous) json["weights"] = toText(schedule.weights);
     if (!schedule.sliceLengths.empty()) json["slice_lengths"] = schedule.sliceLengths;
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -123,6 +124,8 @@ Result<Schedule> readScheduleText(std::string_view text)
             positions.push_back(position.get<std::uint32_t>());
         }
     }
+    if (json.contains("replicas") && (!smallNumber(json["replicas"], schedule.replicas) || schedule.replicas < 1 || schedule.ranks % schedule.replicas != 0))
+        return damaged("the replicas do not divide the ranks");
     if (json.contains("weights")) {
         const auto rule = json["weights"].is_string() ? weightRuleOf(json["weights"].get_ref<const std::string&>()) : std::nullopt;
         if (!rule) return damaged("the weight rule is unknown");

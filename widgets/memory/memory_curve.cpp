@@ -68,7 +68,7 @@ MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration)
 const std::vector<MemoryCategory>& stackOrder()
 {
     using C = MemoryCategory;
-    static const std::vector<C> order{C::Activations, C::Communication, C::Workspace, C::Gradients, C::Weights, C::Optimizer};
+    static const std::vector<C> order{C::Activations, C::Communication, C::Workspace, C::Buckets, C::Gathered, C::Gradients, C::Weights, C::Optimizer};
     return order;
 }
 
@@ -82,6 +82,8 @@ QString titleOf(MemoryCategory category)
     case MemoryCategory::Activations: title = "Activations"; break;
     case MemoryCategory::Communication: title = "Communication"; break;
     case MemoryCategory::Workspace: title = "Workspace"; break;
+    case MemoryCategory::Gathered: title = "Gathered weights"; break;
+    case MemoryCategory::Buckets: title = "Gradient buckets"; break;
     }
     return QCoreApplication::translate("MemoryView", title);
 }
@@ -98,6 +100,8 @@ QColor colourOf(MemoryCategory category, const Theme& theme)
     case MemoryCategory::Activations: return theme.memoryFill;
     case MemoryCategory::Communication: return towards(theme.of(Paint::Communication).fill, 0.55F);
     case MemoryCategory::Workspace: return towards(theme.of(Paint::Weight).fill, 0.45F);
+    case MemoryCategory::Gathered: return towards(theme.of(Paint::Communication).fill, 0.35F);
+    case MemoryCategory::Buckets: return towards(theme.of(Paint::Backward).fill, 0.65F);
     case MemoryCategory::Gradients: return towards(theme.of(Paint::Backward).fill, 0.45F);
     case MemoryCategory::Weights: return towards(theme.secondary, 0.3F);
     case MemoryCategory::Optimizer: return towards(theme.secondary, 0.6F);

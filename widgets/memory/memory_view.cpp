@@ -240,6 +240,8 @@ QString MemoryView::headline() const
             case MemoryCategory::Activations: return tr("Activation memory");
             case MemoryCategory::Communication: return tr("Communication memory");
             case MemoryCategory::Workspace: return tr("Workspace memory");
+            case MemoryCategory::Gathered: return tr("Gathered weights");
+            case MemoryCategory::Buckets: return tr("Gradient buckets");
             }
         }
     }

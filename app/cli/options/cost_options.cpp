@@ -47,9 +47,14 @@ Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N
                 fmt::format("write a number and a unit of {}", accepted));
 }
 
-Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
+struct GivenUnits : CostModel::UnitCosts {
+    double gather = 0; // UNSHARD
+    double reduce = 0; // REDUCE_GRAD
+};
+
+Result<GivenUnits> parseUnitCosts(const std::string& text)
 {
-    CostModel::UnitCosts costs;
+    GivenUnits costs;
     for (const std::string_view part : split(text, ",")) {
         const auto [key, number] = keyValueOf(part);
         double value = 0;
@@ -66,9 +71,13 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
             costs.backward = value;
         else if (key == "OPT")
             costs.optimizer = value;
+        else if (key == "UNSHARD")
+            costs.gather = value;
+        else if (key == "REDUCE_GRAD")
+            costs.reduce = value;
         else
             return fail(ErrorCode::Usage, fmt::format("--costs: there is no kind '{}'", key),
-                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT (optimizer)");
+                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT (optimizer), UNSHARD and REDUCE_GRAD (of replicas)");
     }
     return costs;
 }
@@ -204,7 +213,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
     const bool derived = options.costs.starts_with(analytic);
     const bool measured = derived || !options.costsFrom.empty() || options.costs.ends_with(".json");
     if (!measured) {
-        CostModel::UnitCosts units;
+        GivenUnits units;
         if (!options.costs.empty()) {
             auto parsed = parseUnitCosts(options.costs);
             if (!parsed) return tl::unexpected(std::move(parsed.error()));
@@ -216,6 +225,10 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         units.latency = options.comm > 0 ? options.comm * units.forward : 0;
         units.freedAtInput = options.freedAtInput;
         CostModel costs = CostModel::uniform(schedule, units);
+        const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
+        for (int stage = 0; stage < schedule.stages; ++stage)
+            for (const auto& [kind, cost] : {std::pair(OpKind::Unshard, units.gather), std::pair(OpKind::ReduceGrad, units.reduce)})
+                if (cost > 0) costs.setDuration(kind, stage, std::llround(cost * part * static_cast<double>(rankShare)));
         for (StageMemory& memory : costs.memory)
             memory.boundary = std::llround(options.keep * static_cast<double>(memory.activation));
         return costs;
@@ -236,7 +249,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()));
-        costs->links = Links{*link, {}};
+        costs->links = Links{*link, {}, CollectiveLane::Compute};
     } else if (options.comm >= 0) {
         costs->links = Links{};
         costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));

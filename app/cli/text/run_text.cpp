@@ -188,8 +188,11 @@ std::string memoryText(const RunReport& figures, bool colour)
     if (figures.memory.empty()) return {};
     const bool bytes = figures.units.memory == 1;
     std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
-    static constexpr MemoryCategory others[] = {MemoryCategory::Weights, MemoryCategory::Gradients, MemoryCategory::Optimizer,
-                                                MemoryCategory::Communication, MemoryCategory::Workspace};
+    static constexpr MemoryCategory usual[] = {MemoryCategory::Weights, MemoryCategory::Gradients, MemoryCategory::Optimizer,
+                                               MemoryCategory::Communication, MemoryCategory::Workspace};
+    std::vector<MemoryCategory> others(std::begin(usual), std::end(usual));
+    for (const MemoryCategory category : {MemoryCategory::Gathered, MemoryCategory::Buckets}) // of sharded state
+        if (figures.largestPeak(category) > 0) others.push_back(category);
     if (bytes)
         for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
     columns.push_back({"held at the peak by stage: microbatches", Align::Left});

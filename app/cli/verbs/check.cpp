@@ -5,6 +5,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/options.h"
+#include "app/cli/options/replica_options.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/progress_line.h"
@@ -32,6 +33,7 @@ namespace {
 struct Options {
     ScheduleOptions schedule;
     RecomputeOptions recompute;
+    ReplicaOptions replicas;
     TrainingChoice choice;
     ChannelOptions channels;
     double comm = -1;
@@ -251,10 +253,26 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     for (const std::string& name : options.schedule.schedules) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        schedule = trainedReplicas(*schedule, options.replicas, [&](int microbatches) {
+            ShapeOptions shape = options.schedule.shape;
+            shape.microbatches = microbatches;
+            return chooseSchedule(name, shape, session);
+        });
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         schedules.push_back(std::move(*schedule));
     }
     std::vector<std::string> leftOut;
-    if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
+    if (schedules.empty()) {
+        for (Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
+            auto several = trainedReplicas(one, options.replicas, [&](int microbatches) {
+                ShapeOptions shape = options.schedule.shape;
+                shape.microbatches = microbatches;
+                return chooseSchedule(one.name, shape, session);
+            });
+            if (!several) return tl::unexpected(std::move(several.error()).with(one.name));
+            schedules.push_back(std::move(*several));
+        }
+    }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
     if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
@@ -404,6 +422,7 @@ Command command_check()
                 verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]").form("KEY=N,…");
                 verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]").form("B").check(wholeNumber(1, 4096));
                 addRecomputeOptions(verb, options->recompute);
+                addReplicaOptions(verb, options->replicas);
                 addTrainingOptions(verb, options->choice);
                 addCommOptions(verb, options->comm, options->link);
                 addChannelOptions(verb, options->channels);

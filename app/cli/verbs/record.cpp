@@ -9,6 +9,7 @@
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/place_options.h"
+#include "app/cli/options/replica_options.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/session.h"
@@ -45,6 +46,7 @@ struct Options {
     std::vector<std::string> perturb;
     std::string memoryLimit;
     RecomputeOptions recompute;
+    ReplicaOptions replicas;
     ChannelOptions channels;
     ProcessOptions processes;
     EngineOptions engine;
@@ -95,6 +97,13 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
         schedule = recomputed(*schedule, options.recompute, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        schedule = trainedReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
+            ShapeOptions shape = options.schedule.shape;
+            shape.microbatches = microbatches;
+            auto one = chooseSchedule(name, shape, session);
+            return one ? recomputed(*one, options.recompute, session) : one;
+        });
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
@@ -244,6 +253,7 @@ Command command_record()
                            "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
                     .form("X|SIZE|P%");
                 addRecomputeOptions(verb, options->recompute);
+                addReplicaOptions(verb, options->replicas);
                 addTrainingOptions(verb, options->choice);
                 verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]").form("FILE");
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));

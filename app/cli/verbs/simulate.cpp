@@ -7,12 +7,14 @@
 #include "app/cli/options/channel_options.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
+#include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/text/lever_text.h"
 #include "app/cli/text/predictions.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
+#include "app/cli/text/table_report.h"
 #include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
 #include "traces/run/simulated_run.h"
@@ -26,13 +28,23 @@ struct Options {
     CostOptions costs;
     RecomputeOptions recompute;
     ChannelOptions channels;
+    ReplicaOptions replicas;
     std::string memoryLimit;
     std::vector<std::string> whatIf;
     std::string output;
 };
 
+constexpr std::size_t mostCollectiveRows = 16;
+
+void addReplicasJson(Json& object, const ReplicaChoice& choice)
+{
+    object["replicas"] = choice.schedule.replicas * choice.standsFor;
+    object["shard"] = toText(choice.sharding);
+    object["collectives"] = Json(nullptr);
+}
+
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
-Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Session& session)
+Result<int> hung(const LoweredChoice& chosen, const Validation& validation, const ReplicaChoice& replicas, Session& session)
 {
     auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
     if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
@@ -40,6 +52,7 @@ Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Sess
         Json object = hungJson(chosen.schedule, validation);
         addDeadlockJson(object, *deadlock);
         addChannelsJson(object, chosen);
+        addReplicasJson(object, replicas);
         session.answer(object);
     }
     auto valid = validation.toResult();
@@ -64,12 +77,25 @@ Result<int> run(const Options& options, Session& session)
     if (schedule) schedule = recomputed(*schedule, options.recompute, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (options.costs.keep > 0 && options.recompute.stages == "none") session.note("--keep is not used: no stage recomputes; --recompute names them");
+    const auto ofMicrobatches = [&](int microbatches) -> Result<Schedule> {
+        ShapeOptions other = shape;
+        other.microbatches = microbatches;
+        auto one = chooseSchedule(name, other, session);
+        if (!one) return one;
+        if (one->microbatches != microbatches)
+            return fail(ErrorCode::Usage, fmt::format("--replica-batch: {} has {} microbatches, not {}", name, one->microbatches, microbatches), "give a schedule of the library");
+        return recomputed(*one, options.recompute, session);
+    };
+    const auto replicas = chooseReplicas(*schedule, options.replicas, ofMicrobatches);
+    if (!replicas) return tl::unexpected(replicas.error());
+    schedule = replicas->schedule;
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     schedule = chosen->schedule;
-    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, session);
+    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, *replicas, session);
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
+    shareCosts(*costs, *replicas);
     auto limit = readMemoryLimit(options.memoryLimit, *costs);
     if (!limit) return tl::unexpected(std::move(limit.error()));
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
@@ -82,6 +108,7 @@ Result<int> run(const Options& options, Session& session)
         simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
         simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
     }
+    addReplicaFacts(simulated->configuration, *replicas);
     if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
     auto figures = reportOf(*simulated, {.step = 0, .memoryCap = *limit, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()));
@@ -103,6 +130,8 @@ Result<int> run(const Options& options, Session& session)
     if (session.json) {
         Json object = runJson(*simulated, *figures);
         addChannelsJson(object, *chosen);
+        addReplicasJson(object, *replicas);
+        if (replicas->shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *simulated, 0));
         object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         session.answer(object);
     }
@@ -110,6 +139,11 @@ Result<int> run(const Options& options, Session& session)
     session.out(leversText(*figures->levers, figures->units, colour) + "\n");
     session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(*figures, colour));
+    if (replicas->shared) {
+        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *simulated, 0), figures->units, colour, mostCollectiveRows));
+        if (costs->memoryUnit == 1) session.out("\n" + memoryText(*figures, colour));
+        if (replicas->standsFor > 1) session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas->standsFor));
+    }
     if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
     if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
@@ -136,6 +170,7 @@ Command command_simulate()
                 addSeedOption(verb, options->costs.seed);
                 addRecomputeOptions(verb, options->recompute);
                 addChannelOptions(verb, options->channels);
+                addReplicaOptions(verb, options->replicas);
                 verb.value("--memory-limit", &options->memoryLimit,
                            "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
                     .form("X|SIZE");

@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
+#include "app/cli/options/replica_options.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
@@ -33,6 +34,7 @@ struct Options {
     std::string costsFrom;
     std::string comm = "0";
     std::string recompute = "none";
+    ReplicaOptions replicas;
     std::vector<std::string> perturb;
     std::int64_t seed = 1;
     std::string output;
@@ -205,16 +207,37 @@ SweepSources sourcesOf(const Options& options, const Grid& grid)
         if (!schedule) return schedule;
         auto stages = parseRecompute(options.recompute, schedule->stages);
         if (!stages) return tl::unexpected(std::move(stages.error()));
-        return withRecompute(*schedule, *stages);
+        const auto recomputed = [stages = *stages](const Schedule& one) -> Result<Schedule> { return withRecompute(one, stages); };
+        schedule = recomputed(*schedule);
+        if (!schedule || !options.replicas.any()) return schedule;
+        auto shared = chooseReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
+            if (source->schedule || source->block) return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches", "give a schedule of the library");
+            Shape shape = point.shape;
+            shape.microbatches = microbatches;
+            auto one = makeSchedule(point.schedule, shape);
+            return one ? recomputed(*one) : one;
+        });
+        if (!shared) return tl::unexpected(std::move(shared.error()));
+        return std::move(shared->schedule);
     };
-    sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) {
+    sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) -> Result<CostModel> {
         CostOptions given;
         if (options.costsFrom.empty()) given.costs = point.costs;
         given.costsFrom = options.costsFrom;
         given.comm = point.comm;
         given.perturb = options.perturb;
         given.seed = options.seed;
-        return chooseCosts(schedule, given);
+        auto costs = chooseCosts(schedule, given);
+        if (!costs || !options.replicas.any()) return costs;
+        ReplicaOptions again = options.replicas; // of lists that have their ops
+        if (schedule.replicas > 1) {
+            again.replicas = 1;
+            again.batch.clear();
+        }
+        const auto shared = chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; });
+        if (!shared) return tl::unexpected(shared.error());
+        shareCosts(*costs, *shared);
+        return costs;
     };
     return sources;
 }
@@ -294,6 +317,7 @@ Command command_sweep()
                 verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]").form("all|none|0-2");
                 addPerturbOption(verb, options->perturb);
                 addSeedOption(verb, options->seed);
+                addReplicaOptions(verb, options->replicas);
                 verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE");
                 verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
                            "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"

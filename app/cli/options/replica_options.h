@@ -1,0 +1,60 @@
+// --replicas, --shard, --gather, --reduce, --collectives, --replica-batch, --speed: several pipelines that train one model, what they
+// share of its state, and where the ops for that go.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/model/collective_costs.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+#include "schedules/model/shard_rules.h"
+#include "traces/run/run.h"
+
+namespace stagewright {
+
+class OptionSet;
+class Session;
+
+struct ReplicaOptions {
+    int replicas = 1;
+    std::string shard = "none";
+    std::string gather;      // "": batch
+    std::string reduce;      // "": late
+    std::string collectives; // "": ring
+    std::string batch;       // microbatches of each replica; "": alike
+    std::string speed;       // of each replica, or of each rank; "": alike
+    std::string cut;         // partial backward
+    bool any() const { return replicas > 1 || shard != "none" || !gather.empty() || !reduce.empty() || !collectives.empty() || !batch.empty() || !speed.empty() || !cut.empty(); }
+};
+void addReplicaOptions(OptionSet& verb, ReplicaOptions& options);
+
+// The lists with the ops of the shared state. Replicas that are alike are computed once: the schedule is then one of them, and
+// standsFor says of how many; else it is over all of them.
+struct ReplicaChoice {
+    Schedule schedule;
+    int standsFor = 1;
+    StateSharding sharding;
+    ShardRules rules;
+    CollectiveCosts collectives;
+    CollectiveLane lane = CollectiveLane::Beside;
+    std::vector<double> speeds; // by rank of the schedule; empty: all 1
+    bool shared = false;        // false: nothing was asked for, the schedule is as given
+};
+// ofMicrobatches: the same schedule for another number of microbatches.
+Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOptions& options,
+                                     const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
+
+// For what is trained: the same lists in every replica, or --replica-batch's; what can't be trained yet is refused by name.
+Result<Schedule> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
+                                 const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
+
+// Keys replicas, shard, gather, reduce; nothing where nothing is shared.
+void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice);
+
+// Sharding, lane, speeds and the times of collectives, over costs.links.all within a host.
+void shareCosts(CostModel& costs, const ReplicaChoice& choice);
+
+} // namespace stagewright

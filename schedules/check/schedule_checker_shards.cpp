@@ -1,0 +1,181 @@
+// What concerns sharded state: weights are gathered when an op needs them, gradients are reduced once.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "schedules/check/schedule_checker.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
+
+namespace stagewright {
+
+namespace {
+
+enum class Weights {
+    Whole, // the stage has no UNSHARD or RESHARD on the rank
+    Gathered,
+    Sharded,
+    Stepped, // gathered, but its optimizer has stepped only the parts that the rank owns
+};
+
+// Of one stage on one rank, as its list runs.
+struct WeightsOf {
+    Weights now = Weights::Whole;
+    std::optional<std::size_t> since; // the op that made it so; none: the step before
+    bool told = false;                // a missing gather is one fault, however many ops need it
+};
+
+} // namespace
+
+void ScheduleChecker::checkShards()
+{
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+        std::vector<WeightsOf> stages(static_cast<std::size_t>(schedule.stages));
+        bool any = false;
+        for (const Op& op : ops) { // as the step before left them
+            if (op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) continue;
+            stages[op.stage].now = op.kind == OpKind::Unshard ? Weights::Gathered : Weights::Sharded;
+            any = true;
+        }
+        if (!any) continue;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i];
+            WeightsOf& stage = stages[op.stage];
+            if (stage.now == Weights::Whole) continue;
+            const std::string_view title = ruleOf(op.kind).title;
+            const auto become = [&](Weights now) { stage = {now, i, false}; };
+            const std::string gather = toText(makeOp(OpKind::Unshard, op.stage));
+            const std::string release = toText(makeOp(OpKind::Reshard, op.stage));
+            if (op.kind == OpKind::Unshard) {
+                if (stage.now == Weights::Gathered) {
+                    add(FaultKind::Duplicate, r, i, op,
+                        stage.since ? fmt::format("the weights are gathered already, at op {}", *stage.since)
+                                    : std::string("the weights are gathered already, since the step before"),
+                        fmt::format("remove it, or release the weights before it with {}", release));
+                    if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
+                }
+                become(Weights::Gathered);
+            } else if (op.kind == OpKind::Reshard) {
+                if (stage.now == Weights::Sharded) {
+                    add(FaultKind::Duplicate, r, i, op,
+                        stage.since ? fmt::format("the weights are released already, at op {}", *stage.since)
+                                    : std::string("the weights are not gathered"),
+                        fmt::format("remove it, or gather the weights before it with {}", gather));
+                    if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
+                }
+                become(Weights::Sharded);
+            } else if (op.kind == OpKind::Optimizer) {
+                if (stage.now == Weights::Gathered) become(Weights::Stepped);
+            } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.told) {
+                const bool stepped = stage.now == Weights::Stepped;
+                const std::string where = stage.since ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), *stage.since) : std::string();
+                add(FaultKind::Order, r, i, op,
+                    stepped ? fmt::format("{} with weights of which this rank has stepped its part only{}", title, where)
+                            : fmt::format("{} with sharded weights{}", title, where),
+                    stage.since && !stepped ? fmt::format("move {} after it, or add {} before it", toText(ops[*stage.since]), gather)
+                                            : fmt::format("add {} before it", gather));
+                if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
+                stage.told = true;
+            }
+        }
+    }
+}
+
+void ScheduleChecker::checkReductions()
+{
+    if (schedule.weights != WeightRule::Synchronous) return;
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+        struct Reduced {
+            std::size_t gradient = static_cast<std::size_t>(-1); // the B or W of a microbatch
+            std::size_t reduction = static_cast<std::size_t>(-1);
+        };
+        constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+        std::map<std::pair<int, int>, Reduced> cells; // (stage, microbatch)
+        std::map<int, std::size_t> wholes;            // by stage: a reduction of the whole batch
+        std::map<int, std::size_t> parts;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (ops[i].kind != OpKind::ReduceGrad) continue;
+            (hasMicrobatch(ops[i]) ? parts : wholes).try_emplace(ops[i].stage, i);
+        }
+        if (parts.empty()) continue;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i];
+            if (!parts.contains(op.stage)) continue;
+            if (op.kind == OpKind::Backward || op.kind == OpKind::WeightGrad)
+                for (int k = 0; k < op.count; ++k) cells[{op.stage, op.microbatch + k}].gradient = i;
+            if (op.kind != OpKind::ReduceGrad || !hasMicrobatch(op)) continue;
+            if (const auto whole = wholes.find(op.stage); whole != wholes.end()) {
+                add(FaultKind::Duplicate, r, i, op, fmt::format("gradients reduced twice; {} at op {} reduces the whole batch", toText(ops[whole->second]), whole->second),
+                    "remove one of the two");
+                addOther(r, whole->second, ops[whole->second]);
+            }
+            for (int k = 0; k < op.count; ++k) {
+                Reduced& cell = cells[{op.stage, op.microbatch + k}];
+                if (cell.reduction != nowhere) {
+                    add(FaultKind::Duplicate, r, i, op, fmt::format("a gradient reduced twice; {} is at op {}", toText(ops[cell.reduction]), cell.reduction),
+                        "remove one of the two");
+                    addOther(r, cell.reduction, ops[cell.reduction]);
+                    break;
+                }
+                cell.reduction = i;
+            }
+        }
+        for (const auto& [key, cell] : cells) {
+            if (cell.gradient == nowhere) {
+                add(FaultKind::WrongRank, r, cell.reduction, ops[cell.reduction],
+                    fmt::format("rank {} has no gradient of stage {} and microbatch {}", r, key.first, key.second), "remove it, or name a microbatch that the rank has");
+            } else if (cell.reduction == nowhere) {
+                if (wholes.contains(key.first)) continue; // told above
+                add(FaultKind::Count, r, cell.gradient, ops[cell.gradient],
+                    fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}", toText(ops[parts.at(key.first)]), parts.at(key.first)),
+                    fmt::format("add {} after it", toText(makeOp(OpKind::ReduceGrad, key.first, key.second))));
+                addOther(r, parts.at(key.first), ops[parts.at(key.first)]);
+            } else if (cell.reduction < cell.gradient) {
+                add(FaultKind::Order, r, cell.reduction, ops[cell.reduction],
+                    fmt::format("gradient reduction before the gradient; {} is at op {}", toText(ops[cell.gradient]), cell.gradient),
+                    fmt::format("move it after {}", toText(ops[cell.gradient])));
+                addOther(r, cell.gradient, ops[cell.gradient]);
+            }
+        }
+    }
+}
+
+// A rank that takes part less often than the others lets them wait for ever.
+void ScheduleChecker::checkMembers(OpKind kind)
+{
+    if (!schedule.placement.hasCopies()) return;
+    std::map<std::pair<int, int>, int> counts; // (stage, rank)
+    std::vector<char> seen(static_cast<std::size_t>(schedule.stages), 0);
+    for (int r = 0; r < schedule.ranks; ++r)
+        for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
+            if (op.kind != kind || (kind == OpKind::ReduceGrad && !hasMicrobatch(op))) continue; // of a whole batch: else at the step's end
+            ++counts[{op.stage, r}];
+            seen[op.stage] = 1;
+        }
+    for (int s = 0; s < schedule.stages; ++s) {
+        if (!seen[static_cast<std::size_t>(s)]) continue;
+        const std::vector<int> holders = holdersOf(schedule.placement, s);
+        const auto countOf = [&](int rank) {
+            const auto found = counts.find({s, rank});
+            return found == counts.end() ? 0 : found->second;
+        };
+        const auto fewer = [&](int a, int b) { return countOf(a) < countOf(b); };
+        const int least = *std::min_element(holders.begin(), holders.end(), fewer);
+        const int most = *std::max_element(holders.begin(), holders.end(), fewer);
+        if (countOf(least) == countOf(most)) continue;
+        Fault fault;
+        fault.kind = FaultKind::Count;
+        fault.rank = least;
+        fault.op = makeOp(kind, s);
+        fault.message = fmt::format("stage {}: {} {} ops on rank {}, but {} on rank {}; all ranks of a stage take part in each", s, countOf(least),
+                                    ruleOf(kind).text, least, countOf(most), most);
+        fault.remedy = kind == OpKind::Unshard ? "gather once a batch, or give each rank as many" : "reduce once a batch, or give each rank as many";
+        out.faults.push_back(std::move(fault));
+    }
+}
+
+} // namespace stagewright

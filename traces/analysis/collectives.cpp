@@ -1,0 +1,102 @@
+// Gathers of weights and reductions of gradients beside compute: how often, how many bytes, and how much of their time ranks wait.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "schedules/model/collective_costs.h"
+#include "schedules/model/kinds.h"
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/run/quantity.h"
+#include "traces/run/run_facts.h"
+
+namespace stagewright::analyses {
+
+namespace {
+
+struct Row {
+    std::int64_t count = 0;
+    Nanos total = 0;
+    Nanos exposed = 0;
+    SpanId longestAwaited = noSpan;
+    Nanos longest = 0;
+};
+
+std::vector<AnalysisColumn> collectiveColumns()
+{
+    return {{"rank", "Rank", ColumnKind::Whole},
+            {"kind", "Kind", ColumnKind::Text, "gather: weights of other owners; reduce: gradients to their owners."},
+            {"count", "Count", ColumnKind::Count, "Of the step."},
+            {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
+            {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
+            {"hidden_ns", "Hidden", ColumnKind::Time, "Total less exposed: the rank did not wait for it."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time of the rank with the cause collective."}};
+}
+
+Result<AnalysisRows> collectiveRows(const Run& run, int step)
+{
+    const Timeline& timeline = *run.timeline;
+    const auto report = analyseBubbles(timeline, step, BubbleOptions{memoryCapOf(run)});
+    if (!report) return tl::unexpected(report.error());
+    std::vector<std::array<Row, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Gather && track.lane != Lane::Reduce) continue;
+        Row& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            if (span.step != step || span.op.kind == OpKind::Reshard) continue;
+            ++row.count;
+            row.total += span.duration();
+        }
+    }
+    for (const Gap& gap : report->gaps) {
+        if (gap.cause != IdleCause::Collective || gap.blamed == noSpan) continue;
+        Row& row = ranks[static_cast<std::size_t>(gap.rank)][timeline.spans()[gap.blamed].op.kind == OpKind::Unshard ? 0 : 1];
+        row.exposed += gap.end - gap.start;
+        if (row.longestAwaited != noSpan && gap.end - gap.start <= row.longest) continue;
+        row.longest = gap.end - gap.start;
+        row.longestAwaited = gap.blamed;
+    }
+    std::vector<CollectiveVolume> volumes;
+    const bool sized = run.schedule && run.costs && std::any_of(run.costs->memory.begin(), run.costs->memory.end(), [](const StageMemory& memory) { return memory.weight > 0; });
+    if (sized) volumes = collectiveVolumes(*run.schedule, *run.costs);
+    AnalysisRows out;
+    Nanos total = 0, exposed = 0;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        for (std::size_t kind = 0; kind < 2; ++kind) {
+            const Row& row = ranks[rank][kind];
+            if (row.count == 0) continue;
+            const auto bytes = rank < volumes.size() ? AnalysisCell(std::int64_t{kind == 0 ? volumes[rank].gathered : volumes[rank].reduced}) : AnalysisCell();
+            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, bytes, row.total, std::max<Nanos>(0, row.total - row.exposed), row.exposed});
+            out.ops.push_back(row.longestAwaited);
+            total += row.total;
+            exposed += row.exposed;
+        }
+    Nanos begin = report->windowBegin, end = report->windowEnd; // of the step, with what is before the first and after the last op
+    for (const StepMark& mark : timeline.stepMarks())
+        if (mark.step == step) {
+            begin = std::min(begin, mark.begin);
+            end = std::max(end, mark.end);
+        }
+    const auto text = [&](Nanos time) { return formatDuration(time, timeline.timeUnit()); };
+    if (total > 0)
+        out.sentence = fmt::format("{} of {} of gathers and reductions are exposed; with them and the optimizer the step takes {}, its ops alone {}", text(exposed), text(total),
+                                   text(end - begin), text(report->makespan()));
+    return out;
+}
+
+std::string unknownWithoutCollectives(const Run& run)
+{
+    for (const Track& track : run.timeline->tracks())
+        if (track.lane == Lane::Gather || track.lane == Lane::Reduce) return {};
+    return "this run gathers no weights and reduces no gradients beside compute";
+}
+
+} // namespace
+
+extern const AnalysisInfo collectives;
+const AnalysisInfo collectives{"collectives", "Gathers and reductions, hidden and exposed", collectiveColumns, unknownWithoutCollectives, collectiveRows};
+
+} // namespace stagewright::analyses
