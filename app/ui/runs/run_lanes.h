@@ -59,7 +59,7 @@ Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Pro
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail);
 
 // What overlaps [begin, end) of the run's time, drawn into `base` (its lanes, or instead of its overview), with figures cut to that. Reads some
-// beside it, half as much again or more, so that what is at the edges has its neighbours. Invalid: nothing is there.
+// beside it, 1.5× in total or more, so that what is at the edges has its neighbours. Invalid: nothing is there.
 Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const ViewChoices& choices,
                                                        const Progress& progress);
 
