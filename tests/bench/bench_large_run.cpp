@@ -3,6 +3,7 @@
 // "one": all of it is one step, of which the window reads what is in view. FILE is kept, and measured where it is there already.
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <string_view>
@@ -33,6 +34,13 @@ double megabytes(const char* key) // VmHWM, VmRSS
     return 0;
 }
 
+double cpuMilliseconds(clockid_t of) // CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: what a busy machine does not stretch
+{
+    std::timespec time{};
+    clock_gettime(of, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
 // How long the event loop was blocked at most.
 class Stalls : public QObject {
 public:
@@ -60,9 +68,11 @@ private:
 int measureOneStep(MainWindow& window, const QString& path, const std::function<void(const char*)>& report, const std::function<const TimelinePanel*()>& shown)
 {
     Workspace& workspace = window.workspace();
+    const double before = cpuMilliseconds(CLOCK_PROCESS_CPUTIME_ID);
     workspace.feature<FileOpening>()->openFiles({path});
     (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
     (void)workspace.views().timeline->grab();
+    std::printf("first picture: %.0f ms of CPU time in all threads\n", cpuMilliseconds(CLOCK_PROCESS_CPUTIME_ID) - before);
     report("first picture");
     (void)QTest::qWaitFor([&] { return workspace.settled(); }, 600'000);
     report("settled");
@@ -87,19 +97,23 @@ int measureOneStep(MainWindow& window, const QString& path, const std::function<
     const auto large = workspace.library()->vastRun(workspace.shown().ref());
     if (!large) return 1;
     for (const qint64 wanted : {10'000, 100'000, 200'000}) {
-        std::vector<double> times;
+        std::vector<double> times, cpu;
         for (int round = 0; round < 9; ++round) {
             const Nanos begin = whole * (round + 1) / 11;
             Nanos width = whole / 2;
             while (width > 1000 && large->spansIn(begin + large->content.begin, begin + width + large->content.begin) > wanted) width = width * 9 / 10;
             QElapsedTimer reading;
             reading.start();
+            const double begun = cpuMilliseconds(CLOCK_THREAD_CPUTIME_ID);
             const auto view = readExcerptView(*large, *shown(), begin + large->content.begin, begin + width + large->content.begin, {}, {});
             times.push_back(static_cast<double>(reading.nsecsElapsed()) / 1e6);
+            cpu.push_back(cpuMilliseconds(CLOCK_THREAD_CPUTIME_ID) - begun);
             if (!view) return 1;
         }
         std::sort(times.begin(), times.end());
-        std::printf("details of %lld spans in view: %.0f ms in the median, %.0f … %.0f ms\n", static_cast<long long>(wanted), times[4], times.front(), times.back());
+        std::sort(cpu.begin(), cpu.end());
+        std::printf("details of %lld spans in view: %.0f ms in the median, %.0f … %.0f ms; CPU time %.0f ms, %.0f … %.0f ms\n", static_cast<long long>(wanted), times[4], times.front(),
+                    times.back(), cpu[4], cpu.front(), cpu.back());
     }
     report("details");
     return 0;

@@ -1,6 +1,7 @@
 // The window's rows, times, steps and charts: actions, what is remembered, and a range that filters every view.
 #include <QClipboard>
 #include <QDialog>
+#include <QDockWidget>
 #include <QMenu>
 #include <QPushButton>
 #include <QSpinBox>
@@ -9,11 +10,13 @@
 #include "app/ui/explain/budget_controller.h"
 #include "app/ui/explain/range_controller.h"
 #include "app/ui/explain/rows_controller.h"
+#include "app/ui/flame/flame_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
+#include "widgets/flame/flame_view.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
@@ -141,6 +144,49 @@ private slots:
         again();
         open({"1f1b"}, 80, 4);
         QCOMPARE(m_window->workspace().views().timeline->layout().rows.size(), std::size_t(35));
+    }
+
+    // What a job's traces say of its ranks: hosts, dimensions, what its kernels are and what they were launched for.
+    void ranksOfAJob()
+    {
+        Run run = WindowFixture::simulated("1f1b");
+        TimelineBuilder builder(Provenance::Imported, run.timeline->clock(), run.timeline->ranks());
+        builder.setUnits(run.timeline->timeUnit(), run.timeline->memoryUnit());
+        builder.append(*run.timeline);
+        Span kernel;
+        kernel.start = run.timeline->begin();
+        kernel.end = kernel.start + 1'000'000;
+        kernel.label = builder.intern("gemm_bf16") & 0xffffffu;
+        builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
+        run.timeline = builder.build().value();
+        run.configuration.emplace_back("rank_places", "0 gpu-01 pipeline=0\n1 gpu-01 pipeline=1\n2 gpu-02 pipeline=0\n3 gpu-02 pipeline=1");
+        Workspace& workspace = m_window->workspace();
+        workspace.shown().showRun(workspace.library()->addSimulated(run), -1);
+        QVERIFY(WindowFixture::settle(*m_window));
+        TimelineView* view = workspace.views().timeline;
+        QVERIFY(action(ActionId::GroupHost)->isEnabled() && action(ActionId::GroupPipeline)->isEnabled() && !action(ActionId::GroupTensor)->isEnabled());
+        action(ActionId::GroupHost)->trigger();
+        QCOMPARE(view->layout().rows.size(), std::size_t(2));
+        action(ActionId::GroupNone)->trigger();
+        QVERIFY(action(ActionId::KernelClasses)->isEnabled() && !view->panels().front()->byClass);
+        action(ActionId::KernelClasses)->trigger();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(view->panels().front()->byClass);
+        auto* flame = workspace.feature<FlameController>();
+        flame->dock()->show();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(flame->view()->stacks() != nullptr);
+        QCOMPARE(flame->view()->stacks()->nodes.front().name, std::string("gemm_bf16"));
+        workspace.viewState()->setAreas({{{0, 500'000}, 0, 3}});
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY2(flame->view()->lineText().startsWith(QStringLiteral("Selected area")), qPrintable(flame->view()->lineText()));
+        QCOMPARE(flame->view()->stacks()->total, Nanos(500'000));
+        workspace.viewState()->setAreas({{{2'000'000, 3'000'000}, 0, 3}});
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(flame->view()->stacks() == nullptr && !flame->view()->lineText().isEmpty());
+        again();
+        QVERIFY(action(ActionId::KernelClasses)->isChecked()); // remembered
+        action(ActionId::KernelClasses)->trigger();
     }
 
     void timesAreRemembered()

@@ -646,7 +646,7 @@ void TestTimelineRows::tableSortsAndCopies()
         QVERIFY(model->index(row - 1, 2).data(Qt::UserRole).toLongLong() >= model->index(row, 2).data(Qt::UserRole).toLongLong());
     for (int column = 0; column < model->columnCount(); ++column) QVERIFY(!model->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
     const QString csv = toText(tableOf(*panel.view()), TableFormat::Csv);
-    QVERIFY2(csv.startsWith(QStringLiteral("What,Count,Total,Mean,Shortest,Longest,Share\n")), qPrintable(csv));
+    QVERIFY2(csv.startsWith(QStringLiteral("What,Count,Total,Mean,Spread,Shortest,Longest,Share\n")), qPrintable(csv));
     QVERIFY(csv.contains(QStringLiteral("Idle,")));
     panel.setBy(AggregateBy::Rank);
     QVERIFY(toText(tableOf(*panel.view()), TableFormat::Markdown).contains(QStringLiteral("| Rank 2 |")));

@@ -187,12 +187,25 @@ std::optional<std::int64_t> BlockDecoder::firstOf(std::span<const std::byte> byt
     }
 }
 
+namespace {
+
+thread_local std::vector<std::int64_t> spareValues;
+
+} // namespace
+
+BlockDecoder::~BlockDecoder()
+{
+    if (m_values.capacity() > spareValues.capacity()) spareValues = std::move(m_values);
+}
+
 std::optional<BlockDecoder> BlockDecoder::open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns)
 {
     if (rows > blockRows || bytes.size() < headerBytes) return std::nullopt;
     if (loadLength(bytes.data()) != checksum(bytes.subspan(headerBytes))) return std::nullopt;
     BlockDecoder block;
     block.m_rows = rows;
+    block.m_values = std::move(spareValues);
+    spareValues = {};
     block.m_values.resize(rows * columns);
     const std::byte* const readable = bytes.data() + bytes.size();
     std::size_t at = headerBytes;

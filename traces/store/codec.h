@@ -32,9 +32,12 @@ private:
     std::size_t m_size = 0;
 };
 
-// Reads a block of `rows` values per column. Damaged bytes (checksum, lengths) give nullopt, never a read out of bounds.
+// Reads a block of `rows` values per column. Damaged bytes (checksum, lengths) give nullopt, never a read out of bounds. The memory of the last one of a
+// thread serves the next: block after block is read.
 class BlockDecoder {
 public:
+    BlockDecoder(BlockDecoder&&) = default;
+    ~BlockDecoder();
     static std::optional<BlockDecoder> open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns);
     // The first value of a column alone, of a block whose checksum nobody has looked at: for finding a block, not for its data.
     static std::optional<std::int64_t> firstOf(std::span<const std::byte> bytes, std::size_t rows, std::size_t column);
@@ -44,6 +47,7 @@ public:
     }
 
 private:
+    BlockDecoder() = default;
     std::size_t m_rows = 0;
     std::vector<std::int64_t> m_values;
 };

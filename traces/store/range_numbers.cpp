@@ -1,5 +1,6 @@
 #include "traces/store/range_numbers.h"
 
+#include <map>
 #include <set>
 
 #include "traces/store/blocks.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -16,14 +15,22 @@ namespace stagewright {
 // Ids of the spans of some blocks by their number in the segment; memory: those blocks.
 class RangeNumbers {
 public:
-    void add(SpanId first, std::vector<SpanId> ids) { m_blocks[first] = std::move(ids); }
+    // In any order; a damaged file may have two blocks of one number, of which the last counts.
+    void add(SpanId first, std::vector<SpanId> ids)
+    {
+        const auto at = std::lower_bound(m_blocks.begin(), m_blocks.end(), first, [](const Block& block, SpanId number) { return block.first < number; });
+        if (at != m_blocks.end() && at->first == first)
+            at->ids = std::move(ids);
+        else
+            m_blocks.insert(at, {first, std::move(ids)});
+    }
     SpanId of(SpanId number) const // noSpan: not read
     {
-        auto after = m_blocks.upper_bound(number);
-        if (after == m_blocks.begin()) return noSpan;
-        --after;
-        const std::size_t at = number - after->first;
-        return at < after->second.size() ? after->second[at] : noSpan;
+        if (m_last < m_blocks.size() && m_blocks[m_last].holds(number)) return m_blocks[m_last].ids[number - m_blocks[m_last].first]; // edges into a span's neighbours follow
+        const auto after = std::upper_bound(m_blocks.begin(), m_blocks.end(), number, [](SpanId wanted, const Block& block) { return wanted < block.first; });
+        if (after == m_blocks.begin() || !(after - 1)->holds(number)) return noSpan;
+        m_last = static_cast<std::size_t>(after - 1 - m_blocks.begin());
+        return (after - 1)->ids[number - (after - 1)->first];
     }
     // The numbers, as [first, last): neighbours joined.
     std::vector<std::pair<SpanId, SpanId>> ranges() const
@@ -40,7 +47,13 @@ public:
     }
 
 private:
-    std::map<SpanId, std::vector<SpanId>> m_blocks; // by their first number
+    struct Block {
+        SpanId first;
+        std::vector<SpanId> ids;
+        bool holds(SpanId number) const { return number >= first && number - first < ids.size(); }
+    };
+    std::vector<Block> m_blocks; // by their first number
+    mutable std::size_t m_last = 0;
 };
 
 // Ordinals of the edge blocks that hold edges into these spans: edges are stored by the span they lead to, so each range is found by halving. Looks

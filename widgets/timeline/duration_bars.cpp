@@ -24,7 +24,7 @@ void DurationBars::setLine(const AggregateLine* line, const Units& units)
     m_units = units;
     setVisible(m_line.count > 0);
     setAccessibleName(tr("Durations of %1").arg(m_line.name));
-    setAccessibleDescription(tr("median %1, 95 %: at most %2").arg(durationText(m_line.durations.quantile(0.5), m_units), durationText(m_line.durations.quantile(0.95), m_units)));
+    setAccessibleDescription(tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     update();
 }
 
@@ -59,7 +59,7 @@ void DurationBars::paintEvent(QPaintEvent*)
     painter.setPen(m_theme->secondary);
     painter.drawText(QRectF(8, 18, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter,
                      m_line.count == 1 ? durationText(m_line.total, m_units)
-                                       : tr("median %1, 95 %: at most %2").arg(durationText(m_line.durations.quantile(0.5), m_units), durationText(m_line.durations.quantile(0.95), m_units)));
+                                       : tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     const double each = area.width() / static_cast<double>(counts.size());
     const double bar = std::min(each, 24.0);
     const double left = area.left();

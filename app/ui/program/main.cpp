@@ -4,6 +4,7 @@
 
 #include <QApplication>
 #include <QDialog>
+#include <QDockWidget>
 #include <QElapsedTimer>
 #include <QFileInfo>
 #include <QIcon>
@@ -21,6 +22,7 @@
 #include "app/ui/explain/tools_controller.h"
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/explore/library_controller.h"
+#include "app/ui/flame/flame_controller.h"
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/mapper/mapper_controller.h"
 #include "app/ui/playback/playback_controller.h"
@@ -154,6 +156,10 @@ void showPart(MainWindow& window, const CommandLine& line)
         mapper->suggest();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
         mapper->panel()->chooseRow(1);
+    }
+    if (line.show == QLatin1String("flame")) {
+        window.workspace().feature<FlameController>()->dock()->show();
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
     if (line.show == QLatin1String("search")) window.workspace().actions()[ActionId::SearchList]->trigger();
     if (line.show == QLatin1String("sql")) {

@@ -203,7 +203,9 @@ Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, co
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
-    const Nanos beside = std::max<Nanos>(1, (end - begin) / 2);
+    Nanos beside = std::max<Nanos>(1, (end - begin) / 4);
+    const qint64 enough = std::min<qint64>(20'000, large.limits.excerpt / 10); // a close view's neighbours are further away
+    while (beside < large.content.end - large.content.begin && large.spansIn(begin - beside, end + beside) < enough) beside *= 2;
     std::vector<RunFile::BlockBounds> rows;
     for (const RunFile::BlockBounds& block : large.blocks)
         if (block.begin < end + beside && block.end > begin - beside) rows.push_back(block);

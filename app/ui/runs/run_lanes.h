@@ -58,8 +58,8 @@ Result<RunLanes> readLanes(const LargeRun& large, bool kernelsByClass, const Pro
 // `lanes` with the spans, the critical path and the figures of `detail`; null: without details.
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail);
 
-// What overlaps [begin, end) of the run's time, drawn into `base` (its lanes, or instead of its overview), with figures cut to that. Reads as much
-// again beside it, so that what is at the edges has its neighbours. Invalid: nothing is there.
+// What overlaps [begin, end) of the run's time, drawn into `base` (its lanes, or instead of its overview), with figures cut to that. Reads some
+// beside it, 1.5× in total or more, so that what is at the edges has its neighbours. Invalid: nothing is there.
 Result<std::shared_ptr<const RunView>> readExcerptView(const LargeRun& large, const TimelinePanel& base, Nanos begin, Nanos end, const ViewChoices& choices,
                                                        const Progress& progress);
 
