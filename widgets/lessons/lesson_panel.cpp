@@ -619,11 +619,11 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_show->setEnabled(open);
     // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
     QMetaObject::invokeMethod(
-        m_body, [body = m_body] {
-            for (QFrame* card : body->findChildren<QFrame*>(QStringLiteral("card")))
-                if (card->layout() != nullptr) card->layout()->invalidate();
+        m_body, [body = m_body, scroll = m_scroll] {
+            for (const QWidget* part : body->findChildren<QWidget*>())
+                if (part->layout() != nullptr) part->layout()->invalidate();
             body->layout()->invalidate();
-            QCoreApplication::postEvent(body, new QEvent(QEvent::LayoutRequest));
+            QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
         },
         Qt::QueuedConnection);
 }
