@@ -620,8 +620,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
     QMetaObject::invokeMethod(
         m_body, [body = m_body, scroll = m_scroll] {
-            for (const QWidget* part : body->findChildren<QWidget*>())
+            for (QWidget* part : body->findChildren<QWidget*>()) {
                 if (part->layout() != nullptr) part->layout()->invalidate();
+                part->updateGeometry(); // forgets the height it had
+            }
             body->layout()->invalidate();
             QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
         },
