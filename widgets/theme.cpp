@@ -145,7 +145,7 @@ static Theme makeDark()
     t.window = ink;
     t.text = QColor("#E8EBF0");
     t.secondary = QColor("#A3ABB9");
-    t.faint = QColor("#858E9D");
+    t.faint = QColor("#9099A8");
     t.separator = QColor("#2C323C");
     t.grid = QColor("#232830");
     t.accent = QColor("#4895EE");

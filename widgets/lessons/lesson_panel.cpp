@@ -619,11 +619,13 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_show->setEnabled(open);
     // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
     QMetaObject::invokeMethod(
-        m_body, [body = m_body] {
-            for (QFrame* card : body->findChildren<QFrame*>(QStringLiteral("card")))
-                if (card->layout() != nullptr) card->layout()->invalidate();
+        m_body, [body = m_body, scroll = m_scroll] {
+            for (QWidget* part : body->findChildren<QWidget*>()) {
+                if (part->layout() != nullptr) part->layout()->invalidate();
+                part->updateGeometry(); // forgets the height it had
+            }
             body->layout()->invalidate();
-            QCoreApplication::postEvent(body, new QEvent(QEvent::LayoutRequest));
+            QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
         },
         Qt::QueuedConnection);
 }

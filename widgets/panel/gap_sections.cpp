@@ -101,8 +101,10 @@ void GapSections::fillCauses()
                                                                  : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
                          tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
-        if (!m_measure && gain > 0)
-            m_causes->addChange(signedDurationText(-gain, m_units), tr("Time the step would save without it, simulated; the causes are sorted by this."), PanelSection::Tone::Better);
+        if (!m_measure && gain > 0) { // In units the number is enough: the amount beside it has the word.
+            const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(QLatin1Char(' '), 0, 0) : signedDurationText(-gain, m_units);
+            m_causes->addChange(saved, tr("Time the step would save without it, simulated; the causes are sorted by this."), PanelSection::Tone::Better);
+        }
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
     if (!none.isEmpty()) m_causes->addText(tr("No idle time from: %1").arg(none.join(QLatin1String(", "))), "faint");

@@ -110,7 +110,7 @@ void LinkButton::paintEvent(QPaintEvent* event)
 ShareBar::ShareBar(QWidget* parent) : QWidget(parent)
 {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    setMinimumWidth(40);
+    setMinimumWidth(16);
     setFixedHeight(9);
 }
 

@@ -16,6 +16,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("canvas"));
     setAttribute(Qt::WA_StyledBackground);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // it does not make the window larger while runs are shown
     auto* outer = new QVBoxLayout(this);
     outer->addStretch(2);
     auto* middle = new QHBoxLayout;

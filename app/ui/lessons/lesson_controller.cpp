@@ -498,7 +498,13 @@ void LessonController::fitAxis()
     for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
         if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
     if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest) farthest = std::max(farthest, m_railKept->guess);
-    m_workspace.viewState()->setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));
+    ViewState& axis = *m_workspace.viewState();
+    const bool fitted = axis.isFitted();
+    axis.setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));
+    const auto& panels = m_workspace.views().timeline->panels();
+    if (farthest <= 0 || panels.empty() || panels.front()->duration > 0) return;
+    axis.setExtent({0, 0}); // nothing is placed: the view's own default gives way
+    if (fitted) axis.fitAll();
 }
 
 void LessonController::refuse(const Error& why)
