@@ -115,7 +115,8 @@ CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& optio
     result.schedule = schedule.name;
     result.backend = options.backend;
     result.shape =
-        fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
+        fmt::format("p={} m={} v={}{}", schedule.pipelineRanks(), schedule.microbatches, schedule.stages / schedule.pipelineRanks(),
+                    schedule.replicas > 1 ? fmt::format(" r={}", schedule.replicas) : std::string());
     result.weights = schedule.weights;
     result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = result.copiesEqual = true;
     return result;

@@ -24,7 +24,7 @@ enum class Weights {
 struct WeightsOf {
     Weights now = Weights::Whole;
     std::optional<std::size_t> since; // the op that made it so; none: the step before
-    bool named = false;               // a missing gather is one fault, however many ops need it
+    bool reported = false;            // a missing gather is one fault, however many ops need it
 };
 
 } // namespace
@@ -69,7 +69,7 @@ void ScheduleChecker::checkShards()
                 become(Weights::Sharded);
             } else if (op.kind == OpKind::Optimizer) {
                 if (stage.now == Weights::Gathered) become(Weights::Stepped);
-            } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.named) {
+            } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.reported) {
                 const bool stepped = stage.now == Weights::Stepped;
                 const std::string where = stage.since ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), *stage.since) : std::string();
                 add(FaultKind::Order, r, i, op,
@@ -78,7 +78,7 @@ void ScheduleChecker::checkShards()
                     stage.since && !stepped ? fmt::format("move {} after it, or add {} before it", toText(ops[*stage.since]), gather)
                                             : fmt::format("add {} before it", gather));
                 if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
-                stage.named = true;
+                stage.reported = true;
             }
         }
     }
@@ -129,7 +129,7 @@ void ScheduleChecker::checkReductions()
                 add(FaultKind::WrongRank, r, cell.reduction, ops[cell.reduction],
                     fmt::format("rank {} has no gradient of stage {} and microbatch {}", r, key.first, key.second), "remove it, or name a microbatch that the rank has");
             } else if (cell.reduction == nowhere) {
-                if (wholes.contains(key.first)) continue; // named above
+                if (wholes.contains(key.first)) continue; // reported above
                 add(FaultKind::Count, r, cell.gradient, ops[cell.gradient],
                     fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}", toText(ops[parts.at(key.first)]), parts.at(key.first)),
                     fmt::format("add {} after it", toText(makeOp(OpKind::ReduceGrad, key.first, key.second))));

@@ -8,6 +8,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/coverage.h"
 #include "traces/run/quantity.h"
 #include "traces/run/run_facts.h"
 
@@ -18,6 +19,7 @@ namespace {
 struct Row {
     std::int64_t count = 0;
     Nanos total = 0;
+    Nanos hidden = 0;
     Nanos exposed = 0;
     SpanId longestAwaited = noSpan;
     Nanos longest = 0;
@@ -30,8 +32,8 @@ std::vector<AnalysisColumn> collectiveColumns()
             {"count", "Count", ColumnKind::Count, "Of the step."},
             {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
-            {"hidden_ns", "Hidden", ColumnKind::Time, "Total less exposed: the rank did not wait for it."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time of the rank with the cause collective."}};
+            {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the rank runs an op."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective. What is neither ran while the rank was idle for another reason, or before its first or after its last op."}};
 }
 
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
@@ -40,6 +42,13 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
     const auto report = analyseBubbles(timeline, step, BubbleOptions{memoryCapOf(run)});
     if (!report) return tl::unexpected(report.error());
     std::vector<std::array<Row, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    std::vector<Coverage> computing(ranks.size());
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id)
+            if (timeline.spans()[id].op.kind != OpKind::Filler) computing[static_cast<std::size_t>(track.rank)].add(timeline.spans()[id].start, timeline.spans()[id].end);
+    }
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Gather && track.lane != Lane::Reduce) continue;
         Row& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
@@ -49,6 +58,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
             if (span.step != step || span.op.kind == OpKind::Reshard) continue;
             ++row.count;
             row.total += span.duration();
+            row.hidden += computing[static_cast<std::size_t>(track.rank)].within(span.start, span.end);
         }
     }
     for (const Gap& gap : report->gaps) {
@@ -69,7 +79,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
             const Row& row = ranks[rank][kind];
             if (row.count == 0) continue;
             const auto bytes = rank < volumes.size() ? AnalysisCell(std::int64_t{kind == 0 ? volumes[rank].gathered : volumes[rank].reduced}) : AnalysisCell();
-            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, bytes, row.total, std::max<Nanos>(0, row.total - row.exposed), row.exposed});
+            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, bytes, row.total, row.hidden, row.exposed});
             out.ops.push_back(row.longestAwaited);
             total += row.total;
             exposed += row.exposed;
@@ -82,7 +92,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         }
     const auto text = [&](Nanos time) { return formatDuration(time, timeline.timeUnit()); };
     if (total > 0)
-        out.sentence = fmt::format("{} of {} of gathers and reductions are exposed; with them and the optimizer the step takes {}, its ops alone {}", text(exposed), text(total),
+        out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the optimizer the step takes {}, its ops alone {}", text(exposed), text(total),
                                    text(end - begin), text(report->makespan()));
     return out;
 }
