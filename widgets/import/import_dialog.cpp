@@ -407,11 +407,12 @@ void ImportDialog::showDetails()
         for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), m_reading->descriptions.empty() ? "worse" : "secondary"); // beside traces other files are usual
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
-    m_details->setMaximumHeight(std::max(110, body->sizeHint().height() + 4)); // no larger than what it says
+    const int wide = std::max(400, width() - 44), tall = grid->hasHeightForWidth() ? grid->totalHeightForWidth(wide) : body->sizeHint().height();
+    m_details->setMaximumHeight(std::max(110, tall + 6)); // no larger than what it says
     m_details->setVisible(row > 0);
     m_runs->setVisible(m_runs->topLevelItemCount() > 0);
     m_nothing->setVisible(row == 0);
-    if (row > 0) resize(width(), std::clamp(layout()->sizeHint().height() + 40, height(), 660));
+    if (row > 0) resize(width(), std::clamp(295 + m_runs->height() + tall, height(), 660));
 }
 
 QString ImportDialog::detailsText() const

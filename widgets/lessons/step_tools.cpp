@@ -134,6 +134,10 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         for (const std::string& name : lesson->uses) box->addItem(qs(name));
         if (box->count() == 0) box->addItem(QStringLiteral("1f1b"));
         connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QStringLiteral("load ") + box->currentText()); });
+        m_fill.push_back([box](const lessons::Canvas& now) {
+            const int at = box->findText(qs(now.schedule.name).section(QLatin1Char(':'), 0, 0));
+            if (at >= 0) box->setCurrentIndex(at);
+        });
         addRow(tr("Schedule"), box, tr("Puts this schedule on the canvas"));
     }
     if (allowed("split")) {
