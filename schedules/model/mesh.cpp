@@ -12,6 +12,8 @@ namespace stagewright {
 namespace {
 
 constexpr int mostReplicas = 4096;
+constexpr std::size_t mostRanks = 65535; // of a timeline
+constexpr std::size_t mostOps = 50'000'000;
 constexpr int mostSamples = 1'000'000;
 
 void renumber(Op& op, int by)
@@ -106,6 +108,9 @@ Result<Schedule> overReplicas(const Schedule& schedule, int replicas)
 {
     if (replicas < 1 || replicas > mostReplicas)
         return fail(ErrorCode::Usage, fmt::format("{} replicas; 1 to {} are possible", replicas, mostReplicas));
+    const auto copies = static_cast<std::size_t>(replicas);
+    if (schedule.order.size() * copies > mostRanks || schedule.opCount() * copies > mostOps)
+        return fail(ErrorCode::Usage, fmt::format("{} replicas of {} ranks and {} ops; at most {} ranks and {} ops are possible", replicas, schedule.ranks, schedule.opCount(), mostRanks, mostOps));
     return overReplicas(std::vector<Schedule>(static_cast<std::size_t>(replicas), schedule));
 }
 

@@ -64,3 +64,7 @@ run stagewright report "replicas.stagewright" --json
 expect_code 0
 expect_json 4 ranks
 expect_json 8 microbatches
+
+# the same by processes, where Open MPI is
+run stagewright check -s gpipe -p 1 -m 2 --replicas 4 --processes 2 --json
+if ! grep -q 'MPI' <<<"$err"; then expect_code 0; fi

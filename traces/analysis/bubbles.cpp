@@ -339,8 +339,21 @@ private:
         const auto& busy = m_ops.busy(m_rank);
         for (std::size_t i = m_next; waiting == next && i < busy.size() && m_spans[busy[i]].start == m_spans[next].start; ++i) take(busy[i]);
         if (awaited == noSpan) return start;
+        // Before it starts the rank's lane may be taken by others; then another rank of the stage has not come to it.
+        Nanos taken = start;
+        for (const Lane kind : {Lane::Gather, Lane::Reduce})
+            if (const Track* lane = m_timeline.trackOf(m_rank, kind)) {
+                const auto spans = m_timeline.spansOf(*lane);
+                auto before = std::partition_point(spans.begin(), spans.end(), [&](const Span& span) { return span.start < m_spans[awaited].start; });
+                while (before != spans.begin() && (before - 1)->op.kind == OpKind::Reshard) --before; // takes no time
+                if (before != spans.begin()) taken = std::max(taken, (before - 1)->end);
+            }
         const Nanos cut = std::clamp(m_spans[awaited].end, start, end);
-        add(gaps, start, cut, IdleCause::Collective, next, awaited);
+        const Nanos begun = std::clamp(m_spans[awaited].start, start, cut);
+        const Nanos free = std::clamp(taken, start, begun);
+        add(gaps, start, free, IdleCause::Collective, next, awaited);
+        add(gaps, free, begun, IdleCause::PeerWait, next);
+        add(gaps, begun, cut, IdleCause::Collective, next, awaited);
         return cut;
     }
 
