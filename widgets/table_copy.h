@@ -47,10 +47,10 @@ void copyTable(const TableText& table, TableFormat format);
 
 // Gives `widget` (and its children) "Copy as CSV" (Ctrl+C) and "Copy as Markdown" (Ctrl+Shift+C), by keys while the
 // focus is inside and by the context menu if the widget has none. `table` is called when a copy is made.
-void makeCopyable(QWidget* widget, const std::function<TableText()>& table);
+void makeCopyable(QWidget* widget, std::function<TableText()> table);
 void makeCopyable(QAbstractItemView* view);
 // The same two actions for a widget's own menu.
-void addCopyActions(QMenu* menu, QWidget* widget, std::function<TableText()> table);
+void addCopyActions(QMenu* menu, QWidget* widget, const std::function<TableText()>& table);
 // A label with selectable text leaves Ctrl+C to the table around it while nothing is selected, and the context menu always.
 void leaveCopyToTable(QLabel* label);
 // The nearest of `widget` and its parents with makeCopyable(), as a table; empty if there is none.

@@ -96,14 +96,14 @@ bool StepEnd::stepTogether()
 
 // With three copies or more each adds up a piece: (n−1)/n of the gradients go out and come in twice, whatever n, instead of n−1 times
 // all of them. Of two copies that is as much in one message more. A device's gradients stay whole.
-std::vector<Piece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* const> copies) const
+std::vector<ShardPiece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* const> copies) const
 {
     const std::size_t count = gradientCount(*run.model);
     if (copies.size() < 3 || m_run.memory || count < copies.size()) return {};
     const auto elements = static_cast<std::int64_t>(count);
     FlatState flat = flatStateOf({}, std::span(&elements, 1), static_cast<int>(copies.size()));
-    std::vector<Piece> pieces;
-    for (Piece& piece : flat.pieces) {
+    std::vector<ShardPiece> pieces;
+    for (ShardPiece& piece : flat.pieces) {
         piece.end = std::min(piece.end, elements); // the padding is nobody's
         if (piece.end <= piece.begin) return {};
         pieces.push_back(piece);
@@ -125,7 +125,7 @@ void StepEnd::shareGradients(StageRun& run)
     run.sent = true;
     const int stage = run.slice.stage;
     const std::vector<StageRun*> copies = m_state.copiesOf(stage);
-    const std::vector<Piece> pieces = piecesOf(run, copies);
+    const std::vector<ShardPiece> pieces = piecesOf(run, copies);
     const MemoryTag tag{MemoryCategory::Communication, static_cast<std::uint16_t>(stage), -1};
     if (!pieces.empty()) {
         Buffer whole = m_run.allocator->take(gradientCount(*run.model), tag);
@@ -146,7 +146,7 @@ void StepEnd::shareGradients(StageRun& run)
 
 // Each copy adds up its piece in the order of ranks and sends the sums to the others: element by element the same additions as if
 // each had added up all of them.
-bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const Piece> pieces)
+bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const ShardPiece> pieces)
 {
     const int stage = run.slice.stage;
     const auto s = static_cast<std::uint16_t>(stage);
@@ -209,7 +209,7 @@ bool StepEnd::sumOverCopies()
         if (copies.size() < 2) continue;
         const auto s = static_cast<std::uint16_t>(stage);
         StageRun& own = stageRun(stage);
-        if (const std::vector<Piece> pieces = piecesOf(own, copies); !pieces.empty()) {
+        if (const std::vector<ShardPiece> pieces = piecesOf(own, copies); !pieces.empty()) {
             if (!sumByPieces(own, copies, pieces)) return false;
             continue;
         }

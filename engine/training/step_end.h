@@ -56,8 +56,8 @@ private:
     bool stepTogether();
     bool sumOverCopies();
     // The copies' places for a stage's gradients, where each adds up a piece; empty: each adds up all of them.
-    std::vector<Piece> piecesOf(StageRun& run, std::span<StageRun* const> copies) const;
-    bool sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const Piece> pieces);
+    std::vector<ShardPiece> piecesOf(StageRun& run, std::span<StageRun* const> copies) const;
+    bool sumByPieces(StageRun& run, std::span<StageRun* const> copies, std::span<const ShardPiece> pieces);
     void postGradients(int rank, ControlKey::Kind kind, int stage, const Buffer& from, std::size_t begin, std::size_t count);
     bool freeAllSent();
     std::vector<double> knownNorms() const;

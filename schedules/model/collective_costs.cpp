@@ -121,7 +121,7 @@ void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const Collec
         const std::int64_t largest = flat.largestOwned(members.count);
         if (memory.weight > 0) costs.setDuration(OpKind::Unshard, stage, collectives.gather(memory.weight, members.count, bytesOwned(flat, largest, memory.weight)));
         Nanos reduction = 0;
-        for (const Piece& bucket : bucketsOf(memory.gradient, sharding.bucket)) {
+        for (const ShardPiece& bucket : bucketsOf(memory.gradient, sharding.bucket)) {
             const Bytes piece = bytesOwned(flat, largest, bucket.size());
             const Nanos scatter = collectives.gather(bucket.size(), members.count, piece);
             reduction += sharding.level == ShardLevel::None ? 2 * scatter : scatter;

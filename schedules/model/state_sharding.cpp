@@ -15,21 +15,21 @@ namespace {
 constexpr std::array<std::string_view, 4> levelNames{"none", "optimizer", "gradients", "weights"};
 constexpr std::int64_t largestTerm = 1'000'000;
 
-std::optional<Share> shareOf(std::string_view text)
+std::optional<ShardShare> shareOf(std::string_view text)
 {
     const auto [part, of] = keyValueOf(text, '/');
     const auto above = wholeOf<std::int64_t>(part);
     const auto below = of ? wholeOf<std::int64_t>(*of) : std::optional<std::int64_t>(1);
     if (!above || !below || *above < 0 || *below < 1 || *above > *below || *below > largestTerm) return std::nullopt;
-    return Share{*above, *below};
+    return ShardShare{*above, *below};
 }
 
 // Exactly 1, in whole numbers.
-bool sumToOne(const std::vector<Share>& shares)
+bool sumToOne(const std::vector<ShardShare>& shares)
 {
     std::int64_t above = 0;
     std::int64_t below = 1;
-    for (const Share& share : shares) {
+    for (const ShardShare& share : shares) {
         const std::int64_t common = std::lcm(below, share.of);
         if (common > largestTerm * largestTerm) return false;
         above = above * (common / below) + share.part * (common / share.of);
@@ -39,7 +39,7 @@ bool sumToOne(const std::vector<Share>& shares)
     return above == below;
 }
 
-void addPiece(std::vector<Piece>& pieces, int owner, std::int64_t begin, std::int64_t end)
+void addPiece(std::vector<ShardPiece>& pieces, int owner, std::int64_t begin, std::int64_t end)
 {
     if (begin == end) return;
     if (!pieces.empty() && pieces.back().owner == owner && pieces.back().end == begin)
@@ -48,14 +48,14 @@ void addPiece(std::vector<Piece>& pieces, int owner, std::int64_t begin, std::in
         pieces.push_back({owner, begin, end});
 }
 
-std::int64_t roundedPart(std::int64_t whole, const Share& upTo)
+std::int64_t roundedPart(std::int64_t whole, const ShardShare& upTo)
 {
     return whole / upTo.of * upTo.part + whole % upTo.of * upTo.part / upTo.of;
 }
 
-void divideByShares(FlatState& state, const std::vector<Share>& shares)
+void divideByShares(FlatState& state, const std::vector<ShardShare>& shares)
 {
-    Share upTo{0, 1};
+    ShardShare upTo{0, 1};
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) {
         const std::int64_t common = std::lcm(upTo.of, shares[i].of);
@@ -121,7 +121,7 @@ std::string toText(const StateSharding& sharding)
     if (sharding.by == ShardBy::Layer) out += ":by=layer";
     if (sharding.by != ShardBy::Shares) return out;
     for (std::size_t i = 0; i < sharding.shares.size(); ++i) {
-        const Share& share = sharding.shares[i];
+        const ShardShare& share = sharding.shares[i];
         out += fmt::format("{}{}", i == 0 ? ":shares=" : ",", share.part);
         if (share.of != 1) out += fmt::format("/{}", share.of);
     }
@@ -138,7 +138,7 @@ Result<void> checkMembers(const StateSharding& sharding, int members)
 std::int64_t FlatState::ownedBy(int member) const
 {
     std::int64_t sum = 0;
-    for (const Piece& piece : pieces)
+    for (const ShardPiece& piece : pieces)
         if (piece.owner == member) sum += piece.size();
     return sum;
 }
@@ -168,9 +168,9 @@ FlatState flatStateOf(const StateSharding& sharding, std::span<const std::int64_
     return out;
 }
 
-std::vector<Piece> bucketsOf(std::int64_t elements, std::int64_t perBucket)
+std::vector<ShardPiece> bucketsOf(std::int64_t elements, std::int64_t perBucket)
 {
-    std::vector<Piece> out;
+    std::vector<ShardPiece> out;
     if (perBucket < 1) perBucket = elements;
     for (std::int64_t end = elements; end > 0; end -= perBucket)
         out.push_back({static_cast<int>(out.size()), std::max<std::int64_t>(0, end - perBucket), end});

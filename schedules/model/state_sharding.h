@@ -28,17 +28,17 @@ enum class ShardBy : std::uint8_t {
     Shares, // given parts of the vector, rounded to whole elements so that they sum to it
 };
 
-struct Share { // part / of
+struct ShardShare { // part / of
     std::int64_t part = 1;
     std::int64_t of = 1;
-    bool operator==(const Share&) const = default;
+    bool operator==(const ShardShare&) const = default;
 };
 
 struct StateSharding {
     ShardLevel level = ShardLevel::None;
     ShardBy by = ShardBy::Even;
-    std::vector<Share> shares; // Shares: by member, summing to 1; one may be 0
-    Bytes bucket = 0;          // gradients go to their owners in pieces of so many bytes at most; 0: a stage's all at once
+    std::vector<ShardShare> shares; // Shares: by member, summing to 1; one may be 0
+    Bytes bucket = 0;               // gradients go to their owners in pieces of so many bytes at most; 0: a stage's all at once
 
     bool shards(ShardLevel what) const { return level >= what && what != ShardLevel::None; }
     bool operator==(const StateSharding&) const = default;
@@ -51,18 +51,18 @@ std::string toText(const StateSharding& sharding);
 Result<void> checkMembers(const StateSharding& sharding, int members);
 
 // [begin, end) of a stage's flat vector; the last even piece may reach into the padding.
-struct Piece {
+struct ShardPiece {
     int owner = 0; // member
     std::int64_t begin = 0;
     std::int64_t end = 0;
     std::int64_t size() const { return end - begin; }
-    bool operator==(const Piece&) const = default;
+    bool operator==(const ShardPiece&) const = default;
 };
 
 struct FlatState {
     std::int64_t elements = 0;
-    std::int64_t padded = 0;   // ≥ elements
-    std::vector<Piece> pieces; // ascending, from 0 to padded without holes; none is empty
+    std::int64_t padded = 0;        // ≥ elements
+    std::vector<ShardPiece> pieces; // ascending, from 0 to padded without holes; none is empty
 
     std::int64_t ownedBy(int member) const; // elements, padding included
     std::int64_t largestOwned(int members) const;
@@ -73,6 +73,6 @@ struct FlatState {
 FlatState flatStateOf(const StateSharding& sharding, std::span<const std::int64_t> layers, int members);
 
 // The vector in pieces of at most `perBucket` elements, last elements first, as a backward makes them; 0: one piece. owner: number.
-std::vector<Piece> bucketsOf(std::int64_t elements, std::int64_t perBucket);
+std::vector<ShardPiece> bucketsOf(std::int64_t elements, std::int64_t perBucket);
 
 } // namespace stagewright

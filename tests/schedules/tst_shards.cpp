@@ -185,7 +185,7 @@ private slots:
                 for (int i = 0; i < members; ++i) sharding.shares.push_back({i == 0 ? 3 : 1, members + 2});
             const FlatState flat = flatStateOf(sharding, layers, members);
             std::int64_t at = 0, owned = 0;
-            for (const Piece& piece : flat.pieces) {
+            for (const ShardPiece& piece : flat.pieces) {
                 QCOMPARE(piece.begin, at);
                 QVERIFY(piece.end > piece.begin && piece.owner >= 0 && piece.owner < members);
                 at = piece.end;
@@ -198,7 +198,7 @@ private slots:
                 QVERIFY(flat.padded - flat.elements < members);
             }
             std::int64_t left = flat.elements;
-            for (const Piece& bucket : bucketsOf(flat.elements, 700)) {
+            for (const ShardPiece& bucket : bucketsOf(flat.elements, 700)) {
                 QCOMPARE(bucket.end, left);
                 QVERIFY(bucket.size() <= 700);
                 left = bucket.begin;
