@@ -284,7 +284,7 @@ void makeCopyable(QAbstractItemView* view)
     makeCopyable(view, [view] { return tableOf(*view); });
 }
 
-void addCopyActions(QMenu* menu, QWidget* widget, std::function<TableText()> table)
+void addCopyActions(QMenu* menu, QWidget* widget, const std::function<TableText()>& table)
 {
     const bool empty = table().isEmpty();
     for (const TableFormat format : {TableFormat::Csv, TableFormat::Markdown}) {

@@ -105,11 +105,11 @@ int main(int count, char** arguments)
         key.microbatch = i;
         key.stage = static_cast<std::uint16_t>(rank);
         key.gradient = rank == 0;
-        expected.push_back({key, 1 - rank});
+        expected.push_back({key, 1 - rank, rank});
     }
     {
         Allocator allocator;
-        auto transport = makeProcessesTransport(job, {2, 1}, placement, cells, expected, false, makeThreadsTransport(2, placement, cells), [] {});
+        auto transport = makeProcessesTransport(job, {2, 1}, placement, cells, expected, {}, {}, makeThreadsTransport(2, placement, cells), [] {});
         if (!transport) return fails(transport.error());
         if (rank == 0) std::printf("%10s %14s %14s %7s %15s %14s %14s\n", "bytes", "MPI, us", "ours, us", "ratio", "quartiles", "MPI, GB/s", "ours, GB/s");
         for (const std::size_t bytes : {8UL, 1024UL, 65536UL, 1048576UL, 16777216UL}) {

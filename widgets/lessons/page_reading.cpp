@@ -33,6 +33,9 @@ BlockReading readingOf(const lessons::Grade& grade)
         if (meter.sign.starts_with('<') && yours != nullptr && needed != nullptr && *needed > 0 && *yours >= 0) row.share = *yours / *needed;
         reading.meters.push_back(row);
     }
+    // What keeps below a bound only because ops are missing is not met yet.
+    for (MeterReading& row : reading.meters)
+        if (reading.unfinished && row.sign.startsWith(QLatin1Char('<'))) row.holds = false;
     return reading;
 }
 
