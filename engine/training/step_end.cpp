@@ -98,8 +98,9 @@ bool StepEnd::stepTogether()
 // all of them. Of two copies that is as much in one message more. A device's gradients stay whole.
 std::vector<ShardPiece> StepEnd::piecesOf(StageRun& run, std::span<StageRun* const> copies) const
 {
+    if (copies.size() < 3 || m_run.memory) return {}; // first: to count a device's gradients is to copy them
     const std::size_t count = gradientCount(*run.model);
-    if (copies.size() < 3 || m_run.memory || count < copies.size()) return {};
+    if (count < copies.size()) return {};
     const auto elements = static_cast<std::int64_t>(count);
     FlatState flat = flatStateOf({}, std::span(&elements, 1), static_cast<int>(copies.size()));
     std::vector<ShardPiece> pieces;

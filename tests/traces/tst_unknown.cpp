@@ -96,7 +96,7 @@ private slots:
         QVERIFY(!report->levers->simulated && !report->levers->reason.empty());
         for (const AnalysisInfo* analysis : allAnalyses()) {
             const ReportTable table = reportTable(*analysis, run, report->step);
-            const bool ofDevices = analysis->name.starts_with("device_") || analysis->name == "exposed_communication" || analysis->name == "copies" || analysis->name.starts_with("kernel");
+            const bool ofDevices = analysis->name.starts_with("device_") || analysis->name == "exposed_communication" || analysis->name == "copies" || analysis->name == "range_stacks" || analysis->name.starts_with("kernel");
             QVERIFY2(table.unknown.empty() == ofDevices, analysis->name.data());
         }
     }
