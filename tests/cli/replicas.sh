@@ -24,6 +24,12 @@ expect_json 4 ranks
 run stagewright simulate -s 1f1b -p 2 -m 4 --costs "$costs" --replicas 2 --replica-batch 3,5 --shard weights:shares=3/5,2/5 --json --log-level error
 expect_code 0
 expect_json 8 microbatches
+# costs without weights: said, not silently free
+run stagewright simulate -s 1f1b -p 2 -m 4 --replicas 2 --shard weights
+expect_code 0
+expect_err 'warning: these costs have no weights'
+run stagewright simulate -s 1f1b -p 2 -m 4 --replicas 2 --shard weights --costs "$costs"
+expect_that 'nothing is said of weights' bash -c '! grep -q "no weights" err.txt'
 # causes sum to idle
 run stagewright simulate -s zb-h1 -p 3 -m 6 --costs "$costs" --replicas 2 --shard weights --gather microbatch:prefetch=2 --reduce microbatch --json --log-level error
 idle=0

@@ -23,6 +23,13 @@ namespace stagewright {
 
 namespace {
 
+bool collectivesAreFree(const CostModel& costs)
+{
+    for (int stage = 0; stage < costs.stages(); ++stage)
+        if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.duration(OpKind::Unshard, stage, -1) > 0 || costs.duration(OpKind::ReduceGrad, stage, -1) > 0) return false;
+    return true;
+}
+
 struct Options {
     ScheduleOptions schedule;
     CostOptions costs;
@@ -96,6 +103,8 @@ Result<int> run(const Options& options, Session& session)
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     shareCosts(*costs, *replicas);
+    if (replicas->shared && replicas->sharding.level != ShardLevel::None && collectivesAreFree(*costs))
+        session.warn("these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights");
     auto limit = readMemoryLimit(options.memoryLimit, *costs);
     if (!limit) return tl::unexpected(std::move(limit.error()));
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
