@@ -145,6 +145,7 @@ GatheredRow gatherThroughout(GatheredRow row, const std::vector<char>& copied)
     for (const Op& op : row.ops)
         if (copied[op.stage] && readsWeights(op) && std::find(stages.begin(), stages.end(), op.stage) == stages.end()) stages.push_back(op.stage);
     std::vector<Op> ops;
+    ops.reserve(row.ops.size() + 2 * stages.size());
     for (const int stage : stages) ops.push_back(makeOp(OpKind::Unshard, stage));
     ops.insert(ops.end(), row.ops.begin(), row.ops.end());
     for (const int stage : stages) ops.push_back(makeOp(OpKind::Reshard, stage));

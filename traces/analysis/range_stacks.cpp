@@ -162,7 +162,10 @@ private:
 std::string RangeStacks::pathOf(int node) const
 {
     std::string path;
-    for (; node >= 0; node = nodes[static_cast<std::size_t>(node)].parent) path = nodes[static_cast<std::size_t>(node)].name + (path.empty() ? "" : " › ") + path;
+    for (; node >= 0; node = nodes[static_cast<std::size_t>(node)].parent) {
+        if (!path.empty()) path.insert(0, " › ");
+        path.insert(0, nodes[static_cast<std::size_t>(node)].name);
+    }
     return path;
 }
 
