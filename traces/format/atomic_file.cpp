@@ -187,7 +187,7 @@ Result<void> writeFolderAtomically(const std::string& given, const std::function
         if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
             return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(errno) + ")", "check that its parent folder exists and is writable");
         lock = ::open(part.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (lock < 0 || !isHeld(lock, part));
+    } while (lock < 0 ? errno == ENOENT : !isHeld(lock, part)); // a umask may forbid reading it: then without a lock
     auto written = write(part);
     struct stat before {};
     if (written && there && ::stat(path.c_str(), &before) == 0) static_cast<void>(::chmod(part.c_str(), before.st_mode & 07777));
