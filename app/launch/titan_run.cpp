@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds slowStart{600}; // compiling and loading a model
-constexpr std::size_t lastLines = 8;
-constexpr std::size_t longestLine = 1 << 16;
+constexpr std::size_t lastTitanLines = 8;
+constexpr std::size_t longestTitanLine = 1 << 16;
 constexpr int mostSteps = 100'000'000;
 
 std::string withoutColours(const std::string& line)
@@ -76,9 +76,9 @@ std::string newestTraces(const std::string& folder)
     return newest;
 }
 
-class Watch {
+class TitanWatch {
 public:
-    Watch(const TitanRun& run, ChildProcess child) : m_run(run), m_child(std::move(child)), m_log(run.folder + "/titan.log", std::ios::binary | std::ios::trunc) {}
+    TitanWatch(const TitanRun& run, ChildProcess child) : m_run(run), m_child(std::move(child)), m_log(run.folder + "/titan.log", std::ios::binary | std::ios::trunc) {}
 
     TitanRunEnd watch(const std::stop_token& stop)
     {
@@ -119,14 +119,14 @@ private:
         std::size_t begin = 0;
         for (std::size_t end = 0; (end = m_begun.find('\n', begin)) != std::string::npos; begin = end + 1) take(m_begun.substr(begin, end - begin));
         m_begun.erase(0, begin);
-        if (m_begun.size() > longestLine) take(std::exchange(m_begun, {}));
+        if (m_begun.size() > longestTitanLine) take(std::exchange(m_begun, {}));
     }
 
     void take(const std::string& line)
     {
         const std::string text = withoutColours(line);
         if (text.find_first_not_of(" \t\r") != std::string::npos) m_last.push_back(text.substr(0, 300));
-        if (m_last.size() > lastLines) m_last.pop_front();
+        if (m_last.size() > lastTitanLines) m_last.pop_front();
         const auto step = parseTitanLine(text);
         if (!step) return;
         const auto count = static_cast<std::size_t>(step->step);
@@ -168,7 +168,7 @@ Result<TitanRunEnd> runTitanJob(const TitanRun& run, const std::stop_token& stop
 {
     auto child = ChildProcess::start({{"/bin/sh", run.folder + "/run.sh", run.config}, {{"PYTHON", run.python}, {"STEPS", std::to_string(run.steps)}, {"PYTHONUNBUFFERED", "1"}}, run.folder});
     if (!child) return tl::unexpected(std::move(child.error()));
-    return Watch(run, std::move(*child)).watch(stop);
+    return TitanWatch(run, std::move(*child)).watch(stop);
 }
 
 } // namespace stagewright

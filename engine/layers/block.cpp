@@ -10,8 +10,6 @@ namespace stagewright::layers {
 
 namespace {
 
-constexpr float initialDeviation = 0.02F;
-
 NormParameters addNorm(ParameterSet& parameters, const std::string& name, int width)
 {
     Parameter& gamma = parameters.addConstant(name + ".gamma", {width}, 1.0F);

@@ -9,8 +9,6 @@ namespace stagewright::layers {
 
 namespace {
 
-constexpr float initialDeviation = 0.02F;
-
 // Bytes in a buffer of the device.
 const std::uint8_t* bytesOf(const Buffer& buffer)
 {

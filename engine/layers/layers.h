@@ -26,6 +26,8 @@
 
 namespace stagewright::layers {
 
+inline constexpr float initialDeviation = 0.02F; // of the normal deviates that weights start with
+
 // A part of a microbatch: batch × tokens rows, the tokens of its earlier slices before them.
 struct PartShape {
     std::int32_t microbatch = 0; // of memory tags

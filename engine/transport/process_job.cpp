@@ -28,7 +28,7 @@ constexpr int bellTag = 5;
 constexpr int roundTrips = 64;
 constexpr Nanos patience = 60'000'000'000;
 constexpr Nanos longestSleep = 1'000'000;
-constexpr Nanos lastWait = 1'000'000'000;
+constexpr Nanos lastWaitForOthers = 1'000'000'000;
 
 std::string lineOf(const char* path)
 {
@@ -134,7 +134,7 @@ void ProcessJob::awaitOutgoing()
         return m_outgoing.empty();
     };
     await(
-        out, [] { return false; }, lastWait);
+        out, [] { return false; }, lastWaitForOthers);
 }
 
 void ProcessJob::close()

@@ -15,6 +15,11 @@ constexpr bool isBlank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+constexpr bool isDigit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 constexpr std::string_view trimmed(std::string_view text) // without blanks at both ends
 {
     while (!text.empty() && isBlank(text.front())) text.remove_prefix(1);

@@ -204,7 +204,7 @@ CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Pert
             for (std::size_t k = 0; k < opKindCount; ++k)
                 if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) out.scaleOnRank(kind, stage, rank, schedule.placement, factor);
     }
-    if (!perturbation.empty()) out.origin += (out.origin.empty() ? "" : ", ") + toText(perturbation);
+    if (!given.empty()) out.origin += (out.origin.empty() ? "" : ", ") + toText(given); // a secret stays one
     return out;
 }
 

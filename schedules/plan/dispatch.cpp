@@ -6,8 +6,6 @@ namespace stagewright::planning {
 
 namespace {
 
-constexpr Nanos never = INT64_MAX / 4;
-
 std::size_t eventOf(PassKind kind)
 {
     if (kind == PassKind::Forward) return forwardEvent;

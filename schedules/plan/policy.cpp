@@ -9,7 +9,7 @@ namespace stagewright::planning {
 
 namespace {
 
-constexpr Nanos never = INT64_MAX / 4;
+constexpr Nanos endless = INT64_MAX / 4;
 
 // Buffers are kept between runs.
 class Follower {
@@ -21,8 +21,8 @@ public:
     // The mean over ranks of their own ends, for comparing orders of one objective.
     struct Outcome {
         bool feasible = false;
-        Nanos objective = never;
-        Nanos makespan = never;
+        Nanos objective = endless;
+        Nanos makespan = endless;
         double mean = 0;
     };
     Outcome run(const Policy& policy);
@@ -31,7 +31,7 @@ public:
 private:
     struct State {
         Nanos clock = 0;
-        Nanos wake = 0; // when it decides next; never: when a neighbour has begun something for it
+        Nanos wake = 0; // when it decides next; endless: when a neighbour has begun something for it
         Bytes held = 0;
         int done[6] = {};                  // by chunk: forwards, gradients, microbatches released
         std::vector<std::uint8_t> waiting; // chunks whose W waits
@@ -56,7 +56,7 @@ private:
     Words m_words;
 };
 
-// When what the stage's next F or gradient needs is there; never: nobody knows yet.
+// When what the stage's next F or gradient needs is there; endless: nobody knows yet.
 Nanos Follower::arrival(int stage, bool gradient) const
 {
     const int r = m_pipeline.rankOf(stage);
@@ -64,12 +64,12 @@ Nanos Follower::arrival(int stage, bool gradient) const
     const State& rank = m_ranks[static_cast<std::size_t>(r)];
     const int j = rank.done[(gradient ? 2 : 0) + c];
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    if (j >= (gradient ? rank.done[c] : m_pipeline.microbatches)) return never;
+    if (j >= (gradient ? rank.done[c] : m_pipeline.microbatches)) return endless;
     if (!gradient && stage == 0) return 0;
     if (gradient && stage + 1 == m_pipeline.stages()) return 0; // its own F is done
     const int other = gradient ? stage + 1 : stage - 1;
     const Nanos end = m_end[gradient ? 1 : 0][static_cast<std::size_t>(other) * m + static_cast<std::size_t>(j)];
-    if (end == never) return never;
+    if (end == endless) return endless;
     return end + (gradient ? m_pipeline.fromAbove : m_pipeline.fromBelow)[static_cast<std::size_t>(stage)];
 }
 
@@ -120,12 +120,12 @@ void Follower::decide(int r, const RankRule& rule)
     int forward = -1;
     PassKind gradientKind = PassKind::InputGrad;
     bool blocked = false; // there is something that memory forbids
-    Nanos nextGradient = never;
-    Nanos next = never;
+    Nanos nextGradient = endless;
+    Nanos next = endless;
     for (int at = 0; at < chunks; ++at) {
         int c = rule.upperGradient ? chunks - 1 - at : at;
         int stage = m_pipeline.stageOf(r, c);
-        if (const Nanos ready = arrival(stage, true); ready < never) {
+        if (const Nanos ready = arrival(stage, true); ready < endless) {
             const bool canFull = m_pipeline.usesFull(stage);
             PassKind kind = canFull && (rule.full || rank.left() >= rule.fullAbove) ? PassKind::Backward : PassKind::InputGrad;
             if (!fits(r, kind, c) && canFull && rank.left() == 0) kind = PassKind::Backward;
@@ -139,7 +139,7 @@ void Follower::decide(int r, const RankRule& rule)
         }
         c = rule.upperForward ? chunks - 1 - at : at;
         stage = m_pipeline.stageOf(r, c);
-        if (const Nanos ready = arrival(stage, false); ready < never) {
+        if (const Nanos ready = arrival(stage, false); ready < endless) {
             const bool allowed = rank.done[c] - rank.done[2 + c] < rule.open[c];
             const bool room = forwardFits(r, c);
             blocked = blocked || (allowed && !room && ready <= now);
@@ -150,7 +150,7 @@ void Follower::decide(int r, const RankRule& rule)
     next = std::min(next, nextGradient);
     if (forward >= 0 && (gradient < 0 || rule.forwardFirst[forward])) {
         const Nanos length = m_pipeline.time(PassKind::Forward, m_pipeline.stageOf(r, forward));
-        const bool waits = gradient < 0 && nextGradient < never && static_cast<double>(nextGradient - now) <= rule.patience * static_cast<double>(length);
+        const bool waits = gradient < 0 && nextGradient < endless && static_cast<double>(nextGradient - now) <= rule.patience * static_cast<double>(length);
         if (!waits) return perform(r, PassKind::Forward, forward);
         next = nextGradient;
     } else if (gradient >= 0) {
@@ -158,7 +158,7 @@ void Follower::decide(int r, const RankRule& rule)
     }
     if (rank.left() > 0) {
         const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, rank.waiting[rank.head]));
-        if (blocked || next == never || static_cast<double>(next - now) >= rule.partial * static_cast<double>(length)) return weight(r);
+        if (blocked || next == endless || static_cast<double>(next - now) >= rule.partial * static_cast<double>(length)) return weight(r);
     }
     rank.wake = next;
 }
@@ -167,7 +167,7 @@ Follower::Outcome Follower::run(const Policy& policy)
 {
     const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
     for (auto& table : m_end)
-        table.assign(cells, never);
+        table.assign(cells, endless);
     for (std::size_t r = 0; r < m_ranks.size(); ++r) {
         State fresh;
         fresh.waiting = std::move(m_ranks[r].waiting);
@@ -179,7 +179,7 @@ Follower::Outcome Follower::run(const Policy& policy)
         std::size_t r = 0;
         for (std::size_t other = 1; other < m_ranks.size(); ++other)
             if (m_ranks[other].wake < m_ranks[r].wake) r = other;
-        if (m_ranks[r].wake >= never) break;
+        if (m_ranks[r].wake >= endless) break;
         decide(static_cast<int>(r), policy[r]);
     }
     Outcome out;

@@ -11,7 +11,6 @@ namespace stagewright::planning {
 namespace {
 
 constexpr Nanos longAgo = -1;
-constexpr Nanos never = INT64_MAX / 4;
 constexpr int mostMicrobatches = 1000; // six counts in a key of 64 bits
 
 Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)

@@ -17,6 +17,8 @@
 
 namespace stagewright::planning {
 
+inline constexpr Nanos never = INT64_MAX / 4; // a time that is not known, or none
+
 // What a state counts, by chunk. An event is the end of a pass: of F; of I or B; of W or B.
 inline constexpr int eventCount = 6;
 inline constexpr std::size_t forwardEvent = 0;

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view format = "stagewright-costs";
 constexpr int version = 2;
 constexpr std::int64_t mostStages = 65536;
-constexpr std::size_t mostSlices = 32767;
+constexpr std::size_t mostSlicesOfCosts = 32767;
 constexpr std::size_t mostMicrobatches = 1'000'000;
 constexpr double mostJitter = 10;
 constexpr std::array<std::string_view, 4> partNames{"op", "embedding", "block", "head"}; // by LayerCosts::Part
@@ -298,7 +298,7 @@ Result<CostModel> readCostsJson(const std::string& text)
             }
     }
     if (const auto lengths = json.find("slice_lengths"); lengths != json.end()) {
-        if (!lengths->is_array() || lengths->size() > mostSlices)
+        if (!lengths->is_array() || lengths->size() > mostSlicesOfCosts)
             in.wrong("slice_lengths", "an array of at most 32767 lengths is expected");
         else if (!lengths->empty()) {
             out.sliceStarts.push_back(0);

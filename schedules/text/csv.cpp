@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view overlap = "OVERLAP_F_B";
 constexpr std::string_view grouped = "GROUPED"; // two messages posted together
 
-constexpr std::size_t mostSlices = 4096;
+constexpr std::size_t mostSlicesOfCsv = 4096;
 constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
 
 struct CsvReader {
@@ -83,7 +83,7 @@ Result<void> CsvReader::readSettings(std::string_view row)
             schedule.sliceLengths.clear();
             for (const std::string_view item : split(value, ",")) {
                 const auto length = wholeOf<std::int64_t>(item);
-                if (!length || *length < 1 || *length > std::numeric_limits<std::uint32_t>::max() || schedule.sliceLengths.size() == mostSlices)
+                if (!length || *length < 1 || *length > std::numeric_limits<std::uint32_t>::max() || schedule.sliceLengths.size() == mostSlicesOfCsv)
                     return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
                 schedule.sliceLengths.push_back(static_cast<std::uint32_t>(*length));
             }

@@ -18,7 +18,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostOps = 200'000;
+constexpr std::size_t mostOpsRecognised = 200'000;
 
 CsvOptions strict()
 {
@@ -110,7 +110,7 @@ std::optional<std::string> pytorchObstacle(const Schedule& schedule)
 
 std::optional<PyTorchNearest> nearestForPyTorch(const Schedule& given)
 {
-    if (given.opCount() > mostOps || given.ranks < 1 || given.microbatches < 1) return std::nullopt;
+    if (given.opCount() > mostOpsRecognised || given.ranks < 1 || given.microbatches < 1) return std::nullopt;
     std::set<std::string_view> dropped;
     Schedule stripped = withoutExtras(given, dropped);
     if (!dropped.empty() && !pytorchObstacle(stripped) && validate(stripped).valid()) {

@@ -224,6 +224,18 @@ run stagewright report secret.stagewright --reveal
 expect_out '^the secret disturbance is link=2-3:1$'
 run stagewright report secret.stagewright --reveal --json
 expect_json link=2-3:1 revealed
+# Nor does a simulated one keep the costs that it was timed with.
+run stagewright simulate -s 1f1b -p 4 -m 4 --perturb secret=5 -o guess.stagewright
+expect_out 'disturbance secret=5'
+expect_no_out '2-3|link latency'
+run stagewright report guess.stagewright
+expect_no_out '2-3|link latency'
+run stagewright report guess.stagewright --json
+expect_json null link_latency
+run stagewright sql guess.stagewright "select group_concat(value) from run_text"
+expect_no_out '2-3'
+run stagewright report guess.stagewright --reveal
+expect_out '^the secret disturbance is link=2-3:1$'
 run stagewright record -s 1f1b -p 2 -m 2 --model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1 --steps 1 -o plain.stagewright
 run stagewright report plain.stagewright --reveal
 expect_code 2

@@ -18,19 +18,33 @@ elif [ $# -gt 0 ]; then
 else
     files=$(git diff --name-only --diff-filter=d main -- '*.cpp'; git ls-files --others --exclude-standard -- '*.cpp')
 fi
-built=$(grep -o '"file": "[^"]*"' "$build/compile_commands.json" | cut -d'"' -f4 | sed "s#^$PWD/##" | sort -u)
+plain=$(mktemp -d)
+trap 'rm -rf "$plain"' EXIT
+# Sources that were compiled together (STAGEWRIGHT_UNITY) are read one by one: an entry for each that a joined source includes.
+awk '/^  "directory": / { place = $0 }
+    /^  "command": / { command = $0 }
+    /^  "file": / {
+        split($0, part, "\""); joined = part[4]
+        if (joined !~ /\/Unity\/.*\.cxx$/) { print "{\n" place "\n" command "\n" $0 "\n},"; next }
+        while ((getline line < joined) > 0)
+            if (split(line, name, "\"") > 1 && name[1] == "#include ") {
+                one = command
+                gsub(joined, name[2], one)
+                print "{\n" place "\n" one "\n  \"file\": \"" name[2] "\"\n},"
+            }
+        close(joined)
+    }' "$build/compile_commands.json" | { echo '['; sed '$ s/,$//'; echo ']'; } > "$plain/all.json"
+built=$(grep -o '"file": "[^"]*"' "$plain/all.json" | cut -d'"' -f4 | sed "s#^$PWD/##" | sort -u)
 files=$(comm -12 <(sort -u <<<"$files") <(printf '%s\n' "$built"))
 [ -n "$files" ] || { echo "tidy: no sources to read"; exit 0; }
 # clang can't read g++'s precompiled headers: it takes copies that are not compiled.
-plain=$(mktemp -d)
-trap 'rm -rf "$plain"' EXIT
 edits=()
 while read -r header; do
     copy=$plain/$(tr / _ <<<"${header#/}")
     cp "$header" "$copy" || exit 2
     edits+=(-e "s#-include $header#-include $copy#g")
-done < <(grep -o -- '-include [^ ]*cmake_pch.hxx' "$build/compile_commands.json" | cut -d' ' -f2 | sort -u)
-sed "${edits[@]}" -e '' "$build/compile_commands.json" > "$plain/compile_commands.json"
+done < <(grep -o -- '-include [^ ]*cmake_pch.hxx' "$plain/all.json" | cut -d' ' -f2 | sort -u)
+sed "${edits[@]}" -e '' "$plain/all.json" > "$plain/compile_commands.json"
 found=$(xargs -d '\n' -P "$(nproc)" -n 1 "$tool" -p "$plain" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error <<<"$files" 2>/dev/null |
     grep -E '(warning|error): ' | sed "s#$PWD/##" | sort -u)
 if [ -n "$found" ]; then

@@ -24,12 +24,12 @@ namespace analyses {
 
 namespace {
 
-std::vector<AnalysisColumn> slackColumns()
+std::vector<AnalysisColumn> opColumns()
 {
     return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"slack_ns", "Slack", ColumnKind::Time, "How much later the op could have started without the step taking longer."}};
 }
 
-Result<AnalysisRows> slackRows(const Run& run, int step)
+Result<AnalysisRows> opRows(const Run& run, int step)
 {
     const Timeline& timeline = *run.timeline;
     AnalysisRows out;
@@ -44,7 +44,7 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo slack;
-const AnalysisInfo slack{"slack", "Slack of every op", slackColumns, unknownWithoutOps, slackRows};
+const AnalysisInfo slack{"slack", "Slack of every op", opColumns, unknownWithoutOps, opRows};
 
 } // namespace analyses
 

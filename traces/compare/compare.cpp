@@ -132,17 +132,6 @@ ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
     return change;
 }
 
-StepSample stepTimesOf(const Run& run, Nanos makespan)
-{
-    if (!hasNoise(run)) return certain(makespan);
-    const Metric* times = run.metric("step_time_ns");
-    const auto skip = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
-    std::vector<Nanos> values;
-    if (times != nullptr)
-        for (std::size_t i = skip; i < times->values.size(); ++i) values.push_back(std::llround(times->values[i]));
-    return sampleOf(values);
-}
-
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
 {
     const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.reportA.bubbles.makespan()),

@@ -95,7 +95,7 @@ private:
     std::vector<std::vector<Step>> m_tight;
 };
 
-struct Link {
+struct PathLink {
     SpanId span = noSpan;
     Step step; // the step that led to it
 };
@@ -106,7 +106,7 @@ Nanos workOn(const Timeline& timeline, const StepOps& ops, SpanId id, int rank)
 }
 
 // The critical path with the most busy time on one rank.
-std::vector<Link> pathOf(const Timeline& timeline, const StepOps& ops, int& bottleneck)
+std::vector<PathLink> pathOf(const Timeline& timeline, const StepOps& ops, int& bottleneck)
 {
     const TightGraph graph(timeline, ops);
     std::vector<std::size_t> ends;
@@ -134,7 +134,7 @@ std::vector<Link> pathOf(const Timeline& timeline, const StepOps& ops, int& bott
             most = best[end];
             bottleneck = rank;
         }
-    std::vector<Link> path;
+    std::vector<PathLink> path;
     for (std::size_t at = spread(bottleneck);;) {
         const auto& tight = graph.tight(at);
         const Step step = tight.empty() ? Step{noSpan, ops.windowBegin(), By::Begin} : tight[choice[at]];
@@ -146,9 +146,9 @@ std::vector<Link> pathOf(const Timeline& timeline, const StepOps& ops, int& bott
     return path;
 }
 
-std::vector<Link> plainPath(const Timeline& timeline, const StepOps& ops, int step, int& bottleneck)
+std::vector<PathLink> plainPath(const Timeline& timeline, const StepOps& ops, int step, int& bottleneck)
 {
-    std::vector<Link> path;
+    std::vector<PathLink> path;
     std::map<int, Nanos> work;
     for (const CriticalLink& link : criticalPath(timeline, step)) {
         const SpanId from = path.empty() ? noSpan : path.back().span;
@@ -171,9 +171,9 @@ std::vector<Link> plainPath(const Timeline& timeline, const StepOps& ops, int st
 // Median durations of the path's kinds of op over the measured steps.
 class Medians {
 public:
-    Medians(const Timeline& timeline, const StepOps& ops, const std::vector<Link>& path, int firstStep)
+    Medians(const Timeline& timeline, const StepOps& ops, const std::vector<PathLink>& path, int firstStep)
     {
-        for (const Link& link : path)
+        for (const PathLink& link : path)
             if (ops.isBusySpan(link.span)) m_durations[keyOf(timeline, link.span, ops.rankOf(link.span))];
         for (const Track& track : timeline.tracks()) {
             if (track.lane != Lane::Compute) continue;
@@ -225,7 +225,7 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
         if (!ops.busy(rank).empty()) step = timeline.spans()[ops.busy(rank).front()].step;
     }
     const bool small = spans * static_cast<std::size_t>(ops.ranks()) <= 40'000'000;
-    const std::vector<Link> path = small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, step, ledger.bottleneck);
+    const std::vector<PathLink> path = small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, step, ledger.bottleneck);
     const Medians medians(timeline, ops, path, firstStep);
     std::size_t first = path.size();
     std::size_t last = 0;
@@ -236,7 +236,7 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
         }
     const auto add = [&](PathClass part, Nanos time) { ledger.byClass[static_cast<std::size_t>(part)] += time; };
     for (std::size_t i = 0; i < path.size(); ++i) {
-        const Link& link = path[i];
+        const PathLink& link = path[i];
         const Span& span = timeline.spans()[link.span];
         const int rank = ops.rankOf(link.span);
         const Nanos freed = link.step.from == noSpan ? ops.windowBegin() : timeline.spans()[link.step.from].end;

@@ -65,6 +65,17 @@ bool hasNoise(const Run& run)
     return run.timeline && run.timeline->clock() != "model";
 }
 
+StepSample stepTimesOf(const Run& run, Nanos makespan)
+{
+    if (!hasNoise(run)) return certain(makespan);
+    const Metric* times = run.metric("step_time_ns");
+    const auto skip = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
+    std::vector<Nanos> values;
+    if (times != nullptr)
+        for (std::size_t i = skip; i < times->values.size(); ++i) values.push_back(std::llround(times->values[i]));
+    return sampleOf(values);
+}
+
 std::shared_ptr<const OpHistory> OpHistory::of(const Run& run)
 {
     if (!run.timeline) return nullptr;

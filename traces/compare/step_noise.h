@@ -36,6 +36,8 @@ NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b);
 // A run without noise (its clock is the model) has σ = 0.
 StepSample certain(Nanos value);
 bool hasNoise(const Run& run);
+// Time of the measured steps of a run, for the noise of its makespan; makespan is that of the step shown, which is all of a run without noise.
+StepSample stepTimesOf(const Run& run, Nanos makespan);
 
 // Start (from the step's window begin) and duration of every op in every measured step.
 class OpHistory {

@@ -93,7 +93,7 @@ public:
 
     Result<void> flush() override
     {
-        if (m_buffer.size() < blockSize) return {};
+        if (m_buffer.size() < writtenAtOnce) return {};
         return writeOut();
     }
 
@@ -146,7 +146,7 @@ private:
         m_buffer += "\"traceEvents\":[";
     }
 
-    static constexpr std::size_t blockSize = 1 << 20;
+    static constexpr std::size_t writtenAtOnce = 1 << 20;
 
     const Run& m_run;
     const Timeline& m_timeline;
@@ -177,7 +177,7 @@ namespace formats {
 
 namespace {
 
-Result<WrittenFile> write(const ExportRequest& request)
+Result<WrittenFile> writeChrome(const ExportRequest& request)
 {
     const auto counts = writeChromeJsonFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
@@ -187,7 +187,7 @@ Result<WrittenFile> write(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo chrome_json;
-const FormatInfo chrome_json{.name = "chrome", .title = "Chrome JSON", .writes = "trace events for chrome://tracing", .suffixes = {".json"}, .write = write};
+const FormatInfo chrome_json{.name = "chrome", .title = "Chrome JSON", .writes = "trace events for chrome://tracing", .suffixes = {".json"}, .write = writeChrome};
 
 } // namespace formats
 

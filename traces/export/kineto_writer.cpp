@@ -28,7 +28,7 @@ std::string toText(const KinetoCounts& counts)
 
 namespace {
 
-constexpr std::size_t blockSize = 1 << 20;
+constexpr std::size_t flushedAt = 1 << 20;
 
 class RankWriter {
 public:
@@ -72,7 +72,7 @@ private:
     template <typename... Args>
     void event(fmt::format_string<Args...> format, Args&&... args)
     {
-        flush(blockSize);
+        flush(flushedAt);
         m_buffer += m_first ? "\n" : ",\n";
         m_first = false;
         fmt::format_to(std::back_inserter(m_buffer), format, std::forward<Args>(args)...);

@@ -438,7 +438,7 @@ namespace formats {
 
 namespace {
 
-Result<WrittenFile> write(const ExportRequest& request)
+Result<WrittenFile> writePerfetto(const ExportRequest& request)
 {
     const auto counts = writePerfettoFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
@@ -448,7 +448,7 @@ Result<WrittenFile> write(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo perfetto;
-const FormatInfo perfetto{.name = "perfetto", .title = "Perfetto trace", .writes = "a trace for ui.perfetto.dev", .suffixes = {".pftrace", ".perfetto-trace"}, .write = write};
+const FormatInfo perfetto{.name = "perfetto", .title = "Perfetto trace", .writes = "a trace for ui.perfetto.dev", .suffixes = {".pftrace", ".perfetto-trace"}, .write = writePerfetto};
 
 } // namespace formats
 

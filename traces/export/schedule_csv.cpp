@@ -101,7 +101,7 @@ Result<Text> textOf(const ExportRequest& request)
     return Text{std::move(*text), schedule->ranks, static_cast<std::int64_t>(schedule->opCount()), csv.pytorch ? std::optional(torchNeeded(*schedule)) : std::nullopt};
 }
 
-Result<WrittenFile> write(const ExportRequest& request)
+Result<WrittenFile> writeCsv(const ExportRequest& request)
 {
     const auto made = textOf(request);
     if (!made) return tl::unexpected(made.error());
@@ -132,7 +132,7 @@ const FormatInfo schedule_csv{
                 {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can; say which PyTorch runs it (2.6 and later; 2.9 with overlapped pairs, 2.10 with REDUCE_GRAD)"}},
     .order = true,
     .bySuffix = true,
-    .write = write,
+    .write = writeCsv,
     .can = can,
     .sniff = looksLikeSchedule,
     .read = read,

@@ -11,7 +11,7 @@ namespace stagewright::formats {
 
 namespace {
 
-Result<WrittenFile> write(const ExportRequest& request)
+Result<WrittenFile> writeSpans(const ExportRequest& request)
 {
     const Timeline& timeline = *request.run->timeline;
     std::string text = csvLine({"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
@@ -49,6 +49,6 @@ Result<WrittenFile> write(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo spans_csv;
-const FormatInfo spans_csv{.name = "spans", .title = "Table of spans", .writes = "a table of every span", .suffixes = {".csv"}, .write = write};
+const FormatInfo spans_csv{.name = "spans", .title = "Table of spans", .writes = "a table of every span", .suffixes = {".csv"}, .write = writeSpans};
 
 } // namespace stagewright::formats

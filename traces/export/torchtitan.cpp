@@ -151,7 +151,7 @@ namespace formats {
 
 namespace {
 
-Result<WrittenFile> write(const ExportRequest& request)
+Result<WrittenFile> writeTorchTitan(const ExportRequest& request)
 {
     const auto schedule = requestedOrder(request);
     if (!schedule) return tl::unexpected(schedule.error());
@@ -173,7 +173,7 @@ Result<void> can(const ExportRequest& request)
 } // namespace
 
 extern const FormatInfo torchtitan;
-const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .order = true, .write = write, .can = can};
+const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .order = true, .write = writeTorchTitan, .can = can};
 
 } // namespace formats
 

@@ -4,16 +4,12 @@
 #include <filesystem>
 #include <map>
 
+#include "schedules/base/text.h"
 #include "traces/foreign/foreign_trace.h"
 
 namespace stagewright {
 
 namespace {
-
-bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 // The path with '#' for each number in its last two parts.
 std::string patternOf(const std::string& path)

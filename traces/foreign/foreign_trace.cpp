@@ -19,11 +19,6 @@ std::uint32_t NameTable::idOf(std::string_view name)
 
 namespace {
 
-bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 // A number of at most six digits from `at`: more is a time or a process.
 RankInName numberAt(std::string_view text, std::size_t at)
 {

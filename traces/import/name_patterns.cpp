@@ -21,7 +21,6 @@ constexpr std::size_t longestName = 256;
 constexpr std::size_t mostPatterns = 2'000;
 constexpr std::size_t mostValues = 65'536;
 
-bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
 struct Number {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/model/op.h"
 #include "traces/lessons/expression_node.h"
 
@@ -19,8 +20,7 @@ using NodePointer = std::shared_ptr<const Node>;
 constexpr std::size_t longest = 2000;
 constexpr int deepest = 48;
 
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool startsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isCapital(char c) { return (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // Precedence climbing over the text itself: or, and, not, comparison, sum, product, sign, power, parts.
@@ -65,7 +65,7 @@ private:
         skip();
         const std::string_view rest = m_text.substr(m_at);
         if (!rest.starts_with(word)) return false;
-        if (rest.size() > word.size() && (isLetter(rest[word.size()]) || isDigit(rest[word.size()]))) return false;
+        if (rest.size() > word.size() && (startsName(rest[word.size()]) || isDigit(rest[word.size()]))) return false;
         m_at += word.size();
         return true;
     }
@@ -202,7 +202,7 @@ private:
         auto value = primary(depth);
         while (value) {
             skip();
-            if (m_at + 1 < m_text.size() && m_text[m_at] == '.' && isLetter(m_text[m_at + 1])) {
+            if (m_at + 1 < m_text.size() && m_text[m_at] == '.' && startsName(m_text[m_at + 1])) {
                 ++m_at;
                 Node node;
                 node.kind = Node::Kind::Figure;
@@ -224,7 +224,7 @@ private:
     std::string word()
     {
         const std::size_t begin = m_at;
-        while (m_at < m_text.size() && (isLetter(m_text[m_at]) || isDigit(m_text[m_at]))) ++m_at;
+        while (m_at < m_text.size() && (startsName(m_text[m_at]) || isDigit(m_text[m_at]))) ++m_at;
         return std::string(m_text.substr(begin, m_at - begin));
     }
 
@@ -244,7 +244,7 @@ private:
         if (take("[")) return list(begin, depth);
         if (c == '"' || c == '\'') return quoted(begin);
         if (isDigit(c)) return numberOrOp(begin);
-        if (isLetter(c)) return nameOrCall(begin, depth);
+        if (startsName(c)) return nameOrCall(begin, depth);
         return wrong(fmt::format("expected a value, not '{}'", here()), "a number, a name, a list [4,3,2,1], a text \"1f1b\"");
     }
     Result<NodePointer> list(std::size_t begin, int depth)
@@ -329,8 +329,8 @@ private:
     {
         m_idBegin = start();
         std::size_t end = m_idBegin;
-        if (end >= m_text.size() || !isLetter(m_text[end])) return false;
-        while (end < m_text.size() && (isLetter(m_text[end]) || isDigit(m_text[end]) || m_text[end] == '-')) ++end;
+        if (end >= m_text.size() || !startsName(m_text[end])) return false;
+        while (end < m_text.size() && (startsName(m_text[end]) || isDigit(m_text[end]) || m_text[end] == '-')) ++end;
         const std::size_t after = std::min(m_text.find_first_not_of(" \t", end), m_text.size());
         if (after >= m_text.size() || (m_text[after] != ')' && m_text[after] != ',')) return false;
         m_at = end;
@@ -347,7 +347,7 @@ private:
     std::string argumentName()
     {
         const std::size_t before = start();
-        if (before < m_text.size() && isLetter(m_text[before])) {
+        if (before < m_text.size() && startsName(m_text[before])) {
             std::string name = word();
             skip();
             if (m_at < m_text.size() && m_text[m_at] == '=' && (m_at + 1 >= m_text.size() || m_text[m_at + 1] != '=')) {

@@ -17,7 +17,7 @@ namespace stagewright::lessons {
 
 namespace {
 
-tl::unexpected<Error> wrong(std::string message, std::string remedy = {})
+tl::unexpected<Error> wrongUse(std::string message, std::string remedy = {})
 {
     return fail(ErrorCode::Usage, std::move(message), std::move(remedy));
 }
@@ -26,7 +26,7 @@ Result<std::string> textOf(std::string_view function, const std::vector<Argument
 {
     if (i < arguments.size() && arguments[i].name.empty())
         if (const std::string* text = arguments[i].value.text()) return *text;
-    return wrong(fmt::format("{}() needs a name", function), "such as sim(\"1f1b\") or answer(total)");
+    return wrongUse(fmt::format("{}() needs a name", function), "such as sim(\"1f1b\") or answer(total)");
 }
 
 // A setting of sim(…) as a word of settings.h; "" if it is not a setting.
@@ -157,7 +157,7 @@ std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check*
             auto schedule = makeFor(name, canvas.settings);
             if (!schedule) return tl::unexpected(std::move(schedule.error()));
             if (schedule->weights != WeightRule::Synchronous || schedule->placement.hasCopies())
-                return wrong(name + " is not comparable: it changes the mathematics or doubles the weights");
+                return wrongUse(name + " is not comparable: it changes the mathematics or doubles the weights");
             return Canvas{std::move(*schedule), canvas.settings};
         });
         if (made) offer(*made, name);
@@ -213,7 +213,7 @@ Result<Value> StepScope::name(std::string_view name) const
     if (figure) return figure;
     std::string known;
     for (const std::string& one : names()) known += (known.empty() ? "" : ", ") + one;
-    return wrong(fmt::format("there is no name '{}'", name), "names are " + known + " and the keys of simulate --json");
+    return wrongUse(fmt::format("there is no name '{}'", name), "names are " + known + " and the keys of simulate --json");
 }
 
 Result<Value> StepScope::call(std::string_view function, const std::vector<Argument>& arguments) const
@@ -238,20 +238,20 @@ Result<Value> StepScope::call(std::string_view function, const std::vector<Argum
         return underChannels(function, arguments);
     std::string known;
     for (const std::string& one : functions()) known += (known.empty() ? "" : ", ") + one;
-    return wrong(fmt::format("there is no function '{}'", function), "besides arithmetic there are " + known);
+    return wrongUse(fmt::format("there is no function '{}'", function), "besides arithmetic there are " + known);
 }
 
 Result<Value> StepScope::simulate(const Arguments& arguments, bool possibleOnly) const
 {
-    if (arguments.empty() || !arguments[0].name.empty()) return wrong("sim() needs a schedule", "sim(\"1f1b\", c=0.5)");
+    if (arguments.empty() || !arguments[0].name.empty()) return wrongUse("sim() needs a schedule", "sim(\"1f1b\", c=0.5)");
     const int length = broadcastLength(arguments);
-    if (length < 0) return wrong("sim() has lists of different lengths", "lists must have the same length");
+    if (length < 0) return wrongUse("sim() has lists of different lengths", "lists must have the same length");
     if (length == 0) {
         auto name = textOf("sim", arguments, 0);
         if (!name) return tl::unexpected(std::move(name.error()));
         return simulateOne(*name, arguments, possibleOnly);
     }
-    if (length > 256) return wrong(fmt::format("sim() has {} points, at most 256 are simulated", length));
+    if (length > 256) return wrongUse(fmt::format("sim() has {} points, at most 256 are simulated", length));
     List out;
     for (int i = 0; i < length; ++i) {
         Arguments one = arguments;
@@ -276,14 +276,14 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
         const std::string& key = arguments[i].name;
         if (key == "T") {
             const double* total = arguments[i].value.number();
-            if (!total) return wrong("sim(): T must be a number");
+            if (!total) return wrongUse("sim(): T must be a number");
             words += fmt::format(" costs=F={0},I={0},W={0}", *total / 3);
         } else if (key == "do" || key == "warmup" || key == "flush" || key == "lag") {
             edits += fmt::format("{}{}", edits.empty() ? "" : ";", key == "do" ? value : fmt::format("{} {}", key, value));
         } else if (const std::string word = settingWord(key, value); !word.empty()) {
             words += " " + word;
         } else {
-            return wrong(fmt::format("sim() has no '{}'", key),
+            return wrongUse(fmt::format("sim() has no '{}'", key),
                          "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, hoist, sends, lower, link, launch, "
                          "warmup, flush, lag and do");
         }
@@ -338,7 +338,7 @@ Result<Value> StepScope::secretOf(const std::string& id) const
 {
     const auto blocks = m_in.lesson.all<RunBlock>();
     const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const RunBlock* one) { return one->id == id; });
-    if (block == blocks.end()) return wrong(fmt::format("secret({}): the lesson has no run with that id", id));
+    if (block == blocks.end()) return wrongUse(fmt::format("secret({}): the lesson has no run with that id", id));
     const auto valueOf = [&](std::string_view option) -> std::string {
         for (std::size_t i = 0; i + 1 < (*block)->arguments.size(); ++i)
             if ((*block)->arguments[i] == option) return (*block)->arguments[i + 1];
@@ -347,7 +347,7 @@ Result<Value> StepScope::secretOf(const std::string& id) const
     const Step* step = m_in.lesson.step((*block)->step);
     const int ranks = wholeOf(valueOf("--ranks")).value_or(step ? step->settings.ranks : m_in.lesson.settings.ranks);
     const auto asked = parsePerturbation(valueOf("--perturb"), ranks);
-    if (!asked || !asked->secret) return wrong(fmt::format("secret({}): the run has no secret disturbance", id), "record it with --perturb secret=SEED");
+    if (!asked || !asked->secret) return wrongUse(fmt::format("secret({}): the run has no secret disturbance", id), "record it with --perturb secret=SEED");
     const Perturbation is = revealed(*asked, ranks);
     const bool link = !is.links.empty(), rank = !is.ranks.empty();
     const Value where = link   ? Value(List{Value(is.links.front().from), Value(is.links.front().to)})
@@ -367,19 +367,19 @@ Result<Value> StepScope::said(const std::string& id) const
     for (const Predict* predict : m_in.lesson.all<Predict>())
         if (predict->id == id) return Value();
     if (m_in.lesson.quiz(id)) return Value();
-    return wrong(fmt::format("answer({}): the lesson has no question with that id", id));
+    return wrongUse(fmt::format("answer({}): the lesson has no question with that id", id));
 }
 
 Result<Value> StepScope::goalValue(const Arguments& arguments) const
 {
     const double* number = arguments.size() == 2 ? arguments[1].value.number() : nullptr;
-    if (!number) return wrong("value() takes 'goal' and a number", "value(goal,2): what the goal's second comparison needs");
-    if (!m_check) return wrong("value(goal, …) is only valid in a check");
+    if (!number) return wrongUse("value() takes 'goal' and a number", "value(goal,2): what the goal's second comparison needs");
+    if (!m_check) return wrongUse("value(goal, …) is only valid in a check");
     const auto parts = m_check->goal.conjuncts();
     if (!(*number >= 1) || *number > static_cast<double>(parts.size()))
-        return wrong(fmt::format("value(goal,{}): the goal has {} parts", *number, parts.size()));
+        return wrongUse(fmt::format("value(goal,{}): the goal has {} parts", *number, parts.size()));
     const auto comparison = parts[static_cast<std::size_t>(*number) - 1].comparison();
-    if (comparison.sign.empty()) return wrong(fmt::format("value(goal,{}): that part is not a comparison", *number));
+    if (comparison.sign.empty()) return wrongUse(fmt::format("value(goal,{}): that part is not a comparison", *number));
     return comparison.right.evaluate(*this);
 }
 
@@ -449,7 +449,7 @@ Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arg
         const auto b = at(*second);
         if (a != list.end() && b != list.end()) return Value(a < b);
     }
-    return wrong(fmt::format("before({},{}): no rank has both", *first, *second));
+    return wrongUse(fmt::format("before({},{}): no rank has both", *first, *second));
 }
 
 Result<Value> StepScope::underChannels(std::string_view function, const Arguments& arguments) const
@@ -458,7 +458,7 @@ Result<Value> StepScope::underChannels(std::string_view function, const Argument
     std::string words;
     for (const Argument& argument : arguments) {
         const std::string word = settingWord(argument.name, plainText(argument.value));
-        if (word.empty()) return wrong(fmt::format("{}() has no '{}'", function, argument.name), "it takes sends and lower");
+        if (word.empty()) return wrongUse(fmt::format("{}() has no '{}'", function, argument.name), "it takes sends and lower");
         words += " " + word;
     }
     auto settings = withSettings(canvas.settings, words);

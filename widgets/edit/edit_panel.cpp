@@ -124,8 +124,9 @@ void EditPanel::setOpActions(const QList<QAction*>& actions)
     }
 }
 
-void EditPanel::setSource(const QString& name, const QString& costs)
+void EditPanel::setSource(const QString& name, const QString& costs, const StepSample& steps)
 {
+    m_steps = steps;
     m_source = name;
     m_costs = costs;
     refresh();
@@ -241,15 +242,20 @@ void EditPanel::refreshFigures()
     auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
     m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
-        const auto change = static_cast<double>(now.makespan - was->makespan);
-        m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + share(was->makespan, now.makespan),
-                          tr("%1: %2, with the same costs.").arg(sentence(name), durationText(was->makespan, units)), toneOf(change));
+        const Nanos change = now.makespan - was->makespan;
+        const NoiseVerdict noise = verdictOn(change, m_steps, m_steps);
+        QString tip = tr("%1: %2, with the same costs.").arg(sentence(name), durationText(was->makespan, units));
+        if (change != 0 && !noise.shows)
+            tip += QLatin1Char('\n') + (noise.spread ? tr("Within the noise of the run's steps, ±%1: a recording may not show it.").arg(durationText(*noise.spread, units))
+                                                     : tr("The noise of the run is unknown: it has too few steps."));
+        m_figures->addRow(tr("against %1").arg(name), signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
+                          noise.shows ? toneOf(static_cast<double>(change)) : PanelSection::Tone::Plain);
     }
     m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
         m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(sentence(name), percentText(was->bubbleFraction)),
-                          toneOf(std::abs(points) < 0.05 ? 0 : points));
+                          std::abs(points) < 0.05 || !verdictOn(now.makespan - was->makespan, m_steps, m_steps).shows ? PanelSection::Tone::Plain : toneOf(points));
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
         m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation(), PanelSection::Tone::Strong);

@@ -6,6 +6,7 @@
 
 #include <QTimer>
 
+#include "traces/compare/step_noise.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/panel/side_panel.h"
 
@@ -27,7 +28,8 @@ public:
     };
 
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
-    void setSource(const QString& name, const QString& costs);             // what is edited, and where its costs come from
+    // What is edited, where its costs come from, and the times of its steps: a change of time within their noise has no colour.
+    void setSource(const QString& name, const QString& costs, const StepSample& steps);
     void setSplitNote(const QString& text);                                // the source of I and W; shown once the order has any. Empty: they were measured
     void setChosen(const std::vector<OpPosition>& positions);              // the first is the selected op
     void setCanRun(bool can, const QString& whyNot);
@@ -52,6 +54,7 @@ private:
     QString m_whyNot;
     QString m_splitNote;
     QString m_source, m_costs, m_recognised, m_recognisedTip;
+    StepSample m_steps;
     Reference m_against;
     PanelSection *m_state, *m_figures, *m_ranks, *m_op;
     QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_deadlock;

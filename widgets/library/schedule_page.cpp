@@ -216,7 +216,7 @@ void ScheduleBrowser::fillFigures()
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
         m_figures->addRow(tr("by the formula"), inUnits(m_preview.closed.makespan),
                           tr("Closed form at these costs; the simulation differs by %1.").arg(unitsText(off)),
-                          std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+                          std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
     m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any rank."));
     m_figures->addRow(tr("Bubble ratio"), percentText(m_preview.bubbleFraction), definition::bubbleRatio());
@@ -243,7 +243,7 @@ void ScheduleBrowser::fillFigures()
         for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)
             off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare - m_preview.closed.peakActivation[r]));
         m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share), tr("Closed form; the simulation differs by at most %1.").arg(fixed(off, 2)),
-                          off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+                          off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
     if (m_preview.weights != WeightRule::Synchronous)
         m_figures->addText(tr("Training results differ: weights are %1. A recording measures the deviation from synchronous training.").arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));

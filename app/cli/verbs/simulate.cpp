@@ -113,6 +113,7 @@ Result<int> run(const Options& options, Session& session)
     auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
     if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
+    if (perturbation->secret) simulated->costs.reset(); // would give it away: the run is one of an unknown machine
     if (*limit) {
         simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
         simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
@@ -153,7 +154,7 @@ Result<int> run(const Options& options, Session& session)
         if (costs->memoryUnit == 1) session.out("\n" + memoryText(*figures, colour));
         if (replicas->standsFor > 1) session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas->standsFor));
     }
-    if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
+    if (simulated->costs && simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
     if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
     if (*limit) {
