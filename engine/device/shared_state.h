@@ -55,9 +55,9 @@ public:
     // All gradients of this rank; null where they are not.
     float* gradients() const { return m_gradients.data(); }
     Buffer gradientsWindow(std::int64_t begin, std::int64_t end) const;
-    void takeGradients();      // zeros, where there are none
-    Buffer handOverGradients(); // sharded ones: the caller's from now on
-    void zeroGradients();      // those that stay
+    void takeGradients();              // zeros, where there are none
+    Buffer handOverGradients();        // sharded ones: the caller's from now on
+    void zeroGradients();              // those that stay
     float* sums(const Own& own) const; // of the owned pieces, over all ranks
 
     // Of stepped(), by their offsets; null: none.

@@ -59,7 +59,8 @@ bool isOfNorm(const Parameter& parameter)
 
 int momentsOf(const OptimizerConfig& optimizer)
 {
-    return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
+    return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
+                                                                                : 0;
 }
 
 } // namespace

@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/training/gradient_rules.h"
 #include "engine/training/rank_trace.h"
 #include "engine/training/state_exchange.h"
 #include "engine/training/training_state.h"
-#include "engine/training/gradient_rules.h"
 #include "schedules/model/state_sharding.h"
 
 namespace stagewright {

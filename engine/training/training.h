@@ -165,13 +165,13 @@ struct CheckResult {
     double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
     bool gradientsEqual = false; // bit for bit
     bool lossesEqual = false;
-    bool repeatEqual = false; // the same bits from run to run
-    bool orderEqual = false;  // scheduleOf(run(S)) == S
-    bool copiesEqual = false; // copies of a stage hold the same bits
-    bool weightsEqual = true; // of ranks that share state, with the replay's, bit for bit
-    std::string sharing;      // "weights:by=layer"; empty: no ranks share state
+    bool repeatEqual = false;         // the same bits from run to run
+    bool orderEqual = false;          // scheduleOf(run(S)) == S
+    bool copiesEqual = false;         // copies of a stage hold the same bits
+    bool weightsEqual = true;         // of ranks that share state, with the replay's, bit for bit
+    std::string sharing;              // "weights:by=layer"; empty: no ranks share state
     std::vector<RankTraffic> traffic; // of the last step, by rank
-    int rollbacks = 0;        // optimizer steps rolled back: then equality is up to their rounding (1e-4)
+    int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
     WeightRule weights = WeightRule::Synchronous;
     double deviation = 0; // asynchronous schedules: of their weights from those of synchronous training
     double referenceLoss = 0;

@@ -419,12 +419,12 @@ private:
     std::function<void()> m_wake;
     int m_firstTag = 0;
     std::atomic<bool> m_interrupted = false;
-    std::vector<Outbox> m_outboxes;              // by rank
-    std::vector<int> m_from;                     // by message: the rank that sends it here
-    std::vector<int> m_to;                       // and the one that takes it
-    mutable std::mutex m_incomingMutex;          // of the receivers' threads and pump()
-    mutable std::vector<Incoming> m_incoming;    // by message
-    std::vector<MessageKey> m_open;              // offered
+    std::vector<Outbox> m_outboxes;                                  // by rank
+    std::vector<int> m_from;                                         // by message: the rank that sends it here
+    std::vector<int> m_to;                                           // and the one that takes it
+    mutable std::mutex m_incomingMutex;                              // of the receivers' threads and pump()
+    mutable std::vector<Incoming> m_incoming;                        // by message
+    std::vector<MessageKey> m_open;                                  // offered
     std::vector<std::map<ControlKey, Processes::Arrived>> m_control; // by rank, on its thread: come, not yet collected
     ReceivedCounts m_received;
     mutable std::vector<Direction> m_directions; // by sender and receiver, where channels are limited: buffered, its sender's; else under the mutex

@@ -51,8 +51,8 @@ struct ControlKey {
 
 // Bytes that a rank has taken, since the transport was made.
 struct ReceivedBytes {
-    Bytes messages = 0; // activations and their gradients
-    Bytes weights = 0;  // gathered
+    Bytes messages = 0;  // activations and their gradients
+    Bytes weights = 0;   // gathered
     Bytes gradients = 0; // reduced: those of others and their sums
     bool operator==(const ReceivedBytes&) const = default;
 };

@@ -26,19 +26,19 @@
 namespace stagewright {
 
 enum class EventKind : std::uint8_t {
-    OpBegin,       // value: CPU clock or −1
-    OpEnd,         // value: as OpBegin
-    WaitBegin,     // blocked for a message
-    ReceiveBegin,  // the message is there; copying begins
-    ReceiveEnd,    // value: bytes
-    SendPosted,    // the rank waits at a send until Sent
-    ReceivePosted, // a receive is offered (rendezvous)
-    Sent,          // handed over; value: when it is available to the receiver
-    MemoryAtStart, // of the step; value: bytes
-    MemoryAtBegin, // of the next op
-    MemoryInside,  // from the last op's begin to its end; value: bytes
-    MemoryAtEnd,   // of the last op
-    Released,      // a sent message's buffer was freed; value: bytes (negative)
+    OpBegin,           // value: CPU clock or −1
+    OpEnd,             // value: as OpBegin
+    WaitBegin,         // blocked for a message
+    ReceiveBegin,      // the message is there; copying begins
+    ReceiveEnd,        // value: bytes
+    SendPosted,        // the rank waits at a send until Sent
+    ReceivePosted,     // a receive is offered (rendezvous)
+    Sent,              // handed over; value: when it is available to the receiver
+    MemoryAtStart,     // of the step; value: bytes
+    MemoryAtBegin,     // of the next op
+    MemoryInside,      // from the last op's begin to its end; value: bytes
+    MemoryAtEnd,       // of the last op
+    Released,          // a sent message's buffer was freed; value: bytes (negative)
     CollectiveArrived, // of an UNSHARD or REDUCE_GRAD of the list: its last piece was there; value: bytes that came
     CollectiveBegin,   // of the copies and additions of what came; value: emulated time of the link, on the virtual clock
     CollectiveEnd,     // value: CPU time of these

@@ -173,7 +173,8 @@ private slots:
                     QCOMPARE(rank.reduced, level == ShardLevel::None ? 2 * once : once); // there the sums come back
                     // Of two chunks the second stays gathered between its F and its B: it is gathered once less.
                     const Bytes second = (elementsOf(options.model, schedule.stages, schedule.stages - 1) + replicas - 1) / replicas * (replicas - 1) * 4;
-                    QCOMPARE(rank.gathered, level == ShardLevel::None ? 0 : level == ShardLevel::Weights ? 2 * once - second : once);
+                    QCOMPARE(rank.gathered, level == ShardLevel::None ? 0 : level == ShardLevel::Weights ? 2 * once - second
+                                                                                                         : once);
                     QCOMPARE(rank.messages, 0);
                     QCOMPARE(rank.reductions, schedule.stages);
                 }

@@ -108,7 +108,8 @@ Result<std::vector<Bytes>> readRankMemory(const std::string& text, const std::ve
         return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks), "give one, or one for each rank or replica");
     std::vector<Bytes> out;
     for (std::size_t rank = 0; rank < ranks; ++rank)
-        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0 : static_cast<std::size_t>(first.replicaOf(static_cast<int>(rank)))]);
+        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0
+                                                                             : static_cast<std::size_t>(first.replicaOf(static_cast<int>(rank)))]);
     return out;
 }
 
