@@ -212,10 +212,10 @@ private:
             m_where = nameOf(list[i], i);
             if (isMessage(list[i].kind)) {
                 if (!runMessages(list, i, count)) return false;
-            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but sharding
+            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but the gathers of a file's lowered lists
                 m_messagesBefore = static_cast<int>(i - next);
                 for (std::size_t k = next; k < next + count; ++k)
-                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k)) || !weightsThere(m_plan.ops[k])) return false;
                 freeSent();
                 for (std::size_t k = next; k < next + count; ++k) {
                     m_where = nameOf(m_plan.ops[k].op, k);

@@ -47,8 +47,6 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
         return fail(ErrorCode::Usage, fmt::format("{} are to be sharded, but the lists of {} do not say when", toText(sharding.level), schedule.name),
                     "give replicas, and lists with UNSHARD, REDUCE_GRAD and OPT");
     }
-    if (options.channels.sends == SendMode::Rendezvous)
-        return fail(ErrorCode::Usage, "ranks that share state can't train with sends that wait for their receives yet", "use --sends buffered, or leave --shard, --gather and --reduce out");
     for (int stage = 0; stage < schedule.stages; ++stage)
         if (Result<void> fits = checkMembers(sharding, static_cast<int>(holdersOf(schedule.placement, stage).size())); !fits) return fits;
     for (int rank = 0; rank < schedule.ranks; ++rank) {

@@ -7,8 +7,7 @@
 namespace stagewright {
 
 // Usage, naming rank and stage: a sharding of lists that share nothing; shares for another number of ranks; sharded weights that are not
-// gathered; stepped pieces that the other ranks never see; reductions by microbatch of gradients that stay whole; sends that wait for
-// their receives.
+// gathered; stepped pieces that the other ranks never see; reductions by microbatch of gradients that stay whole.
 Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options);
 
 } // namespace stagewright

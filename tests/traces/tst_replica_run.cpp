@@ -3,7 +3,6 @@
 
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
-#include "support/sample_runs.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/store/run_file.h"

@@ -21,6 +21,7 @@
 #include "engine/layers/stage_memory.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright {
@@ -139,7 +140,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         settings.training.channels = chosen->channels;
         if (chosen->lowering) { // the training, or PyTorch's job, lowers it
             settings.training.lowering = *chosen->lowering;
-            schedule = withoutCommunication(*schedule);
+            schedule = sharesState(*schedule) ? withoutMessages(*schedule) : withoutCommunication(*schedule);
         }
         settings.schedules.push_back(std::move(*schedule));
     }
