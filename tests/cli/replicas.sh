@@ -86,7 +86,7 @@ shared bfs --shard weights:shares=3/4,1/4 --gather batch:prefetch=1
 shared zbv --shard weights --gather microbatch:prefetch=2 --reduce microbatch --speed 1,0.5
 expect_json 16 checks 0 traffic 0 gathers
 shared chimera --reduce late
-shared 1f1b --shard weights --gather microbatch --sends rendezvous --lower rank-parity
+shared 1f1b --shard weights --gather batch --sends rendezvous --lower rank-parity
 shared 1f1b --replica-batch 3,5 --shard weights --reduce overlapped
 expect_json weights checks 0 shard
 

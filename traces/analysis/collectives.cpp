@@ -36,7 +36,7 @@ std::vector<AnalysisColumn> collectiveColumns()
             {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective. What is neither ran while the rank was idle for another reason, or before its first or after its last op."}};
 }
 
-// What a real run's transport counted: its counters begin anew in every step.
+// What a real run's transport counted: its counters start from 0 in every step.
 AnalysisCell countedBytes(const Timeline& timeline, int step, int rank, std::string_view name)
 {
     const auto counter = std::find_if(timeline.counters().begin(), timeline.counters().end(), [&](const Counter& each) { return each.rank == rank && each.name == name; });
