@@ -293,6 +293,58 @@ private slots:
         }
     }
 
+    // Prefetched, a gather over a slow link is over before anything needs it: its time is hidden where compute lasts longer, and the ops
+    // are those that are simulated, in their order.
+    void runsAsSimulated()
+    {
+        for (unsigned n = 0; n < 12; ++n)
+            for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+                const ShardLevel level = everyLevel[n % 4];
+                const ShardRules rules = rulesOf(n, level);
+                const Schedule schedule = sharedSchedule(n % 3 == 0 ? "bfs" : n % 3 == 1 ? "zb-h1" : "1f1b", 2, 4, 2, level, rules);
+                const auto [training, outcome] = run(schedule, trained(shardingOf(level, n, 2), clock), 1);
+                CostModel costs = CostModel::uniform(schedule);
+                costs.links.collectives = CollectiveLane::Beside;
+                QVERIFY(simulate(schedule, costs));
+                for (int rank = 0; rank < schedule.ranks; ++rank)
+                    for (const Lane lane : {Lane::Compute, Lane::Gather, Lane::Reduce}) {
+                        std::vector<Op> planned;
+                        for (const Op& op : schedule.order[static_cast<std::size_t>(rank)])
+                            if ((op.kind == OpKind::ReduceGrad ? Lane::Reduce : isCollective(op.kind) ? Lane::Gather : Lane::Compute) == lane) planned.push_back(op);
+                        std::vector<Op> ran;
+                        if (const Track* track = outcome.timeline->trackOf(rank, lane))
+                            for (const Span& span : outcome.timeline->spansOf(*track))
+                                if (span.label == 0) ran.push_back(span.op);
+                        const bool tail = clock == ClockMode::Virtual && lane == Lane::Gather; // gathers of the stepped weights: by stage, as all their ranks come to them
+                        if (tail) {
+                            std::sort(planned.begin(), planned.end());
+                            std::sort(ran.begin(), ran.end());
+                        }
+                        QVERIFY2(planned == ran, (nameOf(schedule, {level, ShardBy::Even, {}, 0}, rules) + QString(" rank %1 lane %2").arg(rank).arg(static_cast<int>(lane))).toUtf8().constData());
+                    }
+            }
+    }
+
+    void hidesGathers()
+    {
+        TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0});
+        options.model = {4, 64, 4, 64, 256};
+        const auto exposed = [&](int prefetch, Nanos latency) {
+            options.links.all.latency = latency;
+            const auto [training, outcome] = run(sharedSchedule("bfs", 1, 8, 2, ShardLevel::Weights, {GatherRule::Batch, prefetch, ReduceRule::Late}, 4), options);
+            Nanos waited = 0; // behind the first op, for a gather
+            for (int rank = 0; rank < 2; ++rank) {
+                const auto spans = outcome.timeline->spansOf(*outcome.timeline->trackOf(rank, Lane::Compute));
+                for (std::size_t i = 1; i < spans.size(); ++i)
+                    if (isBusy(spans[i].op.kind)) waited += std::max<Nanos>(0, spans[i].start - spans[i - 1].end);
+            }
+            return waited;
+        };
+        const Nanos slow = 300'000; // far less than a chunk's 8 forwards
+        QVERIFY(exposed(0, slow) >= 2 * 6 * slow); // every gather but the first waits: 2 · 4 − 1
+        QVERIFY(exposed(1, slow) < 2 * slow);
+    }
+
     void refusals_data()
     {
         QTest::addColumn<QString>("words");
