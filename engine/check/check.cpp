@@ -89,6 +89,19 @@ bool copiesAgree(Training& training)
     return true;
 }
 
+bool weightsAgree(Training& training, const Replay& replay)
+{
+    for (int stage = 0; stage < training.schedule().stages; ++stage) {
+        const std::vector<ParameterView> trained = training.parameters(stage);
+        const std::vector<ParameterView> replayed = replay.parameters(stage);
+        for (std::size_t i = 0; i < trained.size(); ++i)
+            if (trained[i].value.size() != replayed[i].value.size() || std::memcmp(trained[i].value.data(), replayed[i].value.data(), trained[i].value.size_bytes()) != 0)
+                return false;
+        if (trained.size() != replayed.size()) return false;
+    }
+    return true;
+}
+
 // Why its sums are rounded differently from those of the undivided model; empty: they are not.
 std::string otherSums(const Schedule& schedule, const ExecutionPlan& plan)
 {
@@ -103,6 +116,7 @@ std::string noteOf(const CheckResult& result, const Difference& whole, const std
 {
     if (!result.orderEqual) return "the run's order is not the schedule's";
     if (!result.copiesEqual) return "copies of a stage hold different weights";
+    if (!result.weightsEqual) return "weights differ from the one-rank replay's";
     if (!result.gradientsEqual && result.rollbacks == 0) return "gradients differ from the one-rank replay";
     if (!result.lossesEqual && result.rollbacks == 0) return "losses differ from the one-rank replay";
     if (!result.repeatEqual) return "a second run gives different bits";
@@ -168,6 +182,7 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
     if (!replay) return tl::unexpected(std::move(replay.error()));
 
     CheckResult result = checkResultOf(schedule, options);
+    if (plan->shared) result.sharing = toText(options.sharding);
     bool lossesNear = true;
     Difference whole;
     for (int step = 0; step < steps; ++step) {
@@ -193,6 +208,8 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
         result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
         lossesNear = lossesNear && std::abs(outcomes[0].loss - *reference) <= rollbackTolerance * std::abs(*reference);
         result.copiesEqual = result.copiesEqual && copiesAgree(*trainings[0]);
+        if (plan->shared) result.weightsEqual = result.weightsEqual && weightsAgree(*trainings[0], **replay);
+        result.traffic = outcomes[0].traffic;
         result.rollbacks += outcomes[0].rollbacks;
         result.loss = outcomes[0].loss;
         result.referenceLoss = *reference;
@@ -207,7 +224,7 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
     const bool replayHolds = result.rollbacks > 0 ? result.gradientError <= rollbackTolerance && lossesNear
                                                   : result.gradientsEqual && result.lossesEqual;
     result.note = noteOf(result, whole, other);
-    result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual && wholeHolds;
+    result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual && result.weightsEqual && wholeHolds;
     return result;
 }
 

@@ -51,17 +51,17 @@ Result<void> Replay::makeStages()
             if (m_options.recomputedLayers) {
                 (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
             }
-            m_copies.push_back({slice.stage, rank, std::move(*stage)});
+            m_copies.push_back({slice.stage, rank, std::move(*stage), {}});
         }
     }
     return {};
 }
 
-StageModel& Replay::modelOn(int stage, int rank) const
+Replay::Copy& Replay::copyOn(int stage, int rank)
 {
     const auto found = std::find_if(m_copies.begin(), m_copies.end(),
                                     [&](const Copy& copy) { return copy.stage == stage && copy.rank == rank; });
-    return *found->model;
+    return *found;
 }
 
 bool Replay::hasInputs(const RankPlan& plan, const PlannedOp& planned) const
@@ -73,8 +73,13 @@ bool Replay::hasInputs(const RankPlan& plan, const PlannedOp& planned) const
 
 void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses)
 {
-    if (!isCompute(planned.op.kind)) return; // reductions and steps come at the end
-    StageModel& model = modelOn(planned.op.stage, rank);
+    if (planned.op.kind == OpKind::ReduceGrad && hasMicrobatch(planned.op)) {
+        Copy& copy = copyOn(planned.op.stage, rank);
+        copyGradients(*copy.model, copy.reduced.emplace_back(gradientCount(*copy.model)));
+        copy.model->zeroGradients();
+    }
+    if (!isCompute(planned.op.kind)) return; // other reductions and steps come at the end
+    StageModel& model = *copyOn(planned.op.stage, rank).model;
     execution.run(
         planned, model,
         [this](const PlannedMessage& message) { return std::move(m_messages.extract(message.key).mapped()); },
@@ -90,8 +95,10 @@ Result<double> Replay::step(std::stop_token stop)
 {
     try {
         m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_shapes);
-        for (const Copy& copy : m_copies)
+        for (Copy& copy : m_copies) {
             copy.model->zeroGradients();
+            copy.reduced.clear();
+        }
         std::vector<OpExecution> executions;
         for (const RankPlan& plan : m_plan.ranks)
             executions.emplace_back(plan, m_shapes, m_data, *m_allocator);
@@ -121,6 +128,22 @@ Result<double> Replay::step(std::stop_token stop)
     }
 }
 
+// Each reduction over the copies in their order, one after the other.
+std::vector<float> Replay::sumOfReductions(std::size_t first, std::size_t end) const
+{
+    std::vector<float> total;
+    for (std::size_t reduction = 0; reduction < m_copies[first].reduced.size(); ++reduction) {
+        std::vector<float> sum = m_copies[first].reduced[reduction];
+        for (std::size_t copy = first + 1; copy < end; ++copy)
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += m_copies[copy].reduced[reduction][i];
+        if (total.empty())
+            total = std::move(sum);
+        else
+            for (std::size_t i = 0; i < sum.size(); ++i) total[i] += sum[i];
+    }
+    return total;
+}
+
 void Replay::sumAndStep()
 {
     m_gradients.clear();
@@ -129,9 +152,11 @@ void Replay::sumAndStep()
         std::size_t end = first;
         std::vector<std::vector<float>> parts;
         for (; end < m_copies.size() && m_copies[end].stage == m_copies[first].stage; ++end) {
+            if (!m_copies[end].reduced.empty()) continue;
             parts.emplace_back(gradientCount(*m_copies[end].model));
             copyGradients(*m_copies[end].model, parts.back());
         }
+        if (parts.empty()) parts.push_back(sumOfReductions(first, end));
         const std::vector<std::span<const float>> spans(parts.begin(), parts.end());
         for (std::size_t i = first; i < end; ++i)
             sumGradients(*m_copies[i].model, spans);
@@ -146,6 +171,12 @@ void Replay::sumAndStep()
     for (const Copy& copy : m_copies) {
         if (!verdict.skip) copy.model->optimizerStep(m_options.optimizer, m_step, verdict.scale);
     }
+}
+
+std::vector<ParameterView> Replay::parameters(int stage) const
+{
+    const auto found = std::find_if(m_copies.begin(), m_copies.end(), [stage](const Copy& copy) { return copy.stage == stage; });
+    return found->model->parameters();
 }
 
 std::vector<std::vector<std::string>> Replay::parameterNames() const

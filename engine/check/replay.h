@@ -1,5 +1,6 @@
 // Replay: a synchronous schedule's ops on a single thread, all stages side by side, in a global order that keeps every
-// rank's own order. One accumulator per copy of a stage, copies summed in rank order; one optimizer step at the end. No
+// rank's own order. One accumulator per copy of a stage, copies summed in rank order, the sums of several reductions of a step added in
+// their order; one optimizer step at the end. No
 // threads, no transport, no recorder: what a training must equal bit for bit.
 #pragma once
 
@@ -24,19 +25,22 @@ public:
     // After step(): by stage, by parameter, as they were before clipping.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
     std::vector<std::vector<std::string>> parameterNames() const; // by stage, by parameter
+    std::vector<ParameterView> parameters(int stage) const;       // after the last step
 
 private:
     struct Copy {
         int stage;
         int rank;
         std::unique_ptr<StageModel> model;
+        std::vector<std::vector<float>> reduced; // by reduction of this step, where there are several
     };
 
     Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend);
     Result<void> makeStages();
-    StageModel& modelOn(int stage, int rank) const;
+    Copy& copyOn(int stage, int rank);
     bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;
     void run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses);
+    std::vector<float> sumOfReductions(std::size_t first, std::size_t end) const;
     void sumAndStep();
 
     Schedule m_schedule;

@@ -113,27 +113,16 @@ public:
                                                   std::uint64_t seed, const OptimizerConfig& optimizer,
                                                   Allocator& allocator) override
     {
-        if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
-        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
-        if (microbatchSize < 1)
-            return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
-        // BLAS counts rows and columns with int.
-        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
-        if (widest > std::numeric_limits<int>::max())
-            return fail(ErrorCode::Usage,
-                        "an activation of " + std::to_string(widest) + " floats; at most " +
-                            std::to_string(std::numeric_limits<int>::max()) + " are possible",
-                        "use a smaller microbatch or a shorter sequence");
-        const StageSlice alone[] = {slice};
-        if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
-        const auto products = productsFor(model, microbatchSize);
-        if (!products) return tl::unexpected(products.error());
-        try {
-            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math));
-        } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free", "use a smaller model");
-        }
+        return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
+    }
+
+    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                        std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
+                                                        Allocator& allocator) override
+    {
+        if (m_narrow != nullptr)
+            return fail(ErrorCode::Usage, "state is shared between ranks in fp32, not in bf16", "use --precision fp32, or leave --shard and --reduce out");
+        return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
     }
 
     std::vector<std::pair<std::string, std::string>> environment() const override
@@ -165,6 +154,33 @@ public:
     }
 
 private:
+    // share: null where the whole stage is the rank's.
+    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
+                                             const OptimizerConfig& optimizer, const StageShare* share, Allocator& allocator)
+    {
+        if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
+        if (auto fits = layers::checkElements(model, capabilities().elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
+        if (microbatchSize < 1)
+            return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
+        // BLAS counts rows and columns with int.
+        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
+        if (widest > std::numeric_limits<int>::max())
+            return fail(ErrorCode::Usage,
+                        "an activation of " + std::to_string(widest) + " floats; at most " +
+                            std::to_string(std::numeric_limits<int>::max()) + " are possible",
+                        "use a smaller microbatch or a shorter sequence");
+        const StageSlice alone[] = {slice};
+        if (auto room = checkRoom(model, alone, optimizer); !share && !room) return tl::unexpected(room.error());
+        const auto products = productsFor(model, microbatchSize);
+        if (!products) return tl::unexpected(products.error());
+        try {
+            auto math = m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, slice.stage) : cpu::makeCpuMath(**products);
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, std::move(math), share);
+        } catch (const std::bad_alloc&) {
+            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer, m_precision) + "; less is free", "use a smaller model");
+        }
+    }
+
     // Chosen by the first stage that is made, for all; ranks make theirs at the same time. Null in bf16, which has one library.
     Result<const cpu::Products*> productsFor(const ModelConfig& model, int microbatchSize)
     {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/device/memory.h"
+#include "engine/device/shared_state.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 #include "schedules/model/cost_model.h"
@@ -131,6 +132,11 @@ public:
     // replaced by the sum over copies of the stage, in the order given, element by element.
     virtual void packGradients(const Buffer& to);
     virtual void sumGradients(std::span<const Buffer> copies);
+    // Of a stage whose state ranks share: its part of it. Weights are there from gatherWeights(), which makes room in which the owned ones
+    // lie, to releaseWeights(); the optimizer steps what is owned. Null: the stage is whole.
+    virtual SharedState* shared() { return nullptr; }
+    virtual void gatherWeights() {}
+    virtual void releaseWeights() {}
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
 
     // How long the stage's parts take within its ops over whole microbatches, while they are timed; between ops, any thread. cpu: by the
@@ -205,6 +211,10 @@ public:
     virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
                                                           int microbatchSize, std::uint64_t seed,
                                                           const OptimizerConfig& optimizer, Allocator& allocator) = 0;
+    // The same of a stage whose state its ranks share. Default: Usage, naming the backend.
+    virtual Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                                std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
+                                                                Allocator& allocator);
     // Facts for the run's environment: BLAS, its kernel, instruction sets.
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
 };

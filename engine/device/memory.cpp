@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -95,18 +96,26 @@ struct Allocator::State {
     std::array<Bytes, memoryCategoryCount> inUse{};
     std::array<Bytes, memoryCategoryCount> peak{};
     std::size_t buffers = 0;
+    Bytes held = 0; // of all categories
+    Bytes limit = 0;
     MemorySink* sink = nullptr;
 
     void change(const MemoryTag& tag, Bytes delta)
     {
         const auto category = static_cast<std::size_t>(tag.category);
         inUse[category] += delta;
+        held += delta;
         if (inUse[category] > peak[category]) peak[category] = inUse[category];
         if (sink) sink->memoryChanged(tag, delta);
     }
 };
 
-Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, 0, nullptr}) {}
+MemoryLimitExceeded::MemoryLimitExceeded(Bytes asked, Bytes held, Bytes limit)
+    : std::runtime_error("it needs " + std::to_string(asked) + " bytes beside the " + std::to_string(held) + " that it holds, over the limit of " + std::to_string(limit))
+{
+}
+
+Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, 0, 0, 0, nullptr}) {}
 
 Allocator::~Allocator()
 {
@@ -138,6 +147,7 @@ Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* 
     Buffer buffer;
     if (floats == 0) return buffer;
     if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
+    if (m_state->limit > 0 && m_state->held + bytesOf(floats) > m_state->limit) throw MemoryLimitExceeded(bytesOf(floats), m_state->held, m_state->limit);
     const std::size_t bytes = blockBytes(floats);
     std::vector<State::Idle>& idle = m_state->idle[bytes];
     // Room for the block's return is made now, so that give() can't fail.
@@ -188,6 +198,11 @@ void Allocator::setSink(MemorySink* sink)
     m_state->sink = sink;
 }
 
+void Allocator::setLimit(Bytes limit)
+{
+    m_state->limit = limit;
+}
+
 Bytes Allocator::inUse(MemoryCategory category) const
 {
     return m_state->inUse[static_cast<std::size_t>(category)];
@@ -205,7 +220,8 @@ void Allocator::resetPeaks()
 
 Buffer::Buffer(Buffer&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
-      m_allocator(std::exchange(other.m_allocator, nullptr)), m_read(std::move(other.m_read)), m_shared(std::exchange(other.m_shared, nullptr))
+      m_allocator(std::exchange(other.m_allocator, nullptr)), m_read(std::move(other.m_read)), m_shared(std::exchange(other.m_shared, nullptr)),
+      m_window(std::exchange(other.m_window, false))
 {
 }
 
@@ -219,6 +235,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept
         m_allocator = std::exchange(other.m_allocator, nullptr);
         m_read = std::move(other.m_read);
         m_shared = std::exchange(other.m_shared, nullptr);
+        m_window = std::exchange(other.m_window, false);
     }
     return *this;
 }
@@ -236,11 +253,25 @@ Memory& Buffer::memory() const
 void Buffer::reset()
 {
     if (!m_data) return;
-    m_allocator->give(*this);
+    if (!m_window) m_allocator->give(*this);
     m_data = nullptr;
     m_size = 0;
     m_allocator = nullptr;
     m_shared = nullptr;
+    m_window = false;
+}
+
+Buffer Buffer::window(std::size_t first, std::size_t count) const
+{
+    assert(first + count <= m_size);
+    Buffer view;
+    if (count == 0) return view;
+    view.m_data = m_data + first;
+    view.m_size = count;
+    view.m_tag = m_tag;
+    view.m_allocator = m_allocator;
+    view.m_window = true;
+    return view;
 }
 
 void Buffer::readUntil(Mark mark)
@@ -253,7 +284,7 @@ void Buffer::readUntil(Mark mark)
 
 Buffer Buffer::splitOff(std::size_t floats)
 {
-    assert(floats > 0 && floats < m_size);
+    assert(floats > 0 && floats < m_size && !m_window);
     if (m_read) memory().await(std::exchange(m_read, nullptr));
     if (!m_shared) m_shared = new Shared{m_data, m_size, 1};
     Buffer front;
@@ -271,7 +302,7 @@ Buffer Buffer::splitOff(std::size_t floats)
 
 void Buffer::retag(const MemoryTag& tag)
 {
-    if (m_data) {
+    if (m_data && !m_window) {
         m_allocator->m_state->change(m_tag, -bytesOf(m_size));
         m_allocator->m_state->change(tag, bytesOf(m_size));
     }

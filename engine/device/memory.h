@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 
 #include "schedules/timeline/timeline.h"
 
@@ -89,6 +90,9 @@ public:
     // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
     // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
     Buffer splitOff(std::size_t floats);
+    // A view of `count` floats from `first` on: counted nowhere, and nothing is freed with it. This buffer must outlive it; who reads the
+    // view on another rank must be done before these floats change.
+    Buffer window(std::size_t first, std::size_t count) const;
 
 private:
     friend class Allocator;
@@ -99,6 +103,13 @@ private:
     class Allocator* m_allocator = nullptr;
     Mark m_read;                // readUntil()
     Shared* m_shared = nullptr; // where the block was split
+    bool m_window = false;
+};
+
+// An allocator's declared limit: what was asked for, beside what is held. Says all three sizes.
+class MemoryLimitExceeded : public std::runtime_error {
+public:
+    MemoryLimitExceeded(Bytes asked, Bytes held, Bytes limit);
 };
 
 // One per rank; blocks are reused by size. Not thread safe: a rank's thread owns it, but a Buffer may travel to another
@@ -115,6 +126,8 @@ public:
     Buffer takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before);
     Memory& memory() const;
     void setSink(MemorySink* sink);
+    // Of all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there is.
+    void setLimit(Bytes limit);
     Bytes inUse(MemoryCategory category) const;
     Bytes peak(MemoryCategory category) const; // since the last resetPeaks()
     void resetPeaks();

@@ -9,14 +9,14 @@
 
 namespace stagewright::layers {
 
-void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out)
+void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out, std::size_t first)
 {
     const std::uint64_t key = mixBits(hashText(name) ^ mixBits(seed));
     // The variance of one uniform integer in 0 … 65535 is (65536² − 1) / 12; eight of them are added.
     const double scale = static_cast<double>(deviation) / std::sqrt(8.0 * (65536.0 * 65536.0 - 1.0) / 12.0);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint64_t a = mixBits(key + 2 * i);
-        const std::uint64_t b = mixBits(key + 2 * i + 1);
+        const std::uint64_t a = mixBits(key + 2 * (first + i));
+        const std::uint64_t b = mixBits(key + 2 * (first + i) + 1);
         std::int64_t sum = 0;
         for (int shift = 0; shift < 64; shift += 16)
             sum += static_cast<std::int64_t>(a >> shift & 0xffff) + static_cast<std::int64_t>(b >> shift & 0xffff);
@@ -51,12 +51,80 @@ bool isMatrix(const Parameter& parameter)
     return parameter.shape.size() > 1; // others have no weight decay
 }
 
+// Read by weight gradients, which run without the other weights.
+bool isOfNorm(const Parameter& parameter)
+{
+    return parameter.name.ends_with(".gamma") || parameter.name.ends_with(".beta");
+}
+
+int momentsOf(const OptimizerConfig& optimizer)
+{
+    return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
+                                                                                : 0;
+}
+
 } // namespace
 
 ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator,
-                           LayerMath& math)
+                           LayerMath& math, const StageShare* share)
     : m_stage(stage), m_seed(seed), m_optimizer(optimizer), m_allocator(allocator), m_math(math)
 {
+    if (share != nullptr) m_shared = std::make_unique<SharedState>(*share, stage, momentsOf(optimizer), allocator);
+}
+
+// fill() takes what this rank has of the tensor, part by part.
+void ParameterSet::addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill)
+{
+    const std::int64_t begin = parameter.offset;
+    const std::int64_t end = begin + parameter.count;
+    if (m_shared->shards(ShardLevel::Weights)) {
+        for (const SharedState::Own& own : m_shared->own()) {
+            const std::int64_t from = std::max(begin, own.begin);
+            const std::int64_t to = std::min(end, own.end);
+            if (from < to) fill({m_shared->ownWeights(own) + (from - own.begin), static_cast<std::size_t>(to - from)}, static_cast<std::size_t>(from - begin));
+        }
+        return;
+    }
+    parameter.value = m_shared->weightsWindow(begin, end);
+    parameter.used = elementsIn(parameter.value);
+    if (!m_shared->shards(ShardLevel::Gradients)) parameter.gradient = m_shared->gradientsWindow(begin, end);
+    fill(parameter.value.span(), 0);
+}
+
+void ParameterSet::gatherWeights()
+{
+    m_shared->takeWeights();
+    for (Parameter& p : m_parameters) {
+        p.value = m_shared->weightsWindow(p.offset, p.offset + p.count);
+        p.used = elementsIn(p.value);
+    }
+}
+
+void ParameterSet::releaseWeights()
+{
+    if (!m_shared->shards(ShardLevel::Weights)) return;
+    std::size_t kept = 0;
+    for (const Parameter& p : m_parameters)
+        if (isOfNorm(p)) kept += static_cast<std::size_t>(p.count);
+    if (!m_keptNorms) m_keptNorms = m_allocator.take(kept, {MemoryCategory::Gathered, static_cast<std::uint16_t>(m_stage), -1});
+    std::size_t at = 0;
+    for (Parameter& p : m_parameters) {
+        p.used = {};
+        if (isOfNorm(p)) {
+            std::copy_n(p.value.data(), p.count, m_keptNorms.data() + at);
+            p.used = {m_keptNorms.data() + at};
+            at += static_cast<std::size_t>(p.count);
+        }
+        p.value.reset();
+    }
+    m_shared->releaseWeights();
+}
+
+void ParameterSet::needGradients()
+{
+    if (!m_shared || m_shared->gradients() != nullptr) return;
+    m_shared->takeGradients();
+    for (Parameter& p : m_parameters) p.gradient = m_shared->gradientsWindow(p.offset, p.offset + p.count);
 }
 
 Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
@@ -72,6 +140,9 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
     Parameter parameter;
     parameter.name = std::move(name);
     parameter.shape = std::move(shape);
+    parameter.count = static_cast<std::int64_t>(count);
+    parameter.offset = m_parameters.empty() ? 0 : m_parameters.back().offset + m_parameters.back().count;
+    if (m_shared) return m_parameters.emplace_back(std::move(parameter));
     parameter.value = take(MemoryCategory::Weights);
     parameter.gradient = take(MemoryCategory::Gradients);
     const bool adam = m_optimizer.kind == OptimizerKind::AdamW;
@@ -87,6 +158,10 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
 Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, float deviation)
 {
     Parameter& parameter = add(std::move(name), std::move(shape));
+    if (m_shared) {
+        addShared(parameter, [&](std::span<float> part, std::size_t first) { fillNormal(m_seed, parameter.name, deviation, part, first); });
+        return parameter;
+    }
     if (m_allocator.memory().isHost()) {
         fillNormal(m_seed, parameter.name, deviation, parameter.value.span());
         narrow(parameter);
@@ -101,6 +176,10 @@ Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, flo
 Parameter& ParameterSet::addConstant(std::string name, std::vector<int> shape, float value)
 {
     Parameter& parameter = add(std::move(name), std::move(shape));
+    if (m_shared) {
+        addShared(parameter, [&](std::span<float> part, std::size_t) { std::fill(part.begin(), part.end(), value); });
+        return parameter;
+    }
     start(parameter, std::vector<float>(parameter.value.size(), value));
     return parameter;
 }
@@ -118,6 +197,10 @@ void ParameterSet::narrow(Parameter& parameter)
 
 void ParameterSet::zeroGradients()
 {
+    if (m_shared) {
+        m_shared->zeroGradients();
+        return;
+    }
     for (Parameter& parameter : m_parameters)
         m_allocator.memory().clear(parameter.gradient.data(), parameter.gradient.size() * sizeof(float));
 }
@@ -125,6 +208,10 @@ void ParameterSet::zeroGradients()
 double ParameterSet::gradientSquareSum() const
 {
     std::vector<std::span<const float>> gradients;
+    if (m_shared) {
+        for (const SharedState::Own& own : m_shared->own()) gradients.emplace_back(m_shared->sums(own), static_cast<std::size_t>(own.end - own.begin));
+        return m_math.squareSum(gradients);
+    }
     for (const Parameter& parameter : m_parameters)
         gradients.push_back(parameter.gradient.span());
     return m_math.squareSum(gradients);
@@ -136,6 +223,22 @@ void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
         throw std::invalid_argument("optimizer step: the stage was made for another optimizer");
 }
 
+// The parts of tensors that this rank steps.
+template <typename Step>
+void ParameterSet::onOwned(bool decays, Step&& step)
+{
+    if (!m_shared) return;
+    for (const SharedState::Own& own : m_shared->stepped())
+        for (const Parameter& p : m_parameters) {
+            const std::int64_t from = std::max(p.offset, own.begin);
+            const std::int64_t to = std::min(p.offset + p.count, own.end);
+            if (from >= to || isMatrix(p) != decays) continue;
+            const std::int64_t inside = from - own.begin;
+            const auto moment = [&](int number) { return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr; };
+            step(TensorStep{static_cast<std::size_t>(to - from), m_shared->ownWeights(own) + inside, m_shared->sums(own) + inside, moment(0), moment(1), {}});
+        }
+}
+
 template <typename Adam, typename Sgd>
 void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd)
 {
@@ -143,8 +246,9 @@ void ParameterSet::onTensors(const OptimizerConfig& config, int step, float grad
     AdamWStep one = adamWStep(config, step, gradientScale);
     for (const bool decays : {true, false}) {
         std::vector<TensorStep> tensors;
+        onOwned(decays, [&tensors](const TensorStep& part) { tensors.push_back(part); });
         for (Parameter& p : m_parameters)
-            if (isMatrix(p) == decays)
+            if (isMatrix(p) == decays && !m_shared)
                 tensors.push_back({p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)});
         one.weightDecay = decays ? static_cast<float>(config.weightDecay) : 0.0F;
         if (config.kind == OptimizerKind::AdamW)
@@ -159,6 +263,7 @@ void ParameterSet::step(const OptimizerConfig& config, int step, float gradientS
     onTensors(
         config, step, gradientScale, [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
         [this](const auto& tensors, const SgdStep& sgd) { m_math.sgd(tensors, sgd); });
+    if (m_shared) m_shared->refreshOwn();
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
@@ -253,6 +358,10 @@ std::vector<ParameterView> ParameterSet::views()
     if (!memory.isHost()) m_mirrors.resize(m_parameters.size());
     for (std::size_t i = 0; i < m_parameters.size(); ++i) {
         Parameter& p = m_parameters[i];
+        if (m_shared && m_shared->gradients() == nullptr) {
+            views.push_back({p.name, p.shape, p.value.span(), {}});
+            continue;
+        }
         if (memory.isHost()) {
             views.push_back({p.name, p.shape, p.value.span(), p.gradient.span()});
             continue;

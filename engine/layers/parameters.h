@@ -1,15 +1,18 @@
-// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own; and the
-// stored versions of the values, by number.
+// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own or, where ranks share
+// the stage's state, in flat vectors (engine/device/shared_state.h); and the stored versions of the values, by number.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/device/backend.h"
+#include "engine/device/shared_state.h"
 #include "engine/layers/math.h"
 
 namespace stagewright::layers {
@@ -23,22 +26,31 @@ struct Parameter {
     Buffer moment2;     // AdamW: mean of squares
     Buffer elements;    // the values as the layers compute with them, where that is not fp32
     ConstElements used; // what the layers compute with: value, elements or a stored version
+    // In a flat vector value and gradient are views of it, empty while their weights are released or no gradients are there.
+    std::int64_t offset = 0;
+    std::int64_t count = 0;
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
 // one scaling, so that every machine draws the same weights. The sum of eight uniform 16-bit numbers, cut at ±4.9 σ.
-void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out);
+void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out, std::size_t first = 0); // elements from `first` on
 
 class ParameterSet {
 public:
-    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math);
+    // share: of a stage whose state ranks share, in fp32 on the host; null: all of it is this rank's. Versions are for whole stages.
+    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math, const StageShare* share = nullptr);
 
     // References stay valid. Gradients and optimizer state start at zero.
     Parameter& addNormal(std::string name, std::vector<int> shape, float deviation);
     Parameter& addConstant(std::string name, std::vector<int> shape, float value);
 
+    SharedState* shared() { return m_shared.get(); }
+    void gatherWeights();  // room for all; views follow
+    void releaseWeights(); // scales and shifts of norms stay, as weight gradients read them
+    void needGradients();  // before a weight gradient
+
     void zeroGradients();
-    double gradientSquareSum() const; // tensor by tensor in the order of adding
+    double gradientSquareSum() const; // tensor by tensor in the order of adding; of shared state piece by owned piece
     void step(const OptimizerConfig& config, int step, float gradientScale);
     // With the gradients of that step, which must have been finite; weights and moments come back but for rounding.
     void undoStep(const OptimizerConfig& config, int step, float gradientScale);
@@ -69,9 +81,14 @@ private:
     const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
     template <typename Adam, typename Sgd>
     void onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
+    void addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill);
+    template <typename Step>
+    void onOwned(bool decays, Step&& step);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 
+    std::unique_ptr<SharedState> m_shared; // before the views
+    Buffer m_keptNorms;                    // of released weights
     std::deque<Parameter> m_parameters;
     int m_stage;
     std::uint64_t m_seed;

@@ -68,6 +68,16 @@ StageLayout layoutOf(std::string_view backend, Precision precision)
     return {true, narrow ? 2 : 4};
 }
 
+std::vector<std::int64_t> layerElements(const ModelConfig& model, const StageSlice& slice)
+{
+    const std::int64_t hidden = model.hidden;
+    std::vector<std::int64_t> out;
+    if (slice.first) out.push_back((model.vocabulary + std::int64_t{model.sequence}) * hidden);
+    out.insert(out.end(), static_cast<std::size_t>(slice.layerCount), 12 * hidden * hidden + 13 * hidden);
+    if (slice.last) out.push_back((model.vocabulary + std::int64_t{2}) * hidden);
+    return out;
+}
+
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                           const OptimizerConfig& optimizer, const StageLayout& layout)
 {

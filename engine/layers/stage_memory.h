@@ -26,6 +26,9 @@ int cudaStreamFrom(int elementBytes, int headWidth);
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                           const OptimizerConfig& optimizer = {}, const StageLayout& layout = {});
 
+// Weights of each of a stage's layers (embedding, blocks, head), in the order of its parameters.
+std::vector<std::int64_t> layerElements(const ModelConfig& model, const StageSlice& slice);
+
 // What each rank on a CUDA device takes in addition: the workspace of cuBLASLt, as much as it requests on Hopper.
 inline constexpr Bytes cudaRankBytes = Bytes{32} << 20;
 

@@ -28,9 +28,9 @@ Result<void> checkElements(const ModelConfig& model, int elementBytes)
 }
 
 LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math)
+                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math, const StageShare* share)
     : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),
-      m_parameters(slice.stage, seed, optimizer, allocator, *m_math),
+      m_parameters(slice.stage, seed, optimizer, allocator, *m_math, share),
       m_recomputed{0, static_cast<std::size_t>(slice.layerCount), slice.last}
 {
     if (slice.first) m_embedding.emplace(m_context, m_parameters);
@@ -333,6 +333,7 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
 {
     const FlushDenormals flush;
     const std::vector<Part> there = keptParts(parts);
+    m_parameters.needGradients();
     std::vector<KeptPart*> now;
     for (const Part& part : there)
         now.push_back(&m_kept.at(part));

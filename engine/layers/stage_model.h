@@ -25,7 +25,7 @@ class LayerStage final : public StageModel {
 public:
     // Throws std::bad_alloc where the weights do not fit. The arithmetic works in the allocator's memory.
     LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math);
+               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math, const StageShare* share = nullptr);
 
     const StageSlice& slice() const override { return m_slice; }
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
@@ -50,6 +50,9 @@ public:
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void parametersWritten() override { m_parameters.written(); }
+    SharedState* shared() override { return m_parameters.shared(); }
+    void gatherWeights() override { m_parameters.gatherWeights(); }
+    void releaseWeights() override { m_parameters.releaseWeights(); }
     void packGradients(const Buffer& to) override { m_parameters.packGradients(to.data()); }
     void sumGradients(std::span<const Buffer> copies) override;
     void dropMicrobatches() override;

@@ -7,6 +7,7 @@
 
 #include "engine/training/step_rules.h"
 #include "schedules/check/validate.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -52,6 +53,7 @@ private:
 
     Result<void> checkKinds()
     {
+        m_plan.shared = sharesState(m_schedule);
         for (int rank = 0; rank < m_schedule.ranks; ++rank) {
             const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < list.size(); ++i) {
@@ -62,8 +64,11 @@ private:
                 m_plan.steps = m_plan.steps || kind == OpKind::Optimizer;
                 m_plan.reduces = m_plan.reduces || kind == OpKind::ReduceGrad;
                 if (isCompute(kind) || kind == OpKind::Filler || kind == OpKind::Optimizer ||
-                    kind == OpKind::ReduceGrad)
+                    kind == OpKind::ReduceGrad || (m_plan.shared && isCollective(kind)))
                     continue;
+                if (isCollective(kind))
+                    return refusal(rank, i, "no ranks share this stage's state",
+                                   "train it with --replicas and --shard, or leave UNSHARD and RESHARD out of the lists");
                 return refusal(rank, i, "this kind can be simulated but not trained",
                                "train a schedule of F, B, I, W, R, OPT and REDUCE_GRAD ops and delays");
             }

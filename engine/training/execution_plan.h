@@ -78,11 +78,12 @@ struct ExecutionPlan {
     bool slices = false;       // some op works on a slice
     bool concatenates = false; // some W covers several parts
     bool recomputes = false;   // some R
-    bool steps = false;        // Optimizer ops in the lists: no barrier before them
+    bool steps = false;        // Optimizer ops in the lists: no barrier before them, but for shared state
+    bool shared = false;       // ranks share state: sharesState()
     bool reduces = false;      // ReduceGrad ops in the lists
 };
 
-// Of the lists without sends and receives. Refuses (Usage) what can't be executed: sharding ops, parts cut in ways that the layers
+// Of the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share state, parts cut in ways that the layers
 // can't follow, Optimizer ops that do not fit the schedule's rule for weights.
 Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule);
 

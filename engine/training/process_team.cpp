@@ -64,7 +64,7 @@ class Team final : public ProcessTeam {
 public:
     Team(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int firstTag)
         : m_state(state), m_job(std::move(job)), m_where(where), m_firstTag(firstTag),
-          m_sums(static_cast<std::size_t>(state.schedule->stages)), m_reports(static_cast<std::size_t>(m_job->count())),
+          m_sums(state.sums.size()), m_reports(static_cast<std::size_t>(m_job->count())),
           m_heard(static_cast<std::size_t>(m_job->count()))
     {
         for (int other = 0; other < m_job->count(); ++other) m_clocks.push_back(m_job->clockOf(other));
@@ -112,7 +112,7 @@ public:
 
     bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) override
     {
-        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.stage)] = one.sum;
+        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.place)] = one.sum;
         if (!m_state.control.meet([] {})) return false;
         const bool speaks = rank == m_job->index() * m_where.perProcess; // the first rank of a process for all of it
         if (speaks && !meetOthers(last)) return false;
@@ -222,7 +222,7 @@ public:
     }
     void sendWeights(const Wish& wish) override
     {
-        m_job->say(0, m_firstTag + WeightsTag, bytesOf(m_state.stageOn(wish.stage, wish.rank).model->parameters()));
+        m_job->say(0, m_firstTag + WeightsTag, bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model)));
     }
 
     void stop(const Error& error) override
@@ -340,8 +340,16 @@ private:
     std::string ranksOf(int process) const
     {
         const int first = process * m_where.perProcess;
-        if (m_where.perProcess == 1) return fmt::format("rank {}", first);
-        return fmt::format("ranks {} to {}", first, first + m_where.perProcess - 1);
+        const int last = first + m_where.perProcess - 1;
+        const Schedule& schedule = *m_state.schedule;
+        std::string replicas;
+        if (schedule.replicas > 1) {
+            const int from = schedule.replicaOf(first);
+            const int to = schedule.replicaOf(last);
+            replicas = from == to ? fmt::format(" of replica {}", from) : fmt::format(" of replicas {} to {}", from, to);
+        }
+        if (m_where.perProcess == 1) return fmt::format("rank {}{}", first, replicas);
+        return fmt::format("ranks {} to {}{}", first, last, replicas);
     }
     std::string endedText(int process) const { return fmt::format("{}: {} has ended, killed or crashed", ranksOf(process), m_job->nameOf(process)); }
 
@@ -369,10 +377,8 @@ private:
             const auto came = hear(other, MeetTag);
             if (!came) return false;
             const std::vector<double> theirs = ByteReader(*came).list<double>();
-            for (std::size_t stage = 0; stage < m_sums.size() && stage < theirs.size(); ++stage) {
-                const int rank = m_state.schedule->placement.rankOf(static_cast<int>(stage), -1);
-                if (m_where.processOf(rank) == other) m_sums[stage] = theirs[stage];
-            }
+            for (std::size_t place = 0; place < m_sums.size() && place < theirs.size(); ++place)
+                if (m_where.processOf(m_state.sums[place].rank) == other) m_sums[place] = theirs[place];
         }
         last();
         ByteWriter all;
@@ -494,7 +500,7 @@ private:
     std::shared_ptr<ProcessJob> m_job;
     RanksByProcess m_where;
     int m_firstTag;
-    std::vector<double> m_sums;        // by stage
+    std::vector<double> m_sums;        // by place
     std::vector<ClockOffset> m_clocks; // by process, as of this step
     std::vector<std::optional<std::vector<std::byte>>> m_reports;
     std::vector<std::atomic<Nanos>> m_heard; // by process: when it last gave a sign of life

@@ -25,7 +25,7 @@ public:
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
           m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
-          m_stepEnd(state, rank, m_trace, hooks())
+          m_exchange(state, rank), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
@@ -37,12 +37,14 @@ public:
     {
         guarded("setting up", [this] {
             m_run.allocator->setSink(m_run.sink.get());
+            if (const auto& limits = m_state.options.rankMemory; !limits.empty()) m_run.allocator->setLimit(limits[static_cast<std::size_t>(m_rank)]);
             for (const int stage : m_plan.stages) {
                 StageRun& run = stageRun(stage);
                 m_run.status.set(RankPhase::Preparing, stage);
+                const TrainingOptions& options = m_state.options;
                 Result<std::unique_ptr<StageModel>> model =
-                    m_state.backend->makeStage(m_state.options.model, run.slice, m_state.options.microbatchSize,
-                                               m_state.options.seed, m_state.options.optimizer, *m_run.allocator);
+                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, options.microbatchSize, options.seed, options.optimizer, *run.share, *m_run.allocator)
+                              : m_state.backend->makeStage(options.model, run.slice, options.microbatchSize, options.seed, options.optimizer, *m_run.allocator);
                 if (!model) {
                     m_state.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
                     return;
@@ -55,6 +57,7 @@ public:
                     run.model->setRecomputedLayers(first, last);
                 }
             }
+            m_exchange.prepare();
         });
     }
 
@@ -68,6 +71,7 @@ public:
             m_held.clear();
             m_losses.clear();
             m_stepEnd.begin();
+            m_exchange.begin();
             m_trace.beginStep();
             const RankTrace::Range range = m_trace.other();
             for (const int stage : m_plan.stages) {
@@ -85,6 +89,7 @@ public:
             whole = m_state.lowered ? runLowered() : runList();
             if (whole) collectLosses();
             whole = whole && m_stepEnd.finish();
+            m_exchange.end();
         });
         if (!whole) cleanUp();
     }
@@ -140,14 +145,24 @@ private:
             m_where = nameOf(planned.op, i);
             const auto position = static_cast<int>(i);
             if (!inputsThere && !receiveInputs(planned, position)) return false;
+            const bool second = inputsThere;
             inputsThere = planned.pairedWithNext && i + 1 < m_plan.ops.size();
             if (inputsThere && !receiveInputs(m_plan.ops[i + 1], position + 1)) return false;
+            if (!second && !weightsThere(planned)) return false;
+            if (inputsThere && !weightsThere(m_plan.ops[i + 1])) return false;
             freeSent();
             if (!runAny(planned, position)) return false;
             sendOutputs();
         }
         m_where.clear();
         return true;
+    }
+
+    // Of shared state: until the weights that the op needs, or is to release, have been gathered.
+    bool weightsThere(const PlannedOp& planned)
+    {
+        if (!m_state.plan.shared || !(ruleOf(planned.op.kind).needsWeights || planned.op.kind == OpKind::Reshard)) return true;
+        return m_exchange.awaitWeights(planned.op.stage);
     }
 
     bool receiveInputs(const PlannedOp& planned, int position)
@@ -197,10 +212,10 @@ private:
             m_where = nameOf(list[i], i);
             if (isMessage(list[i].kind)) {
                 if (!runMessages(list, i, count)) return false;
-            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but sharding
+            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but the gathers of a file's lowered lists
                 m_messagesBefore = static_cast<int>(i - next);
                 for (std::size_t k = next; k < next + count; ++k)
-                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k)) || !weightsThere(m_plan.ops[k])) return false;
                 freeSent();
                 for (std::size_t k = next; k < next + count; ++k) {
                     m_where = nameOf(m_plan.ops[k].op, k);
@@ -285,7 +300,13 @@ private:
         switch (planned.op.kind) {
         case OpKind::Filler:
             return runFiller(planned.op, position);
+        case OpKind::Unshard:
+            return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.gather(planned.op.stage, position); });
+        case OpKind::Reshard:
+            return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.release(planned.op.stage); });
         case OpKind::ReduceGrad:
+            if (m_state.plan.shared)
+                return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.reduce(planned.op.stage, position); });
             return recorded(planned.op, position, RankPhase::Running, position,
                             [this](StageRun& run) { m_stepEnd.shareGradients(run); }) &&
                    meetCopies(planned.op, position);
@@ -457,6 +478,7 @@ private:
     std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs
     std::vector<std::pair<StageRun*, Part>> m_losses;         // of this step
     std::vector<SentMessage> m_held;                          // from a stage to the next one on the same rank
+    StateExchange m_exchange;
     StepEnd m_stepEnd;
 };
 

@@ -16,6 +16,7 @@ std::vector<std::byte> reportOf(TrainingState& state, const std::function<bool(i
         if (!isHere(static_cast<int>(rank))) continue;
         bytes.put(static_cast<int>(rank));
         bytes.put(state.peaksOf(static_cast<int>(rank)));
+        bytes.put(state.ranks[rank].traffic);
         bytes.list(std::span<const RecordedEvent>(state.recorder.rank(static_cast<int>(rank)).take()));
     }
     bytes.put(-1); // no further rank
@@ -39,6 +40,7 @@ bool takeReport(TrainingState& state, std::span<const std::byte> report, Nanos o
     for (int rank = bytes.get<int>(); rank >= 0 && bytes.good(); rank = bytes.get<int>()) {
         if (static_cast<std::size_t>(rank) >= state.ranks.size()) return false;
         state.ranks[static_cast<std::size_t>(rank)].peaksElsewhere = bytes.get<RankPeaks>();
+        state.ranks[static_cast<std::size_t>(rank)].traffic = bytes.get<RankTraffic>();
         state.recorder.adopt(rank, bytes.list<RecordedEvent>(), offset);
     }
     const auto stages = bytes.get<std::int64_t>();
@@ -55,6 +57,18 @@ bool takeReport(TrainingState& state, std::span<const std::byte> report, Nanos o
         found->partTimes = bytes.list<LayerCosts>();
     }
     return bytes.good();
+}
+
+std::vector<ParameterView> ownedWeights(StageModel& model)
+{
+    std::vector<ParameterView> views = model.parameters();
+    SharedState* state = model.shared();
+    if (state == nullptr || !state->shards(ShardLevel::Weights)) return views;
+    for (ParameterView& view : views) view.value = view.gradient = {};
+    const auto own = state->own();
+    const auto count = own.empty() ? 0 : static_cast<std::size_t>(own.back().offset + own.back().end - own.back().begin);
+    views.push_back({"owned", {static_cast<int>(count)}, {own.empty() ? nullptr : state->ownWeights(own.front()), count}, {}});
+    return views;
 }
 
 std::vector<std::byte> bytesOf(const std::vector<ParameterView>& parameters)

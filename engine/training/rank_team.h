@@ -19,8 +19,13 @@ namespace stagewright {
 
 struct TrainingState;
 
-struct StageSum {
+// A part of the global norm: of a stage, summed up on a rank.
+struct SumPlace {
     int stage = 0;
+    int rank = 0;
+};
+struct StageSum {
+    int place = 0;  // in TrainingState::sums
     double sum = 0; // of the squares of its gradients
 };
 
@@ -49,7 +54,7 @@ public:
     virtual bool leads() const { return true; } // this process's caller steps the training; the others serve
 
     // On a rank's thread. All ranks meet; `last` runs once in each process before its ranks go on, in the leading one before any rank
-    // does. sums: of this rank's stages, at most one rank's a stage; all: afterwards those of all stages, by stage. False: stopped.
+    // does. sums: of this rank's places; all: afterwards those of all, by place. False: stopped.
     virtual bool meet(int rank, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) = 0;
 
     // The ranks have made their stages, or an error stopped them here: the same answer in every process.

@@ -15,17 +15,18 @@ constexpr double unknownNorm = -1;
 
 } // namespace
 
-StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks)
+StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StateExchange& exchange, StepHooks hooks)
     : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
-      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_hooks(std::move(hooks))
+      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_exchange(exchange), m_hooks(std::move(hooks))
 {
-    if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps)
+    if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps && !state.plan.shared)
         m_norms.resize(static_cast<std::size_t>(state.schedule->stages));
 }
 
 void StepEnd::begin()
 {
     m_normsKnown = m_normsPassed = false;
+    m_shared.reset();
     std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
 }
 
@@ -45,7 +46,11 @@ bool StepEnd::finish()
 
 bool StepEnd::finishStep()
 {
-    if (m_state.schedule->weights == WeightRule::Synchronous) {
+    if (m_state.plan.shared) {
+        if (!m_shared && !judgeShared()) return false; // a rank without stages meets the others all the same
+        m_hooks.where("taking gathered weights");
+        if (!m_exchange.awaitGathers()) return false;
+    } else if (m_state.schedule->weights == WeightRule::Synchronous) {
         const bool done = m_state.plan.steps ? validateSteps() : stepTogether();
         if (!done) return false;
         if (!m_state.plan.steps) return true;
@@ -76,9 +81,7 @@ bool StepEnd::stepTogether()
     for (const int stage : m_plan.stages)
         keepGradients(stageRun(stage));
     m_hooks.where({});
-    std::vector<StageSum> own;
-    for (const int stage : m_plan.stages)
-        if (&stageRun(stage) == &m_state.firstCopy(stage)) own.push_back({stage, stageRun(stage).squareSum});
+    const std::vector<StageSum> own = ownSums();
     std::vector<double> squareSums;
     if (!m_hooks.barrier(own, &squareSums) || !freeAllSent()) return false;
     const OptimizerConfig& optimizer = m_state.options.optimizer;
@@ -92,6 +95,43 @@ bool StepEnd::stepTogether()
     }
     m_hooks.where({});
     return true;
+}
+
+// Of this rank's places.
+std::vector<StageSum> StepEnd::ownSums()
+{
+    std::vector<StageSum> own;
+    for (std::size_t place = 0; place < m_state.sums.size(); ++place)
+        if (m_state.sums[place].rank == m_rank) own.push_back({static_cast<int>(place), stageRun(m_state.sums[place].stage).squareSum});
+    return own;
+}
+
+bool StepEnd::judgeShared()
+{
+    m_hooks.where("summing up gradients");
+    if (!m_exchange.awaitGradients()) return false;
+    for (const int stage : m_plan.stages) {
+        StageRun& run = stageRun(stage);
+        run.squareSum = run.model->gradientSquareSum();
+        if (!m_state.keepGradients) continue;
+        const SharedState& state = *run.model->shared();
+        run.gradients.clear();
+        for (const SharedState::Own& own : state.own()) run.gradients.insert(run.gradients.end(), state.sums(own), state.sums(own) + (own.end - own.begin));
+    }
+    std::vector<double> parts;
+    if (!m_hooks.barrier(ownSums(), &parts) || !freeAllSent()) return false;
+    m_shared = judgeGradients(parts, m_state.options.optimizer.clipNorm);
+    if (m_shared->skip) m_state.skipped = true;
+    m_hooks.where({});
+    return true;
+}
+
+bool StepEnd::runShared(const Op& op, int position)
+{
+    if (!m_shared && !judgeShared()) return false;
+    return m_hooks.record(op, position, RankPhase::Running, position, [this](StageRun& run) {
+        if (!m_shared->skip) run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, m_shared->scale);
+    });
 }
 
 // With three copies or more each adds up a piece: (n−1)/n of the gradients go out and come in twice, whatever n, instead of n−1 times
@@ -239,6 +279,7 @@ bool StepEnd::sumOverCopies()
 // before, gives no reason against it; validateSteps() has the last word (Qi et al. 2024, arXiv 2401.10241, section 4).
 bool StepEnd::runOptimizer(const Op& op, int position)
 {
+    if (m_state.plan.shared) return runShared(op, position);
     const bool optimistic = !m_norms.empty();
     const bool lastOnes = static_cast<std::size_t>(position) >= m_plan.computeEnd;
     if (optimistic && lastOnes && !receiveNormsUp(position)) return false;

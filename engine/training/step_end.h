@@ -1,13 +1,15 @@
 // StepEnd: what happens to a rank's gradients once they are summed up: reduction over the copies of a stage, the global
 // norm, the optimizer's steps and their validation. One per rank, used on the rank's thread.
 //
-// Three ways to end a step
+// Four ways to end a step
 //   a barrier, then the optimizer with the norm of all gradients (synchronous schedules without Optimizer ops)
 //   Optimizer ops in the list step at once, and the global norm has the last word: up the ranks goes what each knows, down
 //   comes the whole; steps it forbids are rolled back, and repeated if clipped (synchronous schedules with Optimizer ops;
 //   Qi et al. 2024, arXiv 2401.10241, section 4). The verdict is there before finish() ends: the next step starts from
 //   validated weights.
 //   Optimizer ops are final (asynchronous schedules)
+//   ranks share state (state_exchange.h): before the first Optimizer op the gradients are summed, piece by piece, and the norm is that
+//   of all of them; each Optimizer op then steps what its rank owns
 #pragma once
 
 #include <functional>
@@ -15,7 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/training/gradient_rules.h"
 #include "engine/training/rank_trace.h"
+#include "engine/training/state_exchange.h"
 #include "engine/training/training_state.h"
 #include "schedules/model/state_sharding.h"
 
@@ -36,7 +40,7 @@ struct StepHooks {
 
 class StepEnd {
 public:
-    StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks);
+    StepEnd(TrainingState& state, int rank, const RankTrace& trace, StateExchange& exchange, StepHooks hooks);
 
     void begin(); // of a step
     // A ReduceGrad op: this copy's gradients go to the other copies of the stage, to each the piece that it adds up; of two
@@ -53,6 +57,9 @@ private:
     StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
     bool extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work);
     bool finishStep();
+    std::vector<StageSum> ownSums();
+    bool judgeShared();
+    bool runShared(const Op& op, int position);
     bool stepTogether();
     bool sumOverCopies();
     // The copies' places for a stage's gradients, where each adds up a piece; empty: each adds up all of them.
@@ -73,6 +80,8 @@ private:
     const RankPlan& m_plan;
     RankRun& m_run;
     const RankTrace& m_trace;
+    StateExchange& m_exchange;
+    std::optional<Verdict> m_shared; // on shared state, of this step
     StepHooks m_hooks;
     std::vector<double> m_norms; // square sums by stage where steps are validated afterwards; else empty
     bool m_normsKnown = false;   // of the previous ranks

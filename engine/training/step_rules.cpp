@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/model/kinds.h"
+
 namespace stagewright {
 
 namespace {
@@ -20,7 +22,7 @@ public:
     Result<void> check()
     {
         const bool synchronous = m_schedule.weights == WeightRule::Synchronous;
-        if (m_schedule.placement.hasCopies() && (m_plan.steps || !synchronous)) {
+        if (m_schedule.placement.hasCopies() && ((m_plan.steps && !m_plan.shared) || !synchronous)) {
             return fail(ErrorCode::Usage,
                         fmt::format("copies of a stage train with one barrier per step, but the schedule has {}",
                                     synchronous ? "optimizer ops in its lists"
@@ -59,7 +61,9 @@ private:
                     return refusal(rank, i, fmt::format("{} weights need an optimizer op after each microbatch", toText(m_schedule.weights)));
                 ++since[s];
             }
-            if (op.kind == OpKind::ReduceGrad && left[s] > 0)
+            if (m_plan.shared) {
+                if (Result<void> fits = checkShared(rank, i, left[s] == 0); !fits) return fits;
+            } else if (op.kind == OpKind::ReduceGrad && left[s] > 0)
                 return refusal(rank, i, fmt::format("{} of its weight gradients follow", left[s]),
                                "reduce after the last one");
             if (op.kind != OpKind::Optimizer) continue;
@@ -81,6 +85,34 @@ private:
                         "end the list with an optimizer op of each stage");
         }
         setPredictions(ranked);
+        if (m_plan.shared) return checkReduced(rank);
+        return {};
+    }
+
+    // The global norm is known once every rank has summed up its pieces: nothing but steps and gathers comes behind the first step.
+    Result<void> checkShared(int rank, std::size_t position, bool last)
+    {
+        const std::vector<PlannedOp>& ops = m_plan.ranks[static_cast<std::size_t>(rank)].ops;
+        const Op& op = ops[position].op;
+        if (op.kind == OpKind::ReduceGrad && !hasMicrobatch(op) && !last)
+            return refusal(rank, position, "weight gradients of its stage follow", "reduce after the last one, or each microbatch's");
+        if (op.kind == OpKind::Optimizer || op.kind == OpKind::Unshard || op.kind == OpKind::Reshard) return {};
+        for (std::size_t i = 0; i < position; ++i)
+            if (ops[i].op.kind == OpKind::Optimizer)
+                return refusal(rank, position, fmt::format("it follows {} at op {}; ranks that share state step once all their gradients are known", toText(ops[i].op), i),
+                               "move the optimizer ops to the end of the list");
+        return {};
+    }
+
+    Result<void> checkReduced(int rank) const
+    {
+        const RankPlan& ranked = m_plan.ranks[static_cast<std::size_t>(rank)];
+        for (const int stage : ranked.stages) {
+            const auto reduces = [stage](const PlannedOp& planned) { return planned.op.kind == OpKind::ReduceGrad && planned.op.stage == stage; };
+            if (std::any_of(ranked.ops.begin(), ranked.ops.end(), reduces)) continue;
+            return fail(ErrorCode::Usage, fmt::format("rank {}: the gradients of stage {} are not reduced over the ranks that hold it", rank, stage),
+                        fmt::format("add {} before its optimizer op", toText(makeOp(OpKind::ReduceGrad, stage))));
+        }
         return {};
     }
 

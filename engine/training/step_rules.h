@@ -6,7 +6,8 @@
 namespace stagewright {
 
 // Checks (Usage) and completes the plan (PlannedOp::predictedUpdates):
-//   Synchronous            no Optimizer op, or one for each stage after its last weight gradient, and no copies
+//   Synchronous            no Optimizer op, or one for each stage after its last weight gradient, and no copies; where ranks share
+//                          state, one for each stage behind all other ops but gathers, and its reductions before them
 //   Stashed, Predicted     one after each microbatch's weight gradient, before the next one's
 //   TwoVersions            one for each stage after its last weight gradient
 // ReduceGrad comes after the last weight gradient of its stage on the rank. Copies of a stage train synchronously only.

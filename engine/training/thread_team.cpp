@@ -9,12 +9,12 @@ namespace {
 
 class ThreadTeam final : public RankTeam {
 public:
-    explicit ThreadTeam(TrainingState& state) : m_state(state), m_sums(static_cast<std::size_t>(state.schedule->stages)) {}
+    explicit ThreadTeam(TrainingState& state) : m_state(state), m_sums(state.sums.size()) {}
 
     bool isHere(int) const override { return true; }
     bool meet(int, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) override
     {
-        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.stage)] = one.sum; // one writer a stage; read behind the meeting
+        for (const StageSum& one : sums) m_sums[static_cast<std::size_t>(one.place)] = one.sum; // one writer a place; read behind the meeting
         if (!m_state.control.meet(last)) return false;
         if (all != nullptr) *all = m_sums;
         return true;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,8 @@
 #include "engine/device/machine.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/training/process_team.h"
+#include "engine/training/rank_report.h"
+#include "engine/training/sharing_rules.h"
 #include "engine/training/training_state.h"
 #include "engine/training/training_with_backend.h"
 #include "engine/training/watchdog.h"
@@ -129,6 +132,7 @@ public:
     std::vector<ParameterView> parameters(int stage, int copy) override
     {
         const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
+        if (const auto& share = m_state->stageOn(stage, rank).share; share && share->level == ShardLevel::Weights) return sharedParameters(stage, copy);
         if (m_state->team->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
         Result<StageWeights> weights = m_state->team->weightsOf(stage, rank);
         if (!weights) m_state->stop(weights.error());
@@ -141,7 +145,7 @@ public:
     {
         std::vector<std::vector<float>> gradients;
         for (int stage = 0; stage < m_state->schedule->stages; ++stage)
-            gradients.push_back(m_state->firstCopy(stage).gradients);
+            gradients.push_back(m_state->gradientsOf(stage));
         return gradients;
     }
     std::vector<Bytes> peak(MemoryCategory category) const override
@@ -171,6 +175,40 @@ public:
     Result<Served> serve() override;
 
 private:
+    // Put together from what the ranks of the stage own.
+    std::vector<ParameterView> sharedParameters(int stage, int copy)
+    {
+        StageWeights& kept = m_weights[{stage, copy}];
+        kept = {};
+        std::vector<float> flat;
+        for (const StageRun* run : m_state->copiesOf(stage)) {
+            const bool here = m_state->team->isHere(run->rank);
+            Result<StageWeights> owned = here ? weightsFrom(bytesOf(ownedWeights(*run->model))) : m_state->team->weightsOf(stage, run->rank);
+            if (!owned) {
+                m_state->stop(owned.error());
+                return {};
+            }
+            const StageShare& share = *run->share;
+            flat.resize(static_cast<std::size_t>(share.flat.padded));
+            const std::vector<float>& values = owned->tensors.back().value; // behind the names and shapes of all
+            std::size_t at = 0;
+            for (const ShardPiece& piece : share.flat.pieces) {
+                if (piece.owner != share.member) continue;
+                std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(at), piece.size(), flat.begin() + piece.begin);
+                at += static_cast<std::size_t>(piece.size());
+            }
+            if (kept.tensors.empty()) kept.tensors.assign(owned->tensors.begin(), owned->tensors.end() - 1);
+        }
+        std::size_t at = 0;
+        for (StageWeights::Tensor& tensor : kept.tensors) {
+            std::size_t count = 1;
+            for (const int extent : tensor.shape) count *= static_cast<std::size_t>(extent);
+            tensor.value.assign(flat.begin() + static_cast<std::ptrdiff_t>(at), flat.begin() + static_cast<std::ptrdiff_t>(at + count));
+            at += count;
+        }
+        return kept.views();
+    }
+
     Result<StepOutcome> runStep(const std::stop_token& stop)
     {
         if (std::optional<Error> error = m_state->control.error()) {
@@ -218,6 +256,7 @@ private:
         for (const StageRun& run : state.stages)
             outcome.rollbacks += run.undone;
         outcome.skipped = state.skipped;
+        for (const RankRun& run : state.ranks) outcome.traffic.push_back(run.traffic);
         outcome.timeline = std::move(recorded->timeline);
         return outcome;
     }
@@ -368,7 +407,11 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     const bool synchronous = plan.weights == WeightRule::Synchronous;
     if (!synchronous) add("weights", std::string(toText(plan.weights)));
     add("clip_norm", optimizer.clipNorm > 0 && synchronous ? fmt::format("{}", optimizer.clipNorm) : "none");
-    if (synchronous && m_state->plan.steps) add("optimizer_steps", "by rank, validated afterwards");
+    if (m_state->plan.shared) {
+        add("shard", toText(options.sharding));
+        if (options.sharding.bucket > 0) add("bucket_bytes", fmt::format("{}", options.sharding.bucket));
+    }
+    if (synchronous && m_state->plan.steps && !m_state->plan.shared) add("optimizer_steps", "by rank, validated afterwards");
     if (!m_state->shapes.sliceTokens.empty())
         add("slice_tokens", fmt::format("{}", fmt::join(m_state->shapes.sliceTokens, ",")));
     if (options.recomputedLayers && m_state->plan.recomputes)
@@ -484,9 +527,15 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
     std::vector<StageSlice> held; // every copy
+    if (!options.rankMemory.empty() && options.rankMemory.size() != static_cast<std::size_t>(schedule.ranks))
+        return fail(ErrorCode::Usage, fmt::format("{} memory limits for {} ranks", options.rankMemory.size(), schedule.ranks), "give one for each rank");
+    if (Result<void> fits = checkSharing(schedule, *plan, options); !fits) return tl::unexpected(std::move(fits.error()));
+    std::vector<char> known(slices->size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {
-        for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages)
+        for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages) {
+            if (options.sharding.level == ShardLevel::Weights && std::exchange(known[static_cast<std::size_t>(stage)], 1) != 0) continue;
             held.push_back((*slices)[static_cast<std::size_t>(stage)]);
+        }
     }
     if (Result<void> room = backend->checkRoom(options.model, held, options.optimizer); !room) {
         return tl::unexpected(std::move(room.error()));

@@ -24,6 +24,7 @@
 #include "schedules/messages/lower.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
+#include "schedules/model/state_sharding.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
@@ -58,6 +59,11 @@ struct TrainingOptions {
     std::shared_ptr<GpuTracer> tracer;
     // Which layers an R recomputes (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
+    // What the ranks of a stage share, where the schedule's lists have its ops (sharesState(), schedules/model/shard_rules.h).
+    StateSharding sharding;
+    // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the training, naming rank, op and
+    // both numbers. Empty: no limits; 0: none for that rank.
+    std::vector<Bytes> rankMemory;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
     // clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself hangs here as
     // simulate() and explainDeadlock() say.
@@ -67,6 +73,16 @@ struct TrainingOptions {
     // are threads of this process.
     std::shared_ptr<ProcessJob> job;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
+};
+
+// What a rank took in a step in gathers of weights and reductions of gradients, as its transport counts it.
+struct RankTraffic {
+    int gathers = 0;    // UNSHARD ops
+    int reductions = 0; // REDUCE_GRAD ops
+    Bytes messages = 0; // activations and their gradients
+    Bytes gathered = 0;
+    Bytes reduced = 0; // gradients and their sums
+    bool operator==(const RankTraffic&) const = default;
 };
 
 struct StepOutcome {
@@ -79,6 +95,7 @@ struct StepOutcome {
     // Optimizer ops in the lists run before the global norm is known: how many stages had to roll theirs back.
     int rollbacks = 0;
     bool skipped = false;                     // no stage stepped: a gradient is not finite
+    std::vector<RankTraffic> traffic;         // by rank
     std::shared_ptr<const Timeline> timeline; // this step alone, after all earlier ones on the run's clock
 };
 
@@ -148,10 +165,13 @@ struct CheckResult {
     double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
     bool gradientsEqual = false; // bit for bit
     bool lossesEqual = false;
-    bool repeatEqual = false; // the same bits from run to run
-    bool orderEqual = false;  // scheduleOf(run(S)) == S
-    bool copiesEqual = false; // copies of a stage hold the same bits
-    int rollbacks = 0;        // optimizer steps rolled back: then equality is up to their rounding (1e-4)
+    bool repeatEqual = false;         // the same bits from run to run
+    bool orderEqual = false;          // scheduleOf(run(S)) == S
+    bool copiesEqual = false;         // copies of a stage hold the same bits
+    bool weightsEqual = true;         // of ranks that share state, with the replay's, bit for bit
+    std::string sharing;              // "weights:by=layer"; empty: no ranks share state
+    std::vector<RankTraffic> traffic; // of the last step, by rank
+    int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
     WeightRule weights = WeightRule::Synchronous;
     double deviation = 0; // asynchronous schedules: of their weights from those of synchronous training
     double referenceLoss = 0;

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/layers/stage_memory.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/shard_rules.h"
+
 namespace stagewright {
 
 TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
@@ -10,6 +14,12 @@ TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, E
       recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
+    shared = sharesState(*schedule);
+    for (int stage = 0; stage < schedule->stages; ++stage) {
+        std::vector<int> holders{schedule->placement.rankOf(stage, -1)};
+        if (shared) holders = holdersOf(schedule->placement, stage);
+        for (const int rank : holders) sums.push_back({stage, rank});
+    }
     for (int rank = 0; rank < schedule->ranks; ++rank) {
         RankRun& run = ranks[static_cast<std::size_t>(rank)];
         run.sink = std::make_unique<RecordingSink>(recorder.rank(rank));
@@ -29,8 +39,11 @@ void TrainingState::addStages(std::span<const StageSlice> slices)
             ranksOf.push_back(copy.rank);
         std::sort(ranksOf.begin(), ranksOf.end());
         ranksOf.erase(std::unique(ranksOf.begin(), ranksOf.end()), ranksOf.end());
-        for (const int rank : ranksOf) {
-            stages.emplace_back(slice, rank, options, schedule->weights);
+        for (std::size_t member = 0; member < ranksOf.size(); ++member) {
+            stages.emplace_back(slice, ranksOf[member], options, schedule->weights);
+            if (shared)
+                stages.back().share = StageShare{options.sharding.level, flatStateOf(options.sharding, layerElements(options.model, slice), static_cast<int>(ranksOf.size())),
+                                                 static_cast<int>(member)};
             if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
         }
     }
@@ -52,6 +65,27 @@ std::vector<StageRun*> TrainingState::copiesOf(int stage)
         if (run.slice.stage == stage) copies.push_back(&run);
     }
     return copies;
+}
+
+std::vector<float> TrainingState::gradientsOf(int stage)
+{
+    const StageRun& first = firstCopy(stage);
+    if (!first.share) return first.gradients;
+    const FlatState& flat = first.share->flat;
+    std::vector<float> whole(static_cast<std::size_t>(flat.padded));
+    std::size_t kept = 0;
+    for (const StageRun* copy : copiesOf(stage)) {
+        std::size_t at = 0;
+        for (const ShardPiece& piece : flat.pieces) {
+            const auto count = static_cast<std::size_t>(piece.size());
+            if (piece.owner != copy->share->member || at + count > copy->gradients.size()) continue;
+            std::copy_n(copy->gradients.begin() + static_cast<std::ptrdiff_t>(at), count, whole.begin() + piece.begin);
+            at += count;
+        }
+        kept += at;
+    }
+    whole.resize(kept == whole.size() ? static_cast<std::size_t>(flat.elements) : 0); // none were kept
+    return whole;
 }
 
 RankPeaks TrainingState::peaksOf(int rank)

@@ -47,11 +47,12 @@ struct StageRun {
 
     StageSlice slice;
     int rank;
+    std::optional<StageShare> share; // of a stage whose state its ranks share
     std::unique_ptr<StageModel> model;
     WeightVersions versions;
     double squareSum = 0;
     std::vector<double> losses;        // by microbatch; last stage
-    std::vector<float> gradients;      // before clipping, where they are kept
+    std::vector<float> gradients;      // before clipping, where they are kept; of shared state the sums of the owned pieces
     bool sent = false;                 // the gradients, to the other copies
     bool stepped = false;              // optimistically, in the list
     int undone = 0;                    // optimizer steps rolled back in this step
@@ -118,6 +119,7 @@ struct RankRun {
     RankStatus status;
     FlightLog flight;
     std::optional<RankPeaks> peaksElsewhere; // of a rank in another process
+    RankTraffic traffic;                     // of the last step
     // Guarded by TrainingState::mutex:
     std::uint64_t ordered = 0; // commands given
     std::uint64_t done = 0;    // commands finished
@@ -134,6 +136,8 @@ struct TrainingState {
     // Of the copy that has microbatch 0.
     StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
     std::vector<StageRun*> copiesOf(int stage); // by rank
+    // Whole gradients of a stage, put together from what its ranks kept; and between steps the weights of shared state.
+    std::vector<float> gradientsOf(int stage);
     RankPeaks peaksOf(int rank);
     // Any thread: all ranks stop, wherever they are.
     void stop(const Error& error);
@@ -150,6 +154,9 @@ struct TrainingState {
     // Destroyed in this order: transport, stages, ranks (allocators last).
     std::vector<RankRun> ranks;
     std::vector<StageRun> stages; // by stage, then by rank
+    // Whose square sums make the global norm: one rank of each stage or, of shared state, every rank for its pieces.
+    std::vector<SumPlace> sums; // by stage, then by rank
+    bool shared = false;        // ranks share state: sharesState(*schedule)
     std::unique_ptr<Transport> transport;
     PartShapes shapes;
     StepData data;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -70,7 +71,16 @@ Nanos longestPause(const TrainingState& state)
                 transfer = std::max(transfer, options.links.delay(input.rank, static_cast<int>(rank), message));
         }
     }
-    return delay + transfer;
+    Nanos lane = 0; // pieces of shared state leave one after the other
+    for (std::size_t rank = 0; state.shared && rank < state.plan.ranks.size(); ++rank) {
+        Nanos own = 0;
+        for (const PlannedOp& planned : state.plan.ranks[rank].ops)
+            for (const StageRun& run : state.stages)
+                if (isCollective(planned.op.kind) && run.share && run.slice.stage == planned.op.stage && run.rank != static_cast<int>(rank))
+                    own += options.links.delay(static_cast<int>(rank), run.rank, static_cast<Bytes>(sizeof(float)) * run.share->flat.padded);
+        lane = std::max(lane, own);
+    }
+    return delay + transfer + lane;
 }
 
 // Whether both say that a rank is blocked at the same op, or at either op of a pair.

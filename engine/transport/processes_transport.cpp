@@ -16,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::int64_t controlKinds = static_cast<std::int64_t>(ControlKey::Kind::GradientSums) + 1;
+constexpr std::int64_t controlKinds = static_cast<std::int64_t>(ControlKey::Kind::Weights) + 1;
 constexpr Nanos nextLook = 1'000'000;     // at messages on their way on one host, where the receiver fetches them by itself
 constexpr Nanos nextLookAcross = 100'000; // between hosts they go on only when both sides look after them
 constexpr Nanos lastWait = 200'000'000;   // for them, after a stop
@@ -57,7 +57,7 @@ public:
         : m_job(std::move(job)), m_processes(m_job->processes()), m_where(where), m_stages(stages), m_space(cells),
           m_met(channels.sends == SendMode::Rendezvous), m_links(links), m_threads(std::move(threads)), m_wake(std::move(wake)),
           m_outboxes(static_cast<std::size_t>(where.ranks)), m_from(static_cast<std::size_t>(stages) * m_space.perStage(), -1),
-          m_to(m_from.size(), -1), m_incoming(m_from.size())
+          m_to(m_from.size(), -1), m_incoming(m_from.size()), m_control(static_cast<std::size_t>(where.ranks)), m_received(where.ranks)
     {
         if (channels.perDirection == 0) return;
         m_directions.assign(static_cast<std::size_t>(where.ranks * where.ranks),
@@ -159,6 +159,7 @@ public:
             incoming = std::exchange(m_incoming[at(key)], {});
         }
         assert(incoming.here || incoming.arrived.message != nullptr);
+        m_received.addMessage(rank, incoming.here ? incoming.bytes.size() : incoming.arrived.bytes);
         if (!incoming.here) return receive(incoming.arrived, m_where.processOf(sourceOf(key)), allocator, tag);
         Buffer buffer = allocator.take(incoming.bytes.size() / sizeof(float), tag);
         buffer.memory().upload(buffer.data(), incoming.bytes.data(), incoming.bytes.size());
@@ -174,10 +175,42 @@ public:
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
     {
         if (isHere(key.fromRank)) return m_threads->collect(rank, key, allocator, tag);
-        std::optional<Processes::Arrived> arrived;
-        const auto came = [&] { return (arrived = m_processes.arrived(m_where.processOf(key.fromRank), tagOf(rank, key))).has_value(); };
-        if (interrupted() || !m_job->await(came, [this] { return interrupted(); })) return {};
+        const std::optional<Processes::Arrived> arrived = awaitControl(rank, key);
+        if (!arrived) return {};
         return receive(*arrived, m_where.processOf(key.fromRank), allocator, tag);
+    }
+
+    bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrivedAt) override
+    {
+        if (isHere(key.fromRank)) return m_threads->collectInto(rank, key, to, arrivedAt);
+        const std::optional<Processes::Arrived> arrived = awaitControl(rank, key);
+        if (!arrived) return false;
+        assert(arrived->bytes == to.size_bytes());
+        arrivedAt = monotonicNow();
+        Processes::Request request = m_processes.receive(*arrived, to.data());
+        const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
+        m_job->taken(m_where.processOf(key.fromRank));
+        return whole;
+    }
+
+    bool hasCome(int rank, const ControlKey& key) override
+    {
+        if (isHere(key.fromRank)) return m_threads->hasCome(rank, key);
+        auto& known = m_control[static_cast<std::size_t>(rank)];
+        if (known.contains(key)) return true;
+        const auto found = m_processes.arrived(m_where.processOf(key.fromRank), tagOf(rank, key));
+        if (found) known.emplace(key, *found);
+        return found.has_value();
+    }
+
+    ReceivedBytes received(int rank) const override
+    {
+        ReceivedBytes all = m_threads->received(rank);
+        const ReceivedBytes& own = m_received.of(rank);
+        all.messages += own.messages;
+        all.weights += own.weights;
+        all.gradients += own.gradients;
+        return all;
     }
 
     std::optional<SentMessage> giveBack(int rank) override
@@ -246,6 +279,17 @@ private:
     };
 
     Direction& directionOf(int fromRank, int toRank) const { return m_directions[static_cast<std::size_t>(fromRank * m_where.ranks + toRank)]; }
+
+    // The first of the key's; none after interrupt().
+    std::optional<Processes::Arrived> awaitControl(int rank, const ControlKey& key)
+    {
+        auto& known = m_control[static_cast<std::size_t>(rank)];
+        if (interrupted() || !m_job->await([&] { return hasCome(rank, key); }, [this] { return interrupted(); })) return std::nullopt;
+        const Processes::Arrived arrived = known.at(key);
+        known.erase(key);
+        m_received.add(rank, key.kind, arrived.bytes);
+        return arrived;
+    }
 
     // On the channel that is free first: when a message that could arrive at `arrival` without limit does.
     static Nanos throughChannel(Direction& direction, Nanos now, Nanos arrival)
@@ -339,9 +383,12 @@ private:
             buffer.memory().download(one.staged.data(), buffer.data(), one.staged.size());
         }
         const bool now = availableAt <= monotonicNow();
-        if (now) begin(one);
         {
             const std::lock_guard lock(box.mutex);
+            if (now) // behind those that are due: messages of one tag arrive in the order in which they begin
+                for (Outgoing& earlier : box.messages)
+                    if (!earlier.begun && earlier.due <= availableAt) begin(earlier);
+            if (now) begin(one);
             box.messages.push_back(std::move(one));
         }
         if (!now || !m_job->oneHost()) m_wake();
@@ -372,12 +419,14 @@ private:
     std::function<void()> m_wake;
     int m_firstTag = 0;
     std::atomic<bool> m_interrupted = false;
-    std::vector<Outbox> m_outboxes;              // by rank
-    std::vector<int> m_from;                     // by message: the rank that sends it here
-    std::vector<int> m_to;                       // and the one that takes it
-    mutable std::mutex m_incomingMutex;          // of the receivers' threads and pump()
-    mutable std::vector<Incoming> m_incoming;    // by message
-    std::vector<MessageKey> m_open;              // offered
+    std::vector<Outbox> m_outboxes;                                  // by rank
+    std::vector<int> m_from;                                         // by message: the rank that sends it here
+    std::vector<int> m_to;                                           // and the one that takes it
+    mutable std::mutex m_incomingMutex;                              // of the receivers' threads and pump()
+    mutable std::vector<Incoming> m_incoming;                        // by message
+    std::vector<MessageKey> m_open;                                  // offered
+    std::vector<std::map<ControlKey, Processes::Arrived>> m_control; // by rank, on its thread: come, not yet collected
+    ReceivedCounts m_received;
     mutable std::vector<Direction> m_directions; // by sender and receiver, where channels are limited: buffered, its sender's; else under the mutex
 };
 

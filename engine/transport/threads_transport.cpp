@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <map>
@@ -38,7 +39,7 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
 class ThreadsTransport final : public Transport {
 public:
     ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels, std::function<void()> interrupted)
-        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
+        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks)), m_received(ranks)
     {
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
@@ -148,6 +149,7 @@ public:
             original.written = std::move(slot.written);
         }
         if (m_rendezvous) m_boxes[static_cast<std::size_t>(rank)].changed.notify_all();
+        m_received.addMessage(rank, original.buffer.size() * sizeof(float));
         return copyOf(std::move(original), fromRank, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
     }
 
@@ -157,8 +159,7 @@ public:
         Mark written = message.memory().mark();
         {
             const std::lock_guard lock(box.mutex);
-            Slot& slot = box.control[key];
-            assert(!slot.full);
+            Slot& slot = box.control[key].emplace_back();
             slot.buffer = std::move(message);
             slot.written = std::move(written);
             slot.fromRank = key.fromRank;
@@ -170,18 +171,33 @@ public:
 
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
     {
-        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
-        SentMessage original{{}, Buffer(), true, {}, {}};
-        {
-            std::unique_lock lock(box.mutex);
-            Slot& slot = box.control[key];
-            if (await(box, slot, lock) != TransportStatus::Ready) return {};
-            slot.full = false;
-            original.buffer = std::move(slot.buffer);
-            original.written = std::move(slot.written);
-        }
-        return copyOf(std::move(original), key.fromRank, allocator, tag);
+        std::optional<Slot> slot = awaitControl(rank, key);
+        if (!slot) return {};
+        return copyOf({{}, std::move(slot->buffer), true, std::move(slot->written), {}}, key.fromRank, allocator, tag);
     }
+
+    bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrived) override
+    {
+        std::optional<Slot> slot = awaitControl(rank, key);
+        if (!slot) return false;
+        assert(slot->buffer.size() == to.size());
+        std::memcpy(to.data(), slot->buffer.data(), to.size_bytes());
+        arrived = slot->availableAt;
+        Outbox& outbox = m_outboxes[static_cast<std::size_t>(key.fromRank)];
+        const std::lock_guard lock(outbox.mutex);
+        outbox.returned.push_back({{}, std::move(slot->buffer), true, {}, {}});
+        return true;
+    }
+
+    bool hasCome(int rank, const ControlKey& key) override
+    {
+        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        const std::lock_guard lock(box.mutex);
+        const auto found = box.control.find(key);
+        return found != box.control.end() && !found->second.empty() && found->second.front().availableAt <= monotonicNow();
+    }
+
+    ReceivedBytes received(int rank) const override { return m_received.of(rank); }
 
     std::optional<SentMessage> giveBack(int rank) override
     {
@@ -220,7 +236,7 @@ private:
         std::condition_variable changed;
         std::vector<Slot> slots;
         std::vector<std::size_t> chunk; // of each stage on this rank
-        std::map<ControlKey, Slot> control;
+        std::map<ControlKey, std::deque<Slot>> control;
         std::vector<Direction> channels; // limited ones: by sender
         bool interrupted = false;
     };
@@ -261,6 +277,20 @@ private:
         }
     }
 
+    // The first of the key's, once it is available; none after interrupt().
+    std::optional<Slot> awaitControl(int rank, const ControlKey& key)
+    {
+        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        std::unique_lock lock(box.mutex);
+        std::deque<Slot>& slots = box.control[key];
+        while (slots.empty() && !box.interrupted) box.changed.wait(lock);
+        if (slots.empty() || await(box, slots.front(), lock) != TransportStatus::Ready) return std::nullopt;
+        Slot slot = std::move(slots.front());
+        slots.pop_front();
+        m_received.add(rank, key.kind, slot.buffer.size() * sizeof(float));
+        return slot;
+    }
+
     // Under the receiver's allocator; the original goes back to its sender.
     Buffer copyOf(SentMessage original, int fromRank, Allocator& allocator, const MemoryTag& tag)
     {
@@ -286,6 +316,7 @@ private:
     MessageSpace m_space;
     std::vector<Mailbox> m_boxes;
     std::vector<Outbox> m_outboxes;
+    ReceivedCounts m_received;
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +31,9 @@ struct SentMessage {
     Mark read;            // of the receiver's: it has been copied
 };
 
-// What ranks exchange besides the schedule's messages: gradients of the copies of a stage, and square sums for the
-// global norm, up the ranks and down again. Never part of a rendezvous.
+// What ranks exchange besides the schedule's messages: gradients of the copies of a stage, weights that they share, and square sums
+// for the global norm, up the ranks and down again. Never part of a rendezvous. Several of one key arrive in the order of their
+// posts, which become available in that order.
 struct ControlKey {
     enum class Kind : std::uint8_t {
         WeightGradients,
@@ -39,11 +41,20 @@ struct ControlKey {
         NormsDown,
         AtReduction,
         GradientSums, // a piece of them, from the copy that adds it up
+        Weights,      // a piece of them, from the rank that owns it
     };
     Kind kind = Kind::NormsUp;
-    std::uint16_t stage = 0; // WeightGradients, AtReduction, GradientSums
+    std::uint16_t stage = 0; // of all but norms
     int fromRank = 0;
     auto operator<=>(const ControlKey&) const = default;
+};
+
+// Bytes that a rank has taken, since the transport was made.
+struct ReceivedBytes {
+    Bytes messages = 0;  // activations and their gradients
+    Bytes weights = 0;   // gathered
+    Bytes gradients = 0; // reduced: those of others and their sums
+    bool operator==(const ReceivedBytes&) const = default;
 };
 
 class Transport {
@@ -66,6 +77,11 @@ public:
     // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().
     virtual void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) = 0;
     virtual Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) = 0;
+    // As collect(), into memory of the host that is as long as the message; arrived: since when it could be had, as far as is known.
+    // False after interrupt(). hasCome(): neither would wait.
+    virtual bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrived) = 0;
+    virtual bool hasCome(int rank, const ControlKey& key) = 0;
+    virtual ReceivedBytes received(int rank) const = 0; // on the rank's thread, or while it is at rest
     // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to return now.
     virtual std::optional<SentMessage> giveBack(int rank) = 0;
 
@@ -75,6 +91,23 @@ public:
 
     // Any thread: every wait returns Interrupted, now and later.
     virtual void interrupt() = 0;
+};
+
+// One a rank, on its thread.
+class ReceivedCounts {
+public:
+    explicit ReceivedCounts(int ranks) : m_ranks(static_cast<std::size_t>(ranks)) {}
+    const ReceivedBytes& of(int rank) const { return m_ranks[static_cast<std::size_t>(rank)]; }
+    void addMessage(int rank, std::size_t bytes) { m_ranks[static_cast<std::size_t>(rank)].messages += static_cast<Bytes>(bytes); }
+    void add(int rank, ControlKey::Kind kind, std::size_t bytes)
+    {
+        ReceivedBytes& counts = m_ranks[static_cast<std::size_t>(rank)];
+        if (kind == ControlKey::Kind::Weights) counts.weights += static_cast<Bytes>(bytes);
+        if (kind == ControlKey::Kind::WeightGradients || kind == ControlKey::Kind::GradientSums) counts.gradients += static_cast<Bytes>(bytes);
+    }
+
+private:
+    std::vector<ReceivedBytes> m_ranks;
 };
 
 } // namespace stagewright

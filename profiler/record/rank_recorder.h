@@ -26,25 +26,28 @@
 namespace stagewright {
 
 enum class EventKind : std::uint8_t {
-    OpBegin,       // value: CPU clock or −1
-    OpEnd,         // value: as OpBegin
-    WaitBegin,     // blocked for a message
-    ReceiveBegin,  // the message is there; copying begins
-    ReceiveEnd,    // value: bytes
-    SendPosted,    // the rank waits at a send until Sent
-    ReceivePosted, // a receive is offered (rendezvous)
-    Sent,          // handed over; value: when it is available to the receiver
-    MemoryAtStart, // of the step; value: bytes
-    MemoryAtBegin, // of the next op
-    MemoryInside,  // from the last op's begin to its end; value: bytes
-    MemoryAtEnd,   // of the last op
-    Released,      // a sent message's buffer was freed; value: bytes (negative)
+    OpBegin,           // value: CPU clock or −1
+    OpEnd,             // value: as OpBegin
+    WaitBegin,         // blocked for a message
+    ReceiveBegin,      // the message is there; copying begins
+    ReceiveEnd,        // value: bytes
+    SendPosted,        // the rank waits at a send until Sent
+    ReceivePosted,     // a receive is offered (rendezvous)
+    Sent,              // handed over; value: when it is available to the receiver
+    MemoryAtStart,     // of the step; value: bytes
+    MemoryAtBegin,     // of the next op
+    MemoryInside,      // from the last op's begin to its end; value: bytes
+    MemoryAtEnd,       // of the last op
+    Released,          // a sent message's buffer was freed; value: bytes (negative)
+    CollectiveArrived, // of an UNSHARD or REDUCE_GRAD of the list: its last piece was there; value: bytes that came
+    CollectiveBegin,   // of the copies and additions of what came; value: emulated time of the link, on the virtual clock
+    CollectiveEnd,     // value: CPU time of these
 };
 
 struct RecordedEvent {
     Nanos time; // CLOCK_MONOTONIC; memory: 0, they carry their op's times
     std::int64_t value;
-    std::int32_t position; // ops: in the rank's list, −1: optimizer and gradient norm; memory: the category
+    std::int32_t position; // ops and collectives: in the rank's list, −1: optimizer and gradient norm; memory: the category
     std::int32_t microbatch;
     std::uint16_t stage;
     OpKind op; // ops: the kind; messages: SendF or SendB by direction
@@ -143,6 +146,15 @@ public:
             addNet({delta, microbatch, stage, category});
         }
     }
+    // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now.
+    void collectiveTaken(std::int32_t position, Nanos arrived, Nanos begin, Bytes bytes, Nanos cpu, Nanos link)
+    {
+        write(EventKind::CollectiveArrived, OpKind::Unshard, 0, -1, position, arrived > 0 ? arrived : begin, bytes);
+        write(EventKind::CollectiveBegin, OpKind::Unshard, 0, -1, position, begin, link);
+        write(EventKind::CollectiveEnd, OpKind::Unshard, 0, -1, position, monotonicNow(), cpu);
+        m_cpuStale = true;
+    }
+
     // Around the freeing of a sent message's buffer: its bytes are placed where the receiver took the message.
     void releaseBegin()
     {

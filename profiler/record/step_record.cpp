@@ -88,6 +88,7 @@ Nanos StepRecord::end() const
     Nanos last = begin;
     for (const std::vector<RecordedOp>& list : ops) {
         if (!list.empty()) last = std::max(last, list.back().end);
+        for (const RecordedOp& op : list) last = std::max(last, op.takeEnd);
     }
     return last;
 }
@@ -147,6 +148,25 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 ops.back().cpu = event.value < 0 || ops.back().cpu < 0 ? -1 : event.value - ops.back().cpu;
                 open = false;
                 break;
+            case EventKind::CollectiveArrived:
+            case EventKind::CollectiveBegin:
+            case EventKind::CollectiveEnd: {
+                const auto position = static_cast<std::size_t>(event.position);
+                if (position >= ops.size() || !isCollective(ops[position].op.kind))
+                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: took what no collective brought, at op {}", stepNumber(step), rank, event.position));
+                RecordedOp& op = ops[position];
+                if (event.kind == EventKind::CollectiveArrived) {
+                    op.arrived = std::max(time, op.end);
+                    op.bytes = event.value;
+                } else if (event.kind == EventKind::CollectiveBegin) {
+                    op.takeBegin = time;
+                    op.taken += event.value;
+                } else {
+                    op.takeEnd = time;
+                    op.taken += event.value;
+                }
+                break;
+            }
             case EventKind::WaitBegin:
             case EventKind::ReceiveBegin:
             case EventKind::ReceiveEnd:

@@ -20,6 +20,13 @@ struct RecordedOp {
     Nanos begin = 0;
     Nanos end = 0;
     Nanos cpu = -1; // −1: unknown
+    // Of an UNSHARD or REDUCE_GRAD that ranks share state by: between begin and end the rank let its pieces go; the others' came by
+    // `arrived` and were copied or added up from takeBegin to takeEnd. −1: not such an op.
+    Nanos arrived = -1;
+    Nanos takeBegin = -1;
+    Nanos takeEnd = -1;
+    Nanos taken = 0; // virtual clock: CPU time of that, and emulated time of the link
+    Bytes bytes = 0; // that came
 };
 
 // A message between two ranks. Times of one clock; −1: did not happen.
@@ -93,7 +100,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
 // begin. perturbation: compute ops take its factors of their time, and begin its delays later.
 Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {});
 
-// Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait:
+// Compute lane: list, norm, optimizer; gathers and reductions of shared state on lanes of their own: from their op to the last piece, and
+// the copies labelled apart where they came later; Order edges to the op that needed them. Send lane: from the producer's end until available; Receive: copying; Wait:
 // blocked. Data edges with arrivals, memory events, CPU time, the schedule. Device work: its name as label, Launch edges from
 // the op it belongs to, collectives on a track of their own.
 Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record);

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <map>
 
 #include "profiler/record/step_record.h"
+#include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -38,6 +41,7 @@ public:
             spans += ops.size();
         m_builder.reserve(spans);
         m_builder.setSchedule(computeOf(record.schedule));
+        m_shared = sharesState(record.schedule->compute());
     }
 
     Result<std::shared_ptr<const Timeline>> build()
@@ -78,9 +82,55 @@ private:
         for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
             for (const RecordedOp& op : m_record.ops[rank]) {
                 const std::uint32_t label = labelOf(op);
-                m_ids[rank].push_back(
-                    add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
+                if (m_shared && op.position >= 0 && isCollective(op.op.kind))
+                    m_ids[rank].push_back(addCollective(static_cast<int>(rank), op));
+                else
+                    m_ids[rank].push_back(add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
             }
+            if (m_shared) addCollectiveEdges(rank);
+        }
+    }
+
+    // From its op until the last piece was there and, where that was taken at once, until then.
+    SpanId addCollective(int rank, const RecordedOp& op)
+    {
+        const Lane lane = op.op.kind == OpKind::ReduceGrad ? Lane::Reduce : Lane::Gather;
+        const bool later = op.takeBegin > op.arrived;
+        SpanId last = add(rank, lane, op.op, op.begin, std::max(op.end, later ? op.arrived : op.takeEnd), op.cpu);
+        const SpanId id = last;
+        if (later) last = add(rank, lane, op.op, op.takeBegin, op.takeEnd, -1, m_builder.intern(op.op.kind == OpKind::ReduceGrad ? "additions" : "copies"));
+        if (op.arrived >= 0) m_taken.emplace(id, last);
+        if (op.bytes > 0) {
+            Bytes& sum = (op.op.kind == OpKind::ReduceGrad ? m_reduced : m_gathered)[rank];
+            const int counter = m_builder.addCounter(rank, op.op.kind == OpKind::ReduceGrad ? "gradients received" : "weights received", "bytes");
+            m_builder.addSample(counter, op.takeEnd, static_cast<double>(sum += op.bytes));
+        }
+        return id;
+    }
+
+    // From a gather to the first op that needs the weights, from a stage's reductions to its optimizer.
+    void addCollectiveEdges(std::size_t rank)
+    {
+        const std::vector<RecordedOp>& ops = m_record.ops[rank];
+        std::map<int, std::vector<std::size_t>> gathers; // by stage, not needed yet
+        std::map<int, std::vector<std::size_t>> reductions;
+        const auto tie = [&](std::vector<std::size_t>& awaited, std::size_t to) {
+            for (const std::size_t from : awaited)
+                if (const auto taken = m_taken.find(m_ids[rank][from]); taken != m_taken.end())
+                    m_builder.addEdge(taken->second, m_ids[rank][to], EdgeKind::Order, ops[from].takeEnd);
+            awaited.clear();
+        };
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (ops[i].position < 0) continue;
+            const int stage = ops[i].op.stage;
+            if (ops[i].op.kind == OpKind::Unshard)
+                gathers[stage].push_back(i);
+            else if (ops[i].op.kind == OpKind::ReduceGrad)
+                reductions[stage].push_back(i);
+            else if (ops[i].op.kind == OpKind::Optimizer)
+                tie(reductions[stage], i);
+            else if (ruleOf(ops[i].op.kind).needsWeights)
+                tie(gathers[stage], i);
         }
     }
 
@@ -211,6 +261,10 @@ private:
     TimelineBuilder m_builder;
     std::vector<std::vector<SpanId>> m_ids; // provisional, by rank and op
     bool m_listed = false;                  // the schedule has optimizer or reduction ops
+    bool m_shared = false;                  // its ranks share state
+    std::map<SpanId, SpanId> m_taken;       // by collective: the span whose end others waited for
+    std::map<int, Bytes> m_gathered;        // by rank: so far
+    std::map<int, Bytes> m_reduced;
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -18,6 +19,8 @@ namespace {
 Nanos durationOf(const RecordedOp& op)
 {
     if (op.op.kind == OpKind::Filler) return op.op.delay;
+    if (op.op.kind == OpKind::Reshard) return 0;
+    if (op.arrived >= 0) return std::max<Nanos>(1, std::max<Nanos>(0, op.cpu) + op.taken);
     return std::max<Nanos>(1, op.cpu >= 0 ? op.cpu : op.end - op.begin);
 }
 
@@ -34,6 +37,45 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
         bytes[stage] = std::max(bytes[stage], sum);
     }
     return bytes;
+}
+
+// Where ranks share state nobody steps before all gradients are known: the lists' ends, from their first optimizer op on, are placed
+// behind that. A gather of the stepped weights begins once all ranks of its stage have come to it.
+void placeEnds(StepRecord& record)
+{
+    const Schedule& schedule = record.schedule->compute();
+    std::vector<std::size_t> first; // by rank: its first optimizer op
+    Nanos met = record.begin;
+    for (const std::vector<RecordedOp>& ops : record.ops) {
+        const auto at = std::find_if(ops.begin(), ops.end(), [](const RecordedOp& op) { return op.op.kind == OpKind::Optimizer; });
+        first.push_back(static_cast<std::size_t>(at - ops.begin()));
+        for (auto op = ops.begin(); op != at; ++op) met = std::max(met, op->end);
+    }
+    std::map<int, Nanos> begins; // by stage: of its gather
+    std::vector<Nanos> lanes(record.ops.size(), met);
+    for (std::size_t rank = 0; rank < record.ops.size(); ++rank) {
+        Nanos now = met;
+        for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i) {
+            RecordedOp& op = record.ops[rank][i];
+            op.begin = now;
+            if (op.op.kind == OpKind::Optimizer) now += durationOf(op);
+            if (op.op.kind == OpKind::Unshard) begins[op.op.stage] = std::max(begins[op.op.stage], now);
+            op.end = now;
+        }
+    }
+    for (int stage = 0; stage < schedule.stages; ++stage) { // one order on all ranks
+        Nanos begin = begins[stage];
+        const auto each = [&](const auto& visit) {
+            for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
+                for (std::size_t i = first[rank]; i < record.ops[rank].size(); ++i)
+                    if (RecordedOp& op = record.ops[rank][i]; op.op.kind == OpKind::Unshard && op.op.stage == stage) visit(op, lanes[rank]);
+        };
+        each([&](const RecordedOp&, Nanos lane) { begin = std::max(begin, lane); });
+        each([&](RecordedOp& op, Nanos& lane) {
+            op.begin = begin;
+            lane = op.end = begin + durationOf(op);
+        });
+    }
 }
 
 } // namespace
@@ -55,7 +97,10 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     }
     const std::vector<Bytes> boundaries = boundariesOf(record);
     addLaunch(schedule, launch, durations);
-    Result<SimResult> placed = place(schedule, durations, links, boundaries);
+    const bool shared = sharesState(schedule);
+    Links lanes = links;
+    if (shared) lanes.collectives = CollectiveLane::Beside;
+    Result<SimResult> placed = place(schedule, durations, lanes, boundaries);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
     takeLaunch(schedule, launch, *placed);
 
@@ -66,12 +111,17 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         for (RecordedOp& op : record.ops[rank]) {
             if (op.position < 0) continue;
             const std::size_t at = placed->indexOf(static_cast<int>(rank), static_cast<std::size_t>(op.position));
-            if (op.op.kind != OpKind::Filler) op.cpu = durationOf(op);
+            if (op.op.kind != OpKind::Filler && !(shared && isCollective(op.op.kind))) op.cpu = durationOf(op);
             op.begin = begin + placed->start[at];
             op.end = begin + placed->end[at];
-            last = std::max(last, op.end);
         }
     }
+    if (shared) placeEnds(record);
+    for (std::vector<RecordedOp>& ops : record.ops)
+        for (RecordedOp& op : ops) {
+            if (op.arrived >= 0) op.arrived = op.takeBegin = op.takeEnd = op.end;
+            last = std::max(last, op.end);
+        }
     for (const OpKind phase : {OpKind::ReduceGrad, OpKind::Optimizer}) { // each behind a barrier
         const Nanos start = last;
         for (std::vector<RecordedOp>& ops : record.ops) {

@@ -213,6 +213,13 @@ GatheredRow besideSteps(const GatheredRow& in, const std::function<bool(int)>& r
 
 } // namespace
 
+bool sharesState(const Schedule& schedule)
+{
+    if (schedule.weights != WeightRule::Synchronous || !schedule.placement.hasCopies()) return false;
+    const Present present = presentIn(schedule);
+    return present.reduces && present.steps;
+}
+
 GatheredRow gatherStages(const Schedule& schedule, std::size_t rank, std::size_t active, const std::function<bool(const Op&)>& needs)
 {
     const auto& ops = schedule.order[rank];

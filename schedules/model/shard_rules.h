@@ -49,6 +49,10 @@ std::string_view toText(ReduceRule rule);
 // synchronous. O(ops · stages of a rank).
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules);
 
+// Whether the ranks of a stage share its state op by op when the lists are trained: synchronous weights, stages with copies, and
+// REDUCE_GRAD and OPT in the lists, as addShardOps() gives them. Without OPT copies sum their gradients and each steps all of them.
+bool sharesState(const Schedule& schedule);
+
 // A list with UNSHARD and RESHARD so that before each op for which `needs` holds the next `active` distinct stages are gathered, others
 // released; PyTorch does it with 3 and every op. Internal to schedules.
 struct GatheredRow {

@@ -143,6 +143,12 @@ for rank in 1 2 0; do
     expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
+# of replicas that share their weights: complete steps are kept, rank and replica are named
+end_rank 4 KILL --replicas 2 --shard weights --gather microbatch
+expect_code 5
+expect_err 'rank 4 of replica 1: process [0-9]+ on .* has ended, killed or crashed'
+expect_that "it took $took s" [ $took -le 8 ]
+expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 # rank 0 is killed while ranks wait for each other: the cycle is named all the same
 rm -f circle.stagewright
 "$STAGEWRIGHT" record -p 3 -m 6 "${model[@]}" --steps 9 --clock wall --processes --sends rendezvous --lower just-in-time --timeout 100 -o circle.stagewright </dev/null >out.txt 2>err.txt &

@@ -52,8 +52,9 @@ refused '3 shares of the state for 2 ranks' simulate --replicas 2 --shard weight
 refused 'the weights are not sharded' simulate --replicas 2 --shard optimizer --gather batch
 refused "--cut: backwards to a cut" simulate --replicas 2 --cut 3
 refused '2 shares of the batch for 3 replicas' simulate --replicas 3 --replica-batch 3,5
-refused '--shard: it can be simulated but not trained yet' record --replicas 2 --shard weights -o "refused.stagewright"
-refused '--shard: it can be simulated but not trained yet' check -s 1f1b --replicas 2 --shard optimizer
+refused '--collectives: trained ranks exchange their pieces point to point' record --replicas 2 --shard weights --collectives tree -o "refused.stagewright"
+refused 'one replica has nobody to share with' check -s 1f1b --shard optimizer
+refused '2 reductions of gradients that stay whole' check -s gpipe -p 1 -m 2 --replicas 2 --shard optimizer --reduce microbatch --backend cpu
 
 # real replicas: gradients, losses and weights of the one-rank replay, bit for bit; also three copies, which add up by pieces
 for schedule in 1f1b chimera zb-h1; do
@@ -70,6 +71,45 @@ run stagewright report "replicas.stagewright" --json
 expect_code 0
 expect_json 4 ranks
 expect_json 8 microbatches
+
+# real shards: every level, how it is divided, when it is gathered and reduced
+shared() { # shared SCHEDULE OPTION...
+    local schedule=$1
+    shift
+    run stagewright check -s "$schedule" -p 2 -m 4 --replicas 2 --backend cpu --json "$@"
+    expect_code 0
+    expect_json ON checks 0 weights_equal
+}
+shared 1f1b --shard optimizer
+shared zb-h1 --shard gradients:by=layer --reduce overlapped:bucket=4kB
+shared bfs --shard weights:shares=3/4,1/4 --gather batch:prefetch=1
+shared zbv --shard weights --gather microbatch:prefetch=2 --reduce microbatch --speed 1,0.5
+expect_json 16 checks 0 traffic 0 gathers
+shared chimera --reduce late
+shared 1f1b --shard weights --gather batch --sends rendezvous --lower rank-parity
+shared 1f1b --replica-batch 3,5 --shard weights --reduce overlapped
+expect_json weights checks 0 shard
+
+# recorded: lanes, bytes and numbering; ZeRO 3's volume is Ψ a collective less what the rank owns
+model=layers=2,hidden=16,heads=2,seq=16
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --shard weights --gather microbatch --model $model --steps 2 --speed 1,0.5 -o "shards.stagewright" --json
+expect_code 0
+run stagewright sql "shards.stagewright" "SELECT group_concat(n, ' ') FROM (SELECT rank || ':' || replica || ':' || pipeline_rank || ':' || count(*) AS n FROM spans WHERE lane='gather' AND kind='UNSHARD' AND step=1 AND name NOT IN ('copies') GROUP BY rank ORDER BY rank)"
+expect_out '0:0:0:8 1:0:1:8 2:1:0:8 3:1:1:8'
+elements=$((256 * 16 + 16 * 16 + 2 * (12 * 16 * 16 + 13 * 16) + 256 * 16 + 2 * 16))
+run stagewright sql "shards.stagewright" "SELECT value FROM metrics WHERE name='bytes_gathered' AND step=1"
+expect_out "^$((8 * elements * 4))" # 8 gathers of each stage, of which each of the two ranks misses a half
+run stagewright sql "shards.stagewright" "SELECT value FROM metrics WHERE name='bytes_reduced' AND step=1"
+expect_out "^$((elements * 4))"
+run stagewright report "shards.stagewright" --table collectives
+expect_out 'gather'
+
+# a declared limit of memory: rank, op and both numbers
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $model --rank-memory 1MB,200kB --steps 2 -o "limit.stagewright"
+expect_code 5
+expect_err 'rank [23], .*: it needs [0-9]* bytes beside the [0-9]* that it holds, over the limit of 200000'
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $model --rank-memory 1MB,2MB,3MB --steps 2 -o "limit.stagewright"
+expect_code 2
 
 # the same by processes, where Open MPI is
 run stagewright check -s gpipe -p 1 -m 2 --replicas 4 --processes 2 --json

@@ -36,6 +36,18 @@ std::vector<AnalysisColumn> collectiveColumns()
             {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective. What is neither ran while the rank was idle for another reason, or before its first or after its last op."}};
 }
 
+// What a real run's transport counted: its counters start from 0 in every step.
+AnalysisCell countedBytes(const Timeline& timeline, int step, int rank, std::string_view name)
+{
+    const auto counter = std::find_if(timeline.counters().begin(), timeline.counters().end(), [&](const Counter& each) { return each.rank == rank && each.name == name; });
+    const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(), [&](const StepMark& each) { return each.rank == rank && each.step == step; });
+    if (counter == timeline.counters().end() || mark == timeline.stepMarks().end()) return {};
+    double most = 0;
+    for (const CounterSample& sample : counter->samples)
+        if (sample.time >= mark->begin && sample.time <= mark->end) most = std::max(most, sample.value);
+    return static_cast<std::int64_t>(most);
+}
+
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
 {
     const Timeline& timeline = *run.timeline;
@@ -56,7 +68,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (span.step != step || span.op.kind == OpKind::Reshard) continue;
-            ++row.count;
+            if (span.label == 0) ++row.count; // not the copies of what came before
             row.total += span.duration();
             row.hidden += computing[static_cast<std::size_t>(track.rank)].within(span.start, span.end);
         }
@@ -78,7 +90,9 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         for (std::size_t kind = 0; kind < 2; ++kind) {
             const Row& row = ranks[rank][kind];
             if (row.count == 0) continue;
-            const auto bytes = rank < volumes.size() ? AnalysisCell(std::int64_t{kind == 0 ? volumes[rank].gathered : volumes[rank].reduced}) : AnalysisCell();
+            const AnalysisCell counted = countedBytes(timeline, step, static_cast<int>(rank), kind == 0 ? "weights received" : "gradients received");
+            const auto bytes = !std::holds_alternative<std::monostate>(counted) ? counted : rank < volumes.size() ? AnalysisCell(std::int64_t{kind == 0 ? volumes[rank].gathered : volumes[rank].reduced})
+                                                                                                                  : AnalysisCell();
             out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, bytes, row.total, row.hidden, row.exposed});
             out.ops.push_back(row.longestAwaited);
             total += row.total;

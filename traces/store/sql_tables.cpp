@@ -31,12 +31,26 @@ protected:
     static bool countOk(std::int64_t count) { return count >= 0 && count <= static_cast<std::int64_t>(blockRows); }
 };
 
+// Ranks of one of the run's pipelines (schedules/model/mesh.h): rank = replica × these + pipeline rank. All of them where it has no replicas.
+std::int64_t pipelineRanksOf(Database& database, std::int64_t run)
+{
+    constexpr std::int64_t all = 1 << 20;
+    auto statement = database.prepare("SELECT ranks / coalesce(json_extract(schedule, '$.replicas'), 1) FROM run WHERE id=?");
+    if (!statement) return all;
+    statement->bind(run);
+    const auto found = database.step(*statement);
+    return found && *found && statement->integer(0) > 0 ? statement->integer(0) : all;
+}
+
 class SpanSource : public BlockSource {
 public:
     std::size_t load(Database& database, const Statement& row, bool& ok) override
     {
         const std::int64_t run = row.integer(0);
-        if (run != m_run || m_first) ok = readLabels(database, run);
+        if (run != m_run || m_first) {
+            ok = readLabels(database, run);
+            m_pipelineRanks = pipelineRanksOf(database, run);
+        }
         m_first = false;
         m_run = run;
         m_step = row.integer(1);
@@ -65,6 +79,8 @@ public:
         case 10: return resultText(context, nameOf(span));
         case 11: return sqlite3_result_int64(context, span.duration());
         case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
+        case 14: return sqlite3_result_int64(context, m_rank / m_pipelineRanks);
+        case 15: return sqlite3_result_int64(context, m_rank % m_pipelineRanks);
         default: return sqlite3_result_int64(context, stepNumber(m_step));
         }
     }
@@ -94,6 +110,7 @@ private:
     std::int64_t m_run = 0;
     std::int64_t m_step = 0;
     std::int64_t m_rank = 0;
+    std::int64_t m_pipelineRanks = 1;
     std::int64_t m_firstSpan = 0;
     std::string m_lane;
     std::map<std::int64_t, std::string> m_labels;
@@ -102,8 +119,10 @@ private:
 
 class MemorySource : public BlockSource {
 public:
-    std::size_t load(Database&, const Statement& row, bool& ok) override
+    std::size_t load(Database& database, const Statement& row, bool& ok) override
     {
+        if (row.integer(0) != m_run || m_first) m_pipelineRanks = pipelineRanksOf(database, row.integer(0));
+        m_first = false;
         m_run = row.integer(0);
         const std::int64_t rank = row.integer(1);
         const std::int64_t count = row.integer(2);
@@ -124,12 +143,16 @@ public:
         case 5: return resultText(context, toText(event.category));
         case 6: return sqlite3_result_int64(context, event.time);
         case 7: return sqlite3_result_int64(context, event.delta);
+        case 9: return sqlite3_result_int64(context, event.rank / m_pipelineRanks);
+        case 10: return sqlite3_result_int64(context, event.rank % m_pipelineRanks);
         default: return sqlite3_result_int(context, stepNumber(event.step));
         }
     }
 
 private:
+    bool m_first = true;
     std::int64_t m_run = 0;
+    std::int64_t m_pipelineRanks = 1;
     std::vector<MemoryEvent> m_events;
 };
 
@@ -188,7 +211,7 @@ const std::array<SqlTable, 3>& sqlTables()
     static const std::array<SqlTable, 3> tables{
         SqlTable{"spans",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
-                 "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, step_number INTEGER)",
+                 "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
                  "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM main.span_block AS b "
                  "CROSS JOIN main.track AS t ON t.run=b.run AND t.track=b.track "
                  "CROSS JOIN main.segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
@@ -197,7 +220,7 @@ const std::array<SqlTable, 3>& sqlTables()
                  &makeSource<SpanSource>},
         SqlTable{"memory",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, stage INTEGER, microbatch INTEGER, category TEXT, "
-                 "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER)",
+                 "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
                  "SELECT run, rank, count, data FROM main.memory_block WHERE 1",
                  " ORDER BY run, segment, rank, ordinal",
                  {{0, "run"}, {2, "rank"}},

@@ -34,6 +34,23 @@ Result<void> readReduce(const std::string& text, ReplicaChoice& choice)
     return {};
 }
 
+Result<void> readRules(const ReplicaOptions& options, ReplicaChoice& choice)
+{
+    if (!options.gather.empty())
+        if (auto read = parseGather(options.gather, choice.rules); !read) return tl::unexpected(std::move(read.error()).with("--gather"));
+    return options.reduce.empty() ? Result<void>() : readReduce(options.reduce, choice);
+}
+
+// Of a schedule that stands for so many replicas.
+Result<void> checkHolders(const Schedule& schedule, const StateSharding& sharding, int standsFor)
+{
+    for (int stage = 0; stage < schedule.placement.stages(); ++stage) {
+        const auto holders = static_cast<int>(holdersOf(schedule.placement, stage).size());
+        if (auto fits = checkMembers(sharding, holders * standsFor); !fits) return tl::unexpected(std::move(fits.error()).with("--shard"));
+    }
+    return {};
+}
+
 // "two-level:per-host=8:between=50us,10GB/s:shared"
 Result<void> readCollectives(const std::string& text, ReplicaChoice& choice)
 {
@@ -131,18 +148,11 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     if (!sharding) return tl::unexpected(std::move(sharding.error()).with("--shard"));
     out.sharding = *sharding;
     if (Result<void> uses = checkUses(schedule, options, out); !uses) return tl::unexpected(std::move(uses.error()));
-    if (!options.gather.empty())
-        if (auto read = parseGather(options.gather, out.rules); !read) return tl::unexpected(std::move(read.error()).with("--gather"));
-    if (!options.reduce.empty())
-        if (auto read = readReduce(options.reduce, out); !read) return tl::unexpected(std::move(read.error()));
+    if (Result<void> read = readRules(options, out); !read) return tl::unexpected(std::move(read.error()));
     if (!options.collectives.empty())
         if (auto read = readCollectives(options.collectives, out); !read) return tl::unexpected(std::move(read.error()));
     const int replicas = std::max(options.replicas, schedule.replicas);
-    for (int stage = 0; stage < schedule.placement.stages(); ++stage) {
-        const auto holders = static_cast<int>(holdersOf(schedule.placement, stage).size());
-        const int members = schedule.replicas > 1 ? holders : holders * replicas;
-        if (auto fits = checkMembers(out.sharding, members); !fits) return tl::unexpected(std::move(fits.error()).with("--shard"));
-    }
+    if (Result<void> fits = checkHolders(schedule, out.sharding, schedule.replicas > 1 ? 1 : replicas); !fits) return tl::unexpected(std::move(fits.error()));
     if (!options.speed.empty()) {
         auto speeds = readSpeeds(options.speed, replicas, schedule.pipelineRanks());
         if (!speeds) return tl::unexpected(std::move(speeds.error()));
@@ -176,29 +186,55 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     return out;
 }
 
-Result<Schedule> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
-                                 const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches)
+Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
+                                        const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches)
 {
-    const std::pair<const char*, bool> notYet[] = {{"--shard", options.shard != "none"},
-                                                   {"--gather", !options.gather.empty()},
-                                                   {"--reduce", !options.reduce.empty()},
-                                                   {"--collectives", !options.collectives.empty()},
-                                                   {"--speed", !options.speed.empty()},
-                                                   {"--cut", !options.cut.empty()}};
-    for (const auto& [name, given] : notYet)
-        if (given) return fail(ErrorCode::Usage, fmt::format("{}: it can be simulated but not trained yet", name), "leave it out, or use it with simulate");
-    if (Result<void> uses = checkUses(schedule, options, {}); !uses) return tl::unexpected(std::move(uses.error()));
-    if (options.replicas == 1) return schedule;
-    if (options.batch.empty()) return overReplicas(schedule, options.replicas);
-    auto batches = readBatches(options.batch, options.replicas);
-    if (!batches) return tl::unexpected(std::move(batches.error()));
-    std::vector<Schedule> each;
-    for (const ReplicaBatch& batch : *batches) {
-        auto one = ofMicrobatches(batch.microbatches);
-        if (!one) return one;
-        each.push_back(std::move(*one));
+    if (!options.collectives.empty())
+        return fail(ErrorCode::Usage, "--collectives: trained ranks exchange their pieces point to point, each link as --link says; other ways can be simulated but not trained",
+                    "leave it out, or use it with simulate");
+    ReplicaChoice choice;
+    choice.schedule = schedule;
+    auto sharding = parseSharding(options.shard);
+    if (!sharding) return tl::unexpected(std::move(sharding.error()).with("--shard"));
+    choice.sharding = *sharding;
+    if (Result<void> uses = checkUses(schedule, options, choice); !uses) return tl::unexpected(std::move(uses.error()));
+    if (Result<void> read = readRules(options, choice); !read) return tl::unexpected(std::move(read.error()));
+    const int replicas = std::max(options.replicas, schedule.replicas);
+    if (!options.speed.empty()) {
+        auto speeds = readSpeeds(options.speed, replicas, schedule.pipelineRanks());
+        if (!speeds) return tl::unexpected(std::move(speeds.error()));
+        choice.speeds = std::move(*speeds);
     }
-    return overReplicas(each);
+    Result<Schedule> whole = schedule;
+    if (options.replicas > 1 && options.batch.empty()) {
+        whole = overReplicas(schedule, options.replicas);
+    } else if (options.replicas > 1) {
+        auto batches = readBatches(options.batch, options.replicas);
+        if (!batches) return tl::unexpected(std::move(batches.error()));
+        std::vector<Schedule> each;
+        for (const ReplicaBatch& batch : *batches) {
+            auto one = ofMicrobatches(batch.microbatches);
+            if (!one) return tl::unexpected(std::move(one.error()));
+            each.push_back(std::move(*one));
+        }
+        whole = overReplicas(each);
+    }
+    if (!whole) return tl::unexpected(std::move(whole.error()));
+    const bool sharing = choice.sharding.level != ShardLevel::None || !options.gather.empty() || !options.reduce.empty();
+    if (sharing) {
+        if (Result<void> fits = checkHolders(*whole, choice.sharding, 1); !fits) return tl::unexpected(std::move(fits.error()));
+        whole = addShardOps(*whole, choice.sharding.level, choice.rules);
+        if (!whole) return tl::unexpected(std::move(whole.error()));
+    }
+    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds)};
+}
+
+void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)
+{
+    if (speeds.empty()) return;
+    const double fastest = *std::max_element(speeds.begin(), speeds.end());
+    for (std::size_t rank = 0; rank < speeds.size(); ++rank)
+        if (speeds[rank] < fastest) perturbation.ranks.emplace_back(static_cast<int>(rank), fastest / speeds[rank]);
 }
 
 void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice)

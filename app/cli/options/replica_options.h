@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "schedules/execute/perturb.h"
 #include "schedules/model/collective_costs.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
@@ -47,9 +48,18 @@ struct ReplicaChoice {
 Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOptions& options,
                                      const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
 
-// For what is trained: the same lists in every replica, or --replica-batch's; what can't be trained yet is refused by name.
-Result<Schedule> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
-                                 const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
+// For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state where --shard, --gather or --reduce ask for
+// it; what can't be trained yet is refused by name.
+struct TrainedReplicas {
+    Schedule schedule;
+    StateSharding sharding;
+    ShardRules rules;
+    std::vector<double> speeds; // by rank; empty: all alike
+};
+Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
+                                        const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
+// Declared speeds as slow ranks: the fastest runs as it is, others take longer.
+void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds);
 
 // Keys replicas, shard, gather, reduce; nothing where nothing is shared.
 void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice);

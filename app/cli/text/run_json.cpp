@@ -99,7 +99,11 @@ Json runJson(const Run& run, const RunReport& figures)
     Json byRank = Json::array();
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];
+        const Schedule* schedule = run.schedule.get();
+        const auto own = static_cast<int>(r);
         Json object = {{"rank", r},
+                       {"replica", schedule ? schedule->replicaOf(own) : 0},
+                       {"pipeline_rank", schedule ? schedule->pipelineRankOf(own) : own},
                        {"busy", timeJson(rank.busy, units)},
                        {"apart", timeJson(rank.apart, units)},
                        {"idle", timeJson(rank.idle, units)},

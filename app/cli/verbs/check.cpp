@@ -18,6 +18,7 @@
 #include "engine/check/double_check.h"
 #include "engine/check/kernel_check.h"
 #include "engine/training/execution_plan.h"
+#include "engine/training/sharing_rules.h"
 #include "engine/training/training.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
@@ -51,6 +52,19 @@ struct Options {
 std::string yesNo(bool value)
 {
     return value ? "yes" : "no";
+}
+
+// Of the last step, by rank, as the transport counts what a rank receives.
+Json trafficJson(const std::vector<RankTraffic>& traffic)
+{
+    Json out = Json::array();
+    for (const RankTraffic& rank : traffic)
+        out.push_back({{"gathers", rank.gathers},
+                       {"reductions", rank.reductions},
+                       {"gathered_bytes", rank.gathered},
+                       {"reduced_bytes", rank.reduced},
+                       {"message_bytes", rank.messages}});
+    return out;
 }
 
 // The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that halve
@@ -250,27 +264,34 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
 
     std::vector<Schedule> schedules;
+    std::vector<std::string> leftOut;
+    std::vector<double> speeds;
+    const auto addReplicas = [&](const std::string& name, const Schedule& one) -> Result<void> {
+        auto with = recomputed(one, options.recompute, session);
+        if (!with) return tl::unexpected(std::move(with.error()));
+        auto several = trainedReplicas(*with, options.replicas, [&](int microbatches) {
+            ShapeOptions shape = options.schedule.shape;
+            shape.microbatches = microbatches;
+            auto other = chooseSchedule(name, shape, session);
+            return other ? recomputed(*other, options.recompute, session) : other;
+        });
+        if (!several) return tl::unexpected(std::move(several.error()));
+        schedules.push_back(std::move(several->schedule));
+        training.sharding = several->sharding;
+        speeds = std::move(several->speeds);
+        return {};
+    };
     for (const std::string& name : options.schedule.schedules) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        schedule = trainedReplicas(*schedule, options.replicas, [&](int microbatches) {
-            ShapeOptions shape = options.schedule.shape;
-            shape.microbatches = microbatches;
-            return chooseSchedule(name, shape, session);
-        });
-        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        schedules.push_back(std::move(*schedule));
+        if (auto added = addReplicas(name, *schedule); !added) return tl::unexpected(std::move(added.error()).with(name));
     }
-    std::vector<std::string> leftOut;
-    if (schedules.empty()) {
-        for (Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
-            auto several = trainedReplicas(one, options.replicas, [&](int microbatches) {
-                ShapeOptions shape = options.schedule.shape;
-                shape.microbatches = microbatches;
-                return chooseSchedule(one.name, shape, session);
-            });
-            if (!several) return tl::unexpected(std::move(several.error()).with(one.name));
-            schedules.push_back(std::move(*several));
+    if (options.schedule.schedules.empty()) {
+        const bool shares = options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
+        for (const Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
+            auto added = addReplicas(one.name, one);
+            if (!added && !(shares && one.weights != WeightRule::Synchronous)) return tl::unexpected(std::move(added.error()).with(one.name));
+            if (!added) leftOut.push_back(fmt::format("{} skipped: {}", one.name, added.error().message));
         }
     }
     std::vector<Checked> trained;
@@ -286,13 +307,11 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
             leftOut.push_back("skipped: " + what);
             continue;
         }
-        auto with = recomputed(schedule, options.recompute, session);
-        if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
-        const auto sound = CheckedSchedule::of(*with);
+        const auto sound = CheckedSchedule::of(schedule);
         if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
-        if (auto plan = planExecution(**sound); !plan && options.schedule.schedules.empty())
-            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan.error().message));
-        else if (auto checked = withChannels(*with, channels, session); checked)
+        if (auto plan = planExecution(**sound); options.schedule.schedules.empty() && (!plan || !checkSharing(schedule, *plan, training)))
+            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan ? checkSharing(schedule, *plan, training).error().message : plan.error().message));
+        else if (auto checked = withChannels(schedule, channels, session); checked)
             trained.push_back(std::move(*checked));
         else if (options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, checked.error().message));
@@ -302,6 +321,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     Nanos unit = 0;
     auto perturbation = disturb(options, trained, training, unit);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    addSpeeds(*perturbation, speeds);
     training.job = job;
     std::vector<std::string> backends;
     if (!options.backend.empty() || job)
@@ -370,6 +390,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
                                {"repeat_equal", result->repeatEqual},
                                {"order_equal", result->orderEqual},
                                {"copies_equal", result->copiesEqual},
+                               {"weights_equal", result->weightsEqual},
+                               {"shard", result->sharing.empty() ? Json(nullptr) : Json(result->sharing)},
+                               {"traffic", trafficJson(result->traffic)},
                                {"rollbacks", result->rollbacks},
                                {"weights", std::string(toText(result->weights))},
                                {"deviation", result->weights == WeightRule::Synchronous ? Json(nullptr) : Json(result->deviation)},

@@ -21,6 +21,7 @@
 #include "engine/layers/stage_memory.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright {
@@ -45,6 +46,7 @@ struct Options {
     std::vector<int> stageLayers;
     std::vector<std::string> perturb;
     std::string memoryLimit;
+    std::string rankMemory;
     RecomputeOptions recompute;
     ReplicaOptions replicas;
     ChannelOptions channels;
@@ -88,29 +90,57 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
     return {};
 }
 
+// One size for all ranks, or for each replica or rank, of schedules of one shape.
+Result<std::vector<Bytes>> readRankMemory(const std::string& text, const std::vector<Schedule>& schedules)
+{
+    std::vector<Bytes> given;
+    if (text.empty()) return given;
+    for (const std::string_view item : split(text, ",")) {
+        auto bytes = parseBytes(std::string(item));
+        if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--rank-memory"));
+        given.push_back(*bytes);
+    }
+    const Schedule& first = schedules.front();
+    for (const Schedule& schedule : schedules)
+        if (schedule.ranks != first.ranks) return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks", "record them one after the other");
+    const auto ranks = static_cast<std::size_t>(first.ranks);
+    const auto replicas = static_cast<std::size_t>(first.replicas);
+    if (given.size() != 1 && given.size() != ranks && given.size() != replicas)
+        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks), "give one, or one for each rank or replica");
+    std::vector<Bytes> out;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0
+                                                                             : static_cast<std::size_t>(first.replicaOf(static_cast<int>(rank)))]);
+    return out;
+}
+
 Result<RecordSettings> settingsOf(const Options& options, Session& session)
 {
     RecordSettings settings;
     std::vector<std::string> names = options.schedule.schedules;
     if (names.empty()) names = {"1f1b"};
+    std::vector<double> speeds;
     for (const std::string& name : names) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
         schedule = recomputed(*schedule, options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        schedule = trainedReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
+        auto replicas = trainedReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
             ShapeOptions shape = options.schedule.shape;
             shape.microbatches = microbatches;
             auto one = chooseSchedule(name, shape, session);
             return one ? recomputed(*one, options.recompute, session) : one;
         });
-        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
+        schedule = std::move(replicas->schedule);
+        settings.training.sharding = replicas->sharding;
+        speeds = std::move(replicas->speeds);
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
         if (chosen->lowering) { // the training, or PyTorch's job, lowers it
             settings.training.lowering = *chosen->lowering;
-            schedule = withoutCommunication(*schedule);
+            schedule = sharesState(*schedule) ? withoutMessages(*schedule) : withoutCommunication(*schedule);
         }
         settings.schedules.push_back(std::move(*schedule));
     }
@@ -119,6 +149,8 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
     settings.perturbation = std::move(*perturbation);
+    addSpeeds(settings.perturbation, speeds);
+    if (!speeds.empty()) settings.speeds = options.replicas.speed;
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     TrainingOptions& training = settings.training;
@@ -144,6 +176,10 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
         training.data = *data;
     }
+    if (auto limits = readRankMemory(options.rankMemory, settings.schedules); !limits)
+        return tl::unexpected(std::move(limits.error()));
+    else
+        training.rankMemory = std::move(*limits);
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
     const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
     settings.steps = options.steps > 0 ? options.steps : few ? 8
@@ -252,6 +288,9 @@ Command command_record()
                 verb.value("--memory-limit", &options->memoryLimit,
                            "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
                     .form("X|SIZE|P%");
+                verb.value("--rank-memory", &options->rankMemory,
+                           "All that a rank may hold, or one size for each rank or replica: counted, so emulated; an allocation beyond it ends the run, naming rank and op")
+                    .form("SIZE[,SIZE…]");
                 addRecomputeOptions(verb, options->recompute);
                 addReplicaOptions(verb, options->replicas);
                 addTrainingOptions(verb, options->choice);

@@ -21,6 +21,7 @@
 #include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/layer_costs.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_environment.h"
@@ -40,6 +41,7 @@ struct Ongoing {
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
     int complete = 0;
+    bool shared = false;                // ranks share state
     bool stepsInLists = false;          // optimizer steps that may be rolled back
     StepStreamWriter* stream = nullptr; // every complete step goes there, too
 };
@@ -56,6 +58,7 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::opti
     run.configuration = training.configuration();
     if (settings.perturbation.secret) std::erase_if(run.configuration, [](const auto& fact) { return fact.first.starts_with("link_"); }); // would give it away
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
+    if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
     if (limit) run.configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
     run.environment = training.environment();
@@ -126,6 +129,8 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
 Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
 {
     const Schedule& schedule = one.training->schedule();
+    one.shared = sharesState(schedule);
+    if (one.shared) return {};
     if (schedule.weights == WeightRule::Synchronous) {
         for (const auto& list : schedule.order)
             for (const Op& op : list) one.stepsInLists = one.stepsInLists || op.kind == OpKind::Optimizer;
@@ -162,6 +167,17 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                                                         {"step_time_ns", static_cast<double>(outcome->stepTime)},
                                                         {"wall_time_ns", static_cast<double>(outcome->wallTime)},
                                                         {"contention", outcome->contention}};
+    if (one.shared) {
+        RankTraffic all;
+        for (const RankTraffic& rank : outcome->traffic) {
+            all.gathered += rank.gathered;
+            all.reduced += rank.reduced;
+            all.messages += rank.messages;
+        }
+        metrics.emplace_back("bytes_gathered", static_cast<double>(all.gathered)); // over all ranks, as their transports count
+        metrics.emplace_back("bytes_reduced", static_cast<double>(all.reduced));
+        metrics.emplace_back("bytes_messages", static_cast<double>(all.messages));
+    }
     if (outcome->clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome->clockBand));
     if (one.synchronous) {
         if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));

@@ -26,6 +26,7 @@ struct RecordSettings {
     std::string deviceDump;          // a file for CUPTI's buffers as they were filled; empty: none
     double comm = -1;                // link latency in forward units, measured once; < 0: training.links as they are
     Perturbation perturbation;       // in the same unit
+    std::string speeds;              // as declared, of emulated slow ranks, which are in perturbation; empty: none
     std::string memoryLimit;         // as given; kept with the runs
     std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
     std::string file;                // created if absent, else runs are appended

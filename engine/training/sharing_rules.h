@@ -1,0 +1,13 @@
+// Whether lists and sharding go together: what is sharded is gathered and reduced where it must be.
+#pragma once
+
+#include "engine/training/execution_plan.h"
+#include "engine/training/training.h"
+
+namespace stagewright {
+
+// Usage, naming rank and stage: a sharding of lists that share nothing; shares for another number of ranks; sharded weights that are not
+// gathered; stepped pieces that the other ranks never see; reductions by microbatch of gradients that stay whole.
+Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options);
+
+} // namespace stagewright
