@@ -159,8 +159,9 @@ std::string idleText(const RunReport& figures, bool colour)
     const Nanos apart = window - bubbles.busy - bubbles.idle;
     if (apart != 0) totals(
         "apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
-    const std::string straggler = stragglerSentence(bubbles, figures.units.time);
-    return table.text(colour) + (straggler.empty() ? "" : straggler + "\n");
+    std::string text = table.text(colour);
+    for (const std::string& sentence : figures.sentences()) text += sentence + "\n";
+    return text;
 }
 
 std::string holdersText(const std::vector<Holder>& holders)
