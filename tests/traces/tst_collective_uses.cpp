@@ -102,7 +102,7 @@ private slots:
         const auto report = analyseBubbles(*timeline, 0);
         Nanos reductions = 0, gathers = 0;
         for (const CollectiveUse& use : collectiveUses(*timeline, *report).uses) (timeline->trackOf(use.span).lane == Lane::Reduce ? reductions : gathers) += use.outside;
-        QCOMPARE(reductions, rankShare); // rank 0's, behind the last op of all; the other ranks' end before
+        QCOMPARE(reductions, rankShare);      // rank 0's, behind the last op of all; the other ranks' end before
         QCOMPARE(gathers, 4 * rankShare / 2); // before the first op
     }
 

@@ -23,7 +23,7 @@ std::string slowReplicaSentence(const Timeline& timeline, int step)
         double total = 0;
         std::int64_t count = 0;
     };
-    std::map<std::pair<OpKind, int>, std::vector<Work>> sorts; // by kind and stage
+    std::map<std::pair<OpKind, int>, std::vector<Work>> sorts;       // by kind and stage
     std::map<int, std::vector<std::pair<Nanos, std::size_t>>> ready; // by stage that is stepped: when each replica's last op before it ends
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;

@@ -299,7 +299,7 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
             for (const int stage : m_schedule.placement.stagesOf(static_cast<int>(rank++)))
                 if (stage < m_costs.stages()) weights += static_cast<double>(m_costs.memory[static_cast<std::size_t>(stage)].weight);
             list.push_back(key == "gathers" ? Value(volume.gathers) : weights > 0 ? Value(static_cast<double>(volume.gathered + volume.reduced) / weights)
-                                                                                 : Value());
+                                                                                  : Value());
         }
         return Value(std::move(list));
     }

@@ -47,8 +47,10 @@ void RunReport::addCollectives(std::vector<ReportFigure>& out) const
     const char* unsized = collectives.front().gathered ? "" : "the sizes of the stages' weights and gradients are not known";
     add("collectives.gathers", "Gathers a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.gathers; });
     add("collectives.reductions", "Reductions a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.reductions; });
-    add("collectives.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
-    add("collectives.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
+    add(
+        "collectives.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
+    add(
+        "collectives.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
     Nanos hidden = 0, awaited = 0, outside = 0;
     for (const CollectiveUse& use : collectiveUses.uses) hidden += use.hidden, awaited += use.awaited, outside += use.outside;
     for (const auto& [key, title, time] : {std::tuple("collectives.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("collectives.exposed_time", "Exposed gathers and reductions", awaited),

@@ -70,7 +70,7 @@ public:
 signals:
     void questionChanged();
     void surveyChanged();       // another parameter or other schedules
-    void stateChanged();         // its page is shown, or asks for something else
+    void stateChanged();        // its page is shown, or asks for something else
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::SweepPoint& point);
     void saveAsked(const stagewright::SweepPoint& point);

@@ -61,6 +61,8 @@ void StatePicture::setRows(StateRows rows, const StateQuestion& question)
     m_rows = std::move(rows);
     m_question = question;
     const int count = m_rows ? static_cast<int>(m_rows->size()) : 0;
+    for (int i = 0; !m_chosen && i < count; ++i)
+        if ((*m_rows)[static_cast<std::size_t>(i)].schedule == "1f1b") m_row = i;
     m_row = std::clamp(m_row, 0, std::max(0, count - 1));
     m_first = std::clamp(m_first, 0, std::max(0, count - 1));
     setAccessibleDescription(textOf(m_row, m_level));
@@ -78,6 +80,7 @@ bool StatePicture::over(const StateCell& cell) const { return m_question.capacit
 void StatePicture::choose(int row, int level)
 {
     if (!m_rows || row < 0 || row >= static_cast<int>(m_rows->size())) return;
+    m_chosen = true;
     m_row = row;
     m_level = std::clamp(level, 0, levels - 1);
     const int shown = rowsIn(gridIn(rect()));
@@ -229,7 +232,7 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
             p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, share) : theme.bubbleFill);
             if (cell.good() && !fits) hatch(p, place, theme.bubbleHatch);
             QString text = !cell.done ? QStringLiteral("…") : !cell.good() ? QStringLiteral("–")
-                                                                          : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
+                                                                           : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
             if (metrics.horizontalAdvance(text) + 4 > place.width()) text = cell.good() ? durationText(cell.step) : text;
             if (cell.good() && !fits) { // readable over the hatch
                 const double wide = metrics.horizontalAdvance(text) + 8;

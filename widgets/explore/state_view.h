@@ -58,6 +58,7 @@ private:
 
     StateRows m_rows;
     StateQuestion m_question;
+    bool m_chosen = false; // a cell, by the user; before: 1F1B
     int m_row = 0;
     int m_level = 0;
     int m_first = 0; // row at the top of the grid

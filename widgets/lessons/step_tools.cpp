@@ -210,9 +210,12 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             addRow(label, box, tip);
         };
         using S = lessons::Settings;
-        choose(tr("Share"), "shard", {{tr("nothing"), "none"}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, [](const S& s) { return s.shard; }, tr("What replicas share instead of each having all of it"));
-        choose(tr("Gather"), "gather", {{tr("once a batch"), "batch"}, {tr("one stage ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}, {tr("the same, one op ahead"), "microbatch:prefetch=1"}}, [](const S& s) { return s.gather; }, tr("When shared weights are gathered"));
-        choose(tr("Reduce"), "reduce", {{tr("at the end"), "late"}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
+        choose(
+            tr("Share"), "shard", {{tr("nothing"), "none"}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, [](const S& s) { return s.shard; }, tr("What replicas share instead of each having all of it"));
+        choose(
+            tr("Gather"), "gather", {{tr("once a batch"), "batch"}, {tr("one stage ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}, {tr("the same, one op ahead"), "microbatch:prefetch=1"}}, [](const S& s) { return s.gather; }, tr("When shared weights are gathered"));
+        choose(
+            tr("Reduce"), "reduce", {{tr("at the end"), "late"}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
     }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);

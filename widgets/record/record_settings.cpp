@@ -266,7 +266,7 @@ QString inWords(const RecordSettings& s)
     if (s.replicas > 1) {
         text += QLatin1Char(' ') + tr("%1 replicas of the pipeline train it together").arg(s.replicas);
         text += s.sharded() ? tr(" and share its %1.").arg(s.shard == QLatin1String("weights") ? tr("weights, gradients and optimizer state") : s.shard == QLatin1String("gradients") ? tr("gradients and optimizer state")
-                                                                                                                                                                             : tr("optimizer state"))
+                                                                                                                                                                                      : tr("optimizer state"))
                             : tr("; each has all of its state.");
     }
     if (s.torch()) {

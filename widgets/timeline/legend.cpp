@@ -30,7 +30,7 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
             collectives = collectives || std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
         }
         const Schedule* schedule = panel->timeline->schedule().get();
-        copies = copies || (schedule != nullptr && schedule->placement.hasCopies());
+        copies = copies || (schedule != nullptr && schedule->replicas == 1 && schedule->placement.hasCopies());
         chunks = chunks || panel->hasTints;
         pairs = pairs || panel->hasPairs;
     }
@@ -47,7 +47,7 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     }
     if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Weight gradient (W)"));
     if (transfers || collectives) fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions") : collectives ? tr("Gathers, reductions")
-                                                                                                                                        : tr("Communication"));
+                                                                                                                                          : tr("Communication"));
     if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, tr("Hatched: exposed"), 0, {}});
     if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
     if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));

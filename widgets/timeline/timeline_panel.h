@@ -23,7 +23,7 @@ namespace stagewright {
 struct PanelLane {
     Lane lane = Lane::Kernel; // Gather, Reduce, Kernel, Copy, Other, Wait
     LaneData data;
-    std::string track; // the timeline's, of which it is a part
+    std::string track;             // the timeline's, of which it is a part
     std::vector<TimeSpan> exposed; // Gather, Reduce: what no op hides, in axis time, ascending; known where the step's causes are
 };
 inline bool isCollectiveLane(Lane lane) { return lane == Lane::Gather || lane == Lane::Reduce; }
@@ -106,7 +106,7 @@ struct TimelinePanel {
     bool part = false;
     int detailStep = -1;   // the step whose spans `timeline` holds; −1: none
     bool overview = false; // no slices yet: the lanes are stored pyramids
-    int replicas = 1; // of the run's schedule: rank = replica × pipelineRanks() + pipeline rank
+    int replicas = 1;      // of the run's schedule: rank = replica × pipelineRanks() + pipeline rank
     int pipelineRanks() const { return static_cast<int>(ranks.size()) / std::max(1, replicas); }
     bool isPart() const { return part; }
     // Whether any op is known; otherwise there is no idle time either, as in traces with ranges that no rule names.

@@ -47,7 +47,7 @@ private:
     void askSurvey();
     void askState();
     void nextState(); // simulates the next schedule of the page State
-    void grow(); // shows the rows that have arrived
+    void grow();      // shows the rows that have arrived
     void askPreview(int row);
     void open(const SweepPoint& point);
     void saveAsked(const SweepPoint& point);
