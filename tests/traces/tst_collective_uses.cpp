@@ -75,7 +75,7 @@ private slots:
                 const auto report = analyseBubbles(*timeline, 0);
                 QVERIFY(report);
                 const CollectiveUses uses = collectiveUses(*timeline, *report);
-                QCOMPARE(uses.uses.size(), std::size_t{gather == GatherRule::Batch ? 8 : 4 * 17});
+                QCOMPARE(uses.uses.size(), std::size_t{gather == GatherRule::Batch ? 8U : 68U});
                 Nanos awaited = 0, drawn = 0, exposed = 0;
                 for (const CollectiveUse& use : uses.uses) {
                     const Span& span = timeline->spans()[use.span];
@@ -123,11 +123,11 @@ private slots:
         }
         int found = 0;
         for (const ReportFigure& figure : report->figures())
-            if (figure.key == "collectives.gathers") found += static_cast<int>(figure.value);
+            if (figure.key == "sharing.gathers") found += static_cast<int>(figure.value);
         QCOMPARE(found, 16);
         const auto plain = reportOf(simulatedRun(makeSchedule("1f1b", Shape(4, 8)).value(), CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value())).value());
         QVERIFY(plain->collectives.empty() && plain->collectiveUses.uses.empty());
-        for (const ReportFigure& figure : plain->figures()) QVERIFY(!figure.key.starts_with("collectives"));
+        for (const ReportFigure& figure : plain->figures()) QVERIFY(!figure.key.starts_with("sharing"));
     }
 
     void slowReplicas()

@@ -61,7 +61,9 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
         if (groups.empty() || groups.back().first != name) groups.emplace_back(name, Pairs());
         groups.back().second.emplace_back(figure.key.substr(dot + 1), std::move(value));
     }
+    if (std::none_of(groups.begin(), groups.end(), [](const auto& one) { return one.first == "sharing"; })) out.emplace_back("sharing", Value());
     for (auto& [name, figures] : groups) out.emplace_back(name, group(std::move(figures)));
+    out.emplace_back("slow_replicas", report.slowReplicas.empty() ? Value() : Value(report.slowReplicas));
     const BubbleReport& bubbles = report.bubbles;
     out.emplace_back("ranks", timeline.ranks());
     out.emplace_back("makespan_ns", static_cast<double>(bubbles.makespan()));

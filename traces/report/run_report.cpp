@@ -34,7 +34,7 @@ std::optional<Nanos> RunReport::linkLatency() const
     return costs ? std::optional(costs->links.all.latency) : std::nullopt;
 }
 
-// Of each rank and the largest; parts of the group "collectives".
+// Of each rank and the largest; parts of the group "sharing".
 void RunReport::addCollectives(std::vector<ReportFigure>& out) const
 {
     const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of, const char* unknown = "") {
@@ -45,16 +45,16 @@ void RunReport::addCollectives(std::vector<ReportFigure>& out) const
         out.push_back(std::move(figure));
     };
     const char* unsized = collectives.front().gathered ? "" : "the sizes of the stages' weights and gradients are not known";
-    add("collectives.gathers", "Gathers a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.gathers; });
-    add("collectives.reductions", "Reductions a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.reductions; });
+    add("sharing.gathers", "Gathers a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.gathers; });
+    add("sharing.reductions", "Reductions a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.reductions; });
     add(
-        "collectives.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
+        "sharing.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
     add(
-        "collectives.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
+        "sharing.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
     Nanos hidden = 0, awaited = 0, outside = 0;
     for (const CollectiveUse& use : collectiveUses.uses) hidden += use.hidden, awaited += use.awaited, outside += use.outside;
-    for (const auto& [key, title, time] : {std::tuple("collectives.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("collectives.exposed_time", "Exposed gathers and reductions", awaited),
-                                           std::tuple("collectives.outside_time", "Gathers and reductions outside the ops", outside)})
+    for (const auto& [key, title, time] : {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
+                                           std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
         out.push_back({key, title, ColumnKind::Time, static_cast<double>(time), {}, "Collectives", collectiveUses.uses.empty() ? "none is beside compute" : ""});
 }
 
