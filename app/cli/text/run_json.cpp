@@ -157,7 +157,7 @@ Json runJson(const Run& run, const RunReport& figures)
     object["step_time_ns"] = metricJson(run, "step_time_ns");
     object["wall_time_ns"] = metricJson(run, "wall_time_ns");
     object["contention"] = metricJson(run, "contention");
-    object["sharing"] = byKey.value("sharing", Json(nullptr));
+    object["sharing"] = figures.collectives.empty() ? Json(nullptr) : byKey["sharing"];
     object["weight_bytes"] = inBytes ? byKey["weight_bytes"] : Json(nullptr);
     object["hung"] = false;
     object["cycle"] = Json::array();
