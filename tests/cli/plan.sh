@@ -146,7 +146,7 @@ expect_code 0
 # replicas around the plan: the order is that of one pipeline, and the ops of what they share are placed in it
 run stagewright plan -p 4 -m 8 --budget 0 --costs analytic:gpt-6.2b@a100 --json
 expect_code 0
-expect_json ON shared
+expect_json null shared
 run stagewright plan -p 4 -m 8 --budget 0 --replicas 8 --shard weights --reduce overlapped --costs analytic:gpt-6.2b@a100 -o "shared.stagewright" --json
 expect_code 0
 expect_json 8 shared replicas

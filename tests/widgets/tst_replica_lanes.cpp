@@ -248,7 +248,7 @@ private slots:
         view.setRows(std::make_shared<const std::vector<StateRow>>(rows), question);
         QVERIFY(view.picture()->over(rows[0].cells[0]) && !view.picture()->over(rows[0].cells[1]));
         QVERIFY(view.picture()->textOf(0, 0).contains(QStringLiteral("does not fit")));
-        for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+        for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
             view.setTheme(*theme);
             const QImage image = view.grab().toImage();
             std::set<QRgb> colours;
