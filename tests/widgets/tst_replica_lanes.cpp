@@ -2,6 +2,7 @@
 // replicas folded under their pipeline rank; ops dragged to places in lists that have collectives; the numbers of the page State.
 #include <QtTest>
 
+#include "schedules/edit/missing_collectives.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
@@ -222,6 +223,19 @@ private slots:
         QVERIFY(!editor.faultSpans().empty());
         editor.undoStack()->undo();
         QVERIFY(editor.valid());
+        // What was removed is found again, and put back it is the order as before.
+        QVERIFY(missingCollectives(schedule).empty());
+        for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad})
+            for (int rank = 0; rank < 2; ++rank) {
+                const auto& row = schedule.order[static_cast<std::size_t>(rank)];
+                const auto at = std::find_if(row.begin(), row.end(), [&](const Op& op) { return op.kind == kind; });
+                const OpPosition spot{rank, static_cast<int>(at - row.begin())};
+                const Schedule without = removeOps(schedule, {spot})->schedule;
+                const auto missing = missingCollectives(without);
+                QCOMPARE(missing.size(), std::size_t{1});
+                QVERIFY(missing.front().op == *at && missing.front().at == spot);
+                QCOMPARE(insertOps(without, rank, spot.position, {missing.front().op})->schedule.order, schedule.order);
+            }
     }
 
     void statePage()
@@ -235,7 +249,7 @@ private slots:
         for (std::size_t i = 0; i < 2; ++i) {
             const auto state = [&](std::size_t level, MemoryCategory category) { return static_cast<double>(rows[i].cells[level].held[static_cast<std::size_t>(category)]); };
             for (const StateCell& cell : rows[i].cells) QVERIFY2(cell.good(), cell.error.c_str());
-            for (std::size_t level = 1; level < 4; ++level) QVERIFY(rows[i].cells[level].peak() < rows[i].cells[level - 1].peak());
+            for (std::size_t level = 1; level < 4; ++level) QVERIFY(rows[i].cells[level].peak() < rows[i].cells[0].peak());
             QCOMPARE(state(0, MemoryCategory::Optimizer), 6 * state(0, MemoryCategory::Weights)); // 12 bytes beside 2
             QVERIFY(std::abs(state(1, MemoryCategory::Optimizer) * 64 / state(0, MemoryCategory::Optimizer) - 1) < 0.001);
             QVERIFY(std::abs(state(3, MemoryCategory::Weights) * 64 / state(0, MemoryCategory::Weights) - 1) < 0.001);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr double rowHeight = 22, headHeight = 22, nameWidth = 150;
 constexpr int levels = 4;
+constexpr double mostAbove = 3; // a limit more than so many times the bars is named, not drawn
 
 QString zeroTitle(int level)
 {
@@ -140,8 +141,10 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter, tr("Memory of the fullest rank: %1").arg(QString::fromStdString(of.schedule)));
     const QRectF area = rect.adjusted(64, 28, -150, -24);
     const double capacity = m_question.capacity();
-    double most = capacity;
+    double most = 0;
     for (const StateCell& cell : of.cells) most = std::max(most, static_cast<double>(cell.peak()));
+    const bool named = capacity > mostAbove * most; // too far above the bars to be drawn
+    if (!named) most = std::max(most, capacity);
     if (most <= 0 || area.height() < 20) return;
     most *= 1.08;
     const auto y = [&](double bytes) { return area.bottom() - bytes / most * area.height(); };
@@ -184,7 +187,10 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     }
     p.setPen(QPen(theme.separator, 1));
     p.drawLine(area.bottomLeft(), area.bottomRight());
-    if (capacity > 0) {
+    if (capacity > 0 && named) {
+        p.setPen(theme.critical);
+        p.drawText(QRectF(area.right() + 12, area.bottom() - 15, rect.right() - area.right() - 14, 15), Qt::AlignLeft | Qt::AlignVCenter, tr("a rank has %1").arg(bytesText(static_cast<Bytes>(capacity))));
+    } else if (capacity > 0) {
         p.setPen(QPen(theme.critical, 1.2, Qt::DashLine));
         p.drawLine(QPointF(area.left(), y(capacity)), QPointF(area.right(), y(capacity)));
         p.setPen(theme.critical);
