@@ -142,3 +142,26 @@ expect_json ON interrupted
 expect_file best.csv
 run stagewright validate best.csv
 expect_code 0
+
+# replicas around the plan: the order is that of one pipeline, and the ops of what they share are placed in it
+run stagewright plan -p 4 -m 8 --budget 0 --costs analytic:gpt-6.2b@a100 --json
+expect_code 0
+expect_json null shared
+run stagewright plan -p 4 -m 8 --budget 0 --replicas 8 --shard weights --reduce overlapped --costs analytic:gpt-6.2b@a100 -o "shared.stagewright" --json
+expect_code 0
+expect_json 8 shared replicas
+expect_json weights shared shard
+run stagewright report "shared.stagewright" --json
+expect_code 0
+expect_json 1 sharing gathers
+expect_json 1 sharing reductions
+run stagewright plan -p 2 -m 4 --budget 0 --replicas 2 --shard weights --gather microbatch -o "shared.csv"
+expect_code 0
+run cat shared.csv
+expect_out '0UNSHARD0,0F0,0RESHARD0'
+run stagewright plan -p 2 -m 4 --replicas 2 --replica-batch 3,5
+expect_code 2
+expect_err 'a plan is of one number of microbatches'
+run stagewright plan -p 2 -m 4 --replicas 2 --pareto 3
+expect_code 2
+expect_err '--pareto plans activations against time'

@@ -61,6 +61,46 @@ class TestJobPlaces : public QObject {
     Q_OBJECT
 
 private slots:
+    // FSDP beside tensor parallelism: gathers and reductions of the data-parallel group are on lanes of their own, the tensor group's are not.
+    void dataParallelLanes()
+    {
+        QTemporaryDir folder;
+        std::vector<std::string> files;
+        for (int rank = 0; rank < 2; ++rank) {
+            std::string text = "{'schemaVersion':1,'distributedInfo':{'backend':'nccl','rank':" + std::to_string(rank) +
+                               ",'world_size':2,'pg_config':[{'pg_name':'1','pg_desc':'mesh_fsdp','ranks':[0,1]},{'pg_name':'2','pg_desc':'mesh_tp','ranks':[0,1]}]},'traceEvents':[";
+            int number = 0;
+            const auto kernel = [&](const char* name, int start, int length, const char* collective = "", const char* group = "1") {
+                std::string args;
+                if (*collective != 0) args = std::string(",'Collective name':'") + collective + "','In msg nelems':8,'Out msg nelems':16,'dtype':'BFloat16','Process Group Name':'" + group + "','Seq':" + std::to_string(number++);
+                text += "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':" + (*collective != 0 ? "20" : "7") + ",'ts':" + std::to_string(start) + ",'dur':" + std::to_string(length) + ",'args':{'device':0,'stream':" + (*collective != 0 ? "20" : "7") + args + "}},";
+            };
+            kernel("ncclDevKernel_AllGather_RING_LL", 1000, 100, "_allgather_base");
+            kernel("gemm", 1050, 200);
+            kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 1250, 40, "allreduce", "2");
+            kernel("gemm", 1300, 100);
+            kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", 1350, 150, "_reduce_scatter_base");
+            files.push_back(folder.filePath(QStringLiteral("rank%1.json").arg(rank)).toStdString());
+            std::ofstream(files.back(), std::ios::binary) << quoted(text + "{'ph':'i','name':'end','ts':9000}]}");
+        }
+        const ImportResult result = imported(files);
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const Timeline& timeline = *result.runs[0].run.timeline;
+        for (int rank = 0; rank < 2; ++rank) {
+            const Track* gather = timeline.trackOf(rank, Lane::Gather);
+            const Track* reduce = timeline.trackOf(rank, Lane::Reduce);
+            QVERIFY(gather != nullptr && reduce != nullptr);
+            QCOMPARE(gather->end - gather->begin, SpanId{1});
+            QCOMPARE(reduce->end - reduce->begin, SpanId{1});
+            QCOMPARE(timeline.spansOf(*gather).front().duration(), Nanos{100'000});
+        }
+        const ReportTable table = reportTable(*findAnalysis("collectives"), result.runs[0].run, 0);
+        QCOMPARE(table.rows.size(), std::size_t{4});
+        QVERIFY(cellOf(table, 0, "hidden_ns") == AnalysisCell(std::int64_t{50'000}));
+        QVERIFY(cellOf(table, 0, "outside_ns") == AnalysisCell(std::int64_t{50'000}));
+        QVERIFY(cellOf(table, 1, "outside_ns") == AnalysisCell(std::int64_t{100'000}));
+    }
+
     void dimensions()
     {
         QVERIFY(dimensionOf("mesh_pp") == ParallelDimension::Pipeline);

@@ -4,11 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "schedules/model/collective_costs.h"
-#include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/analysis/coverage.h"
+#include "traces/analysis/collective_uses.h"
 #include "traces/run/quantity.h"
 #include "traces/run/run_facts.h"
 
@@ -21,6 +19,7 @@ struct Row {
     Nanos total = 0;
     Nanos hidden = 0;
     Nanos exposed = 0;
+    Nanos outside = 0;
     SpanId longestAwaited = noSpan;
     Nanos longest = 0;
 };
@@ -33,19 +32,8 @@ std::vector<AnalysisColumn> collectiveColumns()
             {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
             {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the rank runs an op."},
-            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective. What is neither ran while the rank was idle for another reason, or before its first or after its last op."}};
-}
-
-// What a real run's transport counted: its counters start from 0 in every step.
-AnalysisCell countedBytes(const Timeline& timeline, int step, int rank, std::string_view name)
-{
-    const auto counter = std::find_if(timeline.counters().begin(), timeline.counters().end(), [&](const Counter& each) { return each.rank == rank && each.name == name; });
-    const auto mark = std::find_if(timeline.stepMarks().begin(), timeline.stepMarks().end(), [&](const StepMark& each) { return each.rank == rank && each.step == step; });
-    if (counter == timeline.counters().end() || mark == timeline.stepMarks().end()) return {};
-    double most = 0;
-    for (const CounterSample& sample : counter->samples)
-        if (sample.time >= mark->begin && sample.time <= mark->end) most = std::max(most, sample.value);
-    return static_cast<std::int64_t>(most);
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective."},
+            {"outside_ns", "Outside", ColumnKind::Time, "Before the first or after the last op of the step, while the rank runs nothing. What is none of the three ran while the rank was idle for another reason."}};
 }
 
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
@@ -54,49 +42,33 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
     const auto report = analyseBubbles(timeline, step, BubbleOptions{memoryCapOf(run)});
     if (!report) return tl::unexpected(report.error());
     std::vector<std::array<Row, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
-    std::vector<Coverage> computing(ranks.size());
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Compute) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id)
-            if (timeline.spans()[id].op.kind != OpKind::Filler) computing[static_cast<std::size_t>(track.rank)].add(timeline.spans()[id].start, timeline.spans()[id].end);
-    }
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Gather && track.lane != Lane::Reduce) continue;
+    for (const CollectiveUse& use : collectiveUses(timeline, *report).uses) {
+        const Track& track = timeline.trackOf(use.span);
         Row& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step || span.op.kind == OpKind::Reshard) continue;
-            if (span.label == 0) ++row.count; // not the copies of what came before
-            row.total += span.duration();
-            row.hidden += computing[static_cast<std::size_t>(track.rank)].within(span.start, span.end);
-        }
+        if (!isTakenLater(timeline, timeline.spans()[use.span])) ++row.count;
+        row.total += timeline.spans()[use.span].duration();
+        row.hidden += use.hidden;
+        row.exposed += use.awaited;
+        row.outside += use.outside;
+        if (row.longestAwaited != noSpan && use.awaited <= row.longest) continue;
+        row.longest = use.awaited;
+        row.longestAwaited = use.awaited > 0 ? use.span : noSpan;
     }
-    for (const Gap& gap : report->gaps) {
-        if (gap.cause != IdleCause::Collective || gap.blamed == noSpan) continue;
-        Row& row = ranks[static_cast<std::size_t>(gap.rank)][timeline.spans()[gap.blamed].op.kind == OpKind::Unshard ? 0 : 1];
-        row.exposed += gap.end - gap.start;
-        if (row.longestAwaited != noSpan && gap.end - gap.start <= row.longest) continue;
-        row.longest = gap.end - gap.start;
-        row.longestAwaited = gap.blamed;
-    }
-    std::vector<CollectiveVolume> volumes;
-    const bool sized = run.schedule && run.costs && std::any_of(run.costs->memory.begin(), run.costs->memory.end(), [](const StageMemory& memory) { return memory.weight > 0; });
-    if (sized) volumes = collectiveVolumes(*run.schedule, *run.costs);
+    const std::vector<RankCollectives> received = rankCollectives(timeline, step, run.schedule.get(), run.costs ? &*run.costs : nullptr);
     AnalysisRows out;
-    Nanos total = 0, exposed = 0;
+    Nanos total = 0, exposed = 0, outside = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         for (std::size_t kind = 0; kind < 2; ++kind) {
             const Row& row = ranks[rank][kind];
             if (row.count == 0) continue;
-            const AnalysisCell counted = countedBytes(timeline, step, static_cast<int>(rank), kind == 0 ? "weights received" : "gradients received");
-            const auto bytes = !std::holds_alternative<std::monostate>(counted) ? counted : rank < volumes.size() ? AnalysisCell(std::int64_t{kind == 0 ? volumes[rank].gathered : volumes[rank].reduced})
-                                                                                                                  : AnalysisCell();
-            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, bytes, row.total, row.hidden, row.exposed});
+            const std::optional<Bytes> bytes = rank >= received.size() ? std::nullopt : kind == 0 ? received[rank].gathered
+                                                                                                  : received[rank].reduced;
+            const auto size = bytes ? AnalysisCell(std::int64_t{*bytes}) : AnalysisCell();
+            out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"), row.count, size, row.total, row.hidden, row.exposed, row.outside});
             out.ops.push_back(row.longestAwaited);
             total += row.total;
             exposed += row.exposed;
+            outside += row.outside;
         }
     Nanos begin = report->windowBegin, end = report->windowEnd; // of the step, with what is before the first and after the last op
     for (const StepMark& mark : timeline.stepMarks())
@@ -105,7 +77,9 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
             end = std::max(end, mark.end);
         }
     const auto text = [&](Nanos time) { return formatDuration(time, timeline.timeUnit()); };
-    if (total > 0)
+    if (total > 0 && report->makespan() == 0) // no op is known
+        out.sentence = fmt::format("{} of {} of gathers and reductions are exposed: no kernel of their rank computes meanwhile", text(outside), text(total));
+    else if (total > 0)
         out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the optimizer the step takes {}, its ops alone {}", text(exposed), text(total),
                                    text(end - begin), text(report->makespan()));
     return out;

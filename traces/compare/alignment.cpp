@@ -4,11 +4,40 @@
 
 namespace stagewright {
 
+namespace {
+
+// The lowest microbatch of each replica: replicas number theirs on, and two runs may share the batch out differently.
+struct ReplicaStarts {
+    int pipelineRanks = 0;  // 0: not of whole replicas
+    std::vector<int> first; // by replica
+
+    ReplicaStarts(const Timeline& timeline, const StepOps& ops)
+    {
+        const Schedule* schedule = timeline.schedule().get();
+        const int replicas = schedule != nullptr && schedule->ranks == ops.ranks() ? std::max(1, schedule->replicas) : 1;
+        pipelineRanks = ops.ranks() / replicas;
+        first.assign(static_cast<std::size_t>(replicas), -1);
+        for (int rank = 0; rank < ops.ranks() && pipelineRanks > 0; ++rank) {
+            int& lowest = first[static_cast<std::size_t>(rank / pipelineRanks)];
+            for (const SpanId id : ops.busy(rank)) {
+                const int microbatch = timeline.spans()[id].op.microbatch;
+                if (microbatch >= 0 && (lowest < 0 || microbatch < lowest)) lowest = microbatch;
+            }
+        }
+    }
+    int of(int rank) const { return std::max(0, first[static_cast<std::size_t>(rank / pipelineRanks)]); }
+};
+
+} // namespace
+
 Alignment::Alignment(const Timeline& a, int stepA, const Timeline& b, int stepB)
     : m_timelineA(a), m_timelineB(b), m_a(a, stepA), m_b(b, stepB), m_partnerOfA(a.spans().size(), noSpan),
       m_partnerOfB(b.spans().size(), noSpan)
 {
-    const auto partner = [&](const Op& op, int rank) { // in B, on the same rank
+    const ReplicaStarts startsA(a, m_a), startsB(b, m_b);
+    const bool byReplica = startsA.pipelineRanks > 0 && startsA.pipelineRanks == startsB.pipelineRanks && (startsA.first.size() > 1 || startsB.first.size() > 1);
+    const auto partner = [&](Op op, int rank) { // in B, on the same rank of the same replica, its microbatch counted within that
+        if (byReplica && rank < m_b.ranks() && op.microbatch >= 0) op.microbatch += startsB.of(rank) - startsA.of(rank);
         const SpanId found = m_b.find(op);
         return found != noSpan && m_b.rankOf(found) == rank && m_partnerOfB[found] == noSpan ? found : noSpan;
     };

@@ -1,6 +1,7 @@
 #include "traces/fit/fit_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -252,9 +253,44 @@ Result<CostModel> fitCosts(const Timeline& timeline, int firstStep)
     return Fit(timeline, firstStep).run();
 }
 
+namespace {
+
+// Bytes of optimizer state for one of a weight: AdamW keeps two averages, SGD one where it has momentum.
+double optimizerShare(const Run& run)
+{
+    const auto found = std::find_if(run.configuration.begin(), run.configuration.end(), [](const auto& fact) { return fact.first == "optimizer"; });
+    if (found == run.configuration.end()) return 0;
+    if (found->second.starts_with("adam")) return 2;
+    return found->second.find("momentum") != std::string::npos ? 1 : 0;
+}
+
+// What a recording's costs don't say of weights: how large its stages' are. Gradients are as large.
+void completeState(CostModel& costs, const Run& run)
+{
+    const bool known = std::any_of(costs.memory.begin(), costs.memory.end(), [](const StageMemory& memory) { return memory.weight > 0 || memory.gradient > 0 || memory.optimizer > 0; });
+    if (known || !run.timeline) return;
+    std::map<std::pair<int, int>, Bytes> held; // by stage and rank
+    for (const MemoryEvent& event : run.timeline->memory()) {
+        if (event.category != MemoryCategory::Weights || event.stage >= costs.stages()) continue;
+        StageMemory& memory = costs.memory[event.stage];
+        memory.weight = std::max(memory.weight, held[{event.stage, event.rank}] += event.delta);
+    }
+    const double share = optimizerShare(run);
+    for (StageMemory& memory : costs.memory) {
+        memory.gradient = memory.weight;
+        memory.optimizer = std::llround(share * static_cast<double>(memory.weight));
+    }
+}
+
+} // namespace
+
 Result<CostModel> costsOf(const Run& run)
 {
-    if (run.costs) return *run.costs;
+    if (run.costs) {
+        CostModel costs = *run.costs;
+        if (run.info.provenance == Provenance::Measured) completeState(costs, run);
+        return costs;
+    }
     return fitCosts(*run.timeline, std::clamp(run.info.warmupSteps, 0, std::max(0, run.timeline->steps() - 1)));
 }
 

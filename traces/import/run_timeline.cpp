@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/release_items.h"
+#include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "traces/analysis/work_bytes.h"
@@ -16,6 +18,7 @@
 #include "traces/import/rank_work.h"
 #include "traces/import/rebuild_schedule.h"
 #include "traces/run/quantity.h"
+#include "traces/run/rank_places.h"
 
 namespace stagewright {
 
@@ -36,6 +39,17 @@ bool isMessageRange(std::string_view name)
 {
     if (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv")) return true;
     return name.starts_with("PP:") && (name.find("SEND_") != std::string_view::npos || name.find("RECV_") != std::string_view::npos);
+}
+
+// Of a collective by its name: "all_gather_into_tensor", "AllGather", "_reduce_scatter_base", "allreduce". Nothing: neither a gather nor a reduction.
+std::optional<Lane> dataParallelLane(std::string_view name)
+{
+    std::string plain;
+    for (const char c : lowered(name))
+        if (c >= 'a' && c <= 'z') plain += c;
+    if (plain.find("allgather") != std::string::npos) return Lane::Gather;
+    if (plain.find("reducescatter") != std::string::npos || plain.find("allreduce") != std::string::npos) return Lane::Reduce;
+    return std::nullopt;
 }
 
 struct OpKey { // an op in a step, on a rank
@@ -155,6 +169,7 @@ private:
         const std::size_t work = rank(r).device.size();
         addCompute(r);
         addMessageSpans(r);
+        addDataParallel(r);
         if (!addDevice(r) || !addRanges(r) || !addMemory(r)) return false;
         giveBack(rank(r).annotations);
         giveBack(rank(r).hostOps);
@@ -224,6 +239,33 @@ private:
             if (bytes >= 0) moved.add(row.span.start, bytes);
         });
         addTrack(r, Lane::Receive, {}, receives, [&](const Row& row, SpanId id) { m_receiveSpan[row.from] = id; });
+    }
+
+    // Gathers and reductions over replicas are also on lanes of their own, beside the kernels or ranges that do them. Where the trace names
+    // dimensions of parallelism, those of data alone.
+    void addDataParallel(int r)
+    {
+        const ForeignRank& from = rank(r);
+        const auto& purposes = from.groupPurpose;
+        const bool named = std::any_of(purposes.begin(), purposes.end(), [](const auto& group) { return dimensionOf(group.second).has_value(); });
+        std::vector<Row> gathers, reductions;
+        for (const ForeignMessage& message : from.messages) {
+            if (message.kind != MessageKind::Collective || message.end <= message.start || m_ranks < 2) continue;
+            if (named) {
+                const auto purpose = purposes.find(from.names[message.group]);
+                if (purpose == purposes.end() || dimensionOf(purpose->second) != ParallelDimension::Data) continue;
+            }
+            const auto lane = dataParallelLane(from.names[message.name]);
+            if (!lane) continue;
+            Span span;
+            span.start = message.start;
+            span.end = message.end;
+            span.step = stepAt(ops(r), message.start);
+            span.label = labelOf(r, message.name);
+            (*lane == Lane::Gather ? gathers : reductions).push_back({span, 0});
+        }
+        addTrack(r, Lane::Gather, {}, gathers, [](const Row&, SpanId) {});
+        addTrack(r, Lane::Reduce, {}, reductions, [](const Row&, SpanId) {});
     }
 
     std::uint32_t labelOf(int r, std::uint32_t name)

@@ -282,6 +282,7 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
             auto& list = canvas.schedule.order[rank];
             if (std::erase_if(list, [](const Op& op) { return op.kind == OpKind::Recompute; }) > 0) unpair(canvas.schedule, rank);
         }
+    if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather || now.reduce != before.reduce) canvas.schedule = withoutCollectives(canvas.schedule);
     if (now.lower != before.lower || now.rendezvous != before.rendezvous) canvas.schedule = withoutCommunication(canvas.schedule);
     const bool reshaped = now.ranks != before.ranks || now.microbatches != before.microbatches || now.chunks != before.chunks;
     if (!reshaped) return canvas;
@@ -303,6 +304,8 @@ std::string_view EditCommand::tool() const
         if (words.starts_with("layers=")) return "layers";
         if (words.starts_with("recompute=") || words.starts_with("hoist")) return "recompute";
         if (words.starts_with("lower=")) return "group";
+        for (const char* key : {"replicas=", "shard=", "gather=", "reduce="})
+            if (words.starts_with(key)) return "shard";
     }
     const Verb* known = verbOf(verb);
     return known ? known->tool : std::string_view();

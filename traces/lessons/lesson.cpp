@@ -46,7 +46,7 @@ std::vector<const Hints::Hint*> Lesson::hintsOf(const std::string& checkId) cons
 
 const std::vector<Tool>& tools()
 {
-    static const std::vector<Tool> all = {{"place", "Place ops"}, {"move", "Drag ops"}, {"split", "Split B"}, {"warmup", "Warm-up"}, {"placement", "Placement"}, {"layers", "Layers"}, {"recompute", "Recompute"}, {"group", "Group messages"}, {"settings", "Sliders"}, {"text", "Schedule text"}, {"plan", "Plan"}, {"library", "Library"}};
+    static const std::vector<Tool> all = {{"place", "Place ops"}, {"move", "Drag ops"}, {"split", "Split B"}, {"warmup", "Warm-up"}, {"placement", "Placement"}, {"layers", "Layers"}, {"recompute", "Recompute"}, {"group", "Group messages"}, {"shard", "Replicas"}, {"settings", "Sliders"}, {"text", "Schedule text"}, {"plan", "Plan"}, {"library", "Library"}};
     return all;
 }
 

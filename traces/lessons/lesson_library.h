@@ -1,4 +1,4 @@
-// Where lessons are: the learner's own folder, the installation, and the sixteen built into the program.
+// Where lessons are: the learner's own folder, the installation, and the lessons built into the program.
 #pragma once
 
 #include <string>

@@ -9,7 +9,9 @@
 #include "schedules/base/step_number.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/model/activation.h"
+#include "schedules/model/collective_costs.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/report/run_report.h"
 
@@ -59,7 +61,9 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
         if (groups.empty() || groups.back().first != name) groups.emplace_back(name, Pairs());
         groups.back().second.emplace_back(figure.key.substr(dot + 1), std::move(value));
     }
+    if (std::none_of(groups.begin(), groups.end(), [](const auto& one) { return one.first == "sharing"; })) out.emplace_back("sharing", Value());
     for (auto& [name, figures] : groups) out.emplace_back(name, group(std::move(figures)));
+    out.emplace_back("slow_replicas", report.slowReplicas.empty() ? Value() : Value(report.slowReplicas));
     const BubbleReport& bubbles = report.bubbles;
     out.emplace_back("ranks", timeline.ranks());
     out.emplace_back("makespan_ns", static_cast<double>(bubbles.makespan()));
@@ -280,6 +284,27 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     }
     if (key == "peak_activation") return listOf(peaks(), [](double peak) { return Value(peak); });
     if (key == "bubble_fraction" && m_result && m_runnable.opCount() > 0) return Value(figuresOf(m_runnable, *m_result).bubbleFraction);
+    if (key == "step") { // with gathers and reductions
+        const auto end = m_result ? std::max_element(m_result->end.begin(), m_result->end.end()) : std::vector<Nanos>::const_iterator();
+        return m_result && end != m_result->end.end() ? Value(static_cast<double>(*end) / static_cast<double>(m_costs.timeUnit)) : Value();
+    }
+    if (key == "state") { // weights, gradients and optimizer state between steps, by rank, in 10⁹ bytes
+        std::vector<double> held(static_cast<std::size_t>(m_schedule.ranks), 0);
+        for (int stage = 0; stage < std::min(m_schedule.stages, m_costs.stages()); ++stage)
+            for (const int rank : holdersOf(m_schedule.placement, stage)) held[static_cast<std::size_t>(rank)] += static_cast<double>(heldState(m_costs, m_schedule, stage, rank).sum()) / 1e9;
+        return listOf(held, [](double bytes) { return Value(bytes); });
+    }
+    if (key == "gathers" || key == "traffic") { // by rank: a step's gathers; what it receives, in multiples of its weights
+        List list;
+        for (std::size_t rank = 0; const CollectiveVolume& volume : collectiveVolumes(m_schedule, m_costs)) {
+            double weights = 0;
+            for (const int stage : m_schedule.placement.stagesOf(static_cast<int>(rank++)))
+                if (stage < m_costs.stages()) weights += static_cast<double>(m_costs.memory[static_cast<std::size_t>(stage)].weight);
+            list.push_back(key == "gathers" ? Value(volume.gathers) : weights > 0 ? Value(static_cast<double>(volume.gathered + volume.reduced) / weights)
+                                                                                  : Value());
+        }
+        return Value(std::move(list));
+    }
     if (key == "valid") return Value(m_validation.valid());
     if (key == "complete") return Value(m_complete);
     if (key == "fits") return Value(!m_cap || std::ranges::all_of(peaks(), [&](double peak) { return peak <= *m_cap + 1e-9; }));

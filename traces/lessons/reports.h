@@ -38,7 +38,8 @@ private:
     std::vector<std::pair<std::string, Value>> m_figures;
 };
 
-// Beyond the keys of --json: valid, complete, runs (it ends), messages, warmups, stage_costs, weight_copies, versions, delays.
+// Beyond the keys of --json: valid, complete, runs (it ends), messages, warmups, stage_costs, weight_copies, versions, delays, step (with
+// gathers and reductions), state, gathers, traffic.
 // An order that can't run has no times; an incomplete order has those of the part that runs.
 class SimulatedReport : public Report {
 public:

@@ -10,6 +10,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/recompute.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -38,8 +39,12 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
             settings.weightGrad = *value;
         else if (kind == "B")
             settings.backward = *value;
+        else if (kind == "UNSHARD")
+            settings.unshard = *value;
+        else if (kind == "REDUCE_GRAD")
+            settings.reduceGrad = *value;
         else
-            return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W and B");
+            return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
     }
     return {};
 }
@@ -71,6 +76,19 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
     return {};
 }
 
+Result<void> setSharing(Settings& settings, const std::string& word, std::string_view key, std::string_view value)
+{
+    const auto taken = [&](const auto& read, std::string& out) -> Result<void> {
+        if (!read) return wrong(word, read.error().message, read.error().remedy);
+        out = std::string(value);
+        return {};
+    };
+    if (key == "shard") return taken(parseSharding(value), settings.shard);
+    if (key == "reduce") return taken(parseReduce(value), settings.reduce);
+    ShardRules rules;
+    return taken(parseGather(value, rules), settings.gather);
+}
+
 Result<void> setOne(Settings& settings, const std::string& word)
 {
     const KeyValue given = keyValueOf(word);
@@ -88,6 +106,9 @@ Result<void> setOne(Settings& settings, const std::string& word)
     if (key == "chunks") return setWhole(settings.chunks, word, value, 0, 16);
     if (key == "costs") return setCosts(settings, word, value);
     if (key == "comm") return setReal(settings.comm, word, value, 0, 1e6);
+    if (key == "replicas") return setWhole(settings.replicas, word, value, 1, 4096);
+    if (key == "parameters") return setReal(settings.parameters, word, value, 0, 1e6);
+    if (key == "shard" || key == "gather" || key == "reduce") return setSharing(settings, word, key, value);
     if (key == "keep") return setReal(settings.keep, word, value, 0, 1);
     if (key == "head") return setReal(settings.head, word, value, 0, 1e6);
     if (key == "share") return setReal(settings.share, word, value, 1e-6, 1e6);
@@ -131,7 +152,7 @@ Result<void> setOne(Settings& settings, const std::string& word)
     }
     return wrong(word, "there is no such setting",
                  "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
-                 "sends, lower");
+                 "replicas, shard, gather, reduce, parameters, sends, lower");
 }
 
 Nanos scaled(Nanos value, double factor)
@@ -190,6 +211,8 @@ std::string changesOf(const Settings& settings, const Settings& from)
     addCost(settings.inputGrad, from.inputGrad, "I");
     addCost(settings.weightGrad, from.weightGrad, "W");
     if (settings.backward >= 0) addCost(settings.backward, from.backward, "B");
+    addCost(settings.unshard, from.unshard, "UNSHARD");
+    addCost(settings.reduceGrad, from.reduceGrad, "REDUCE_GRAD");
     add(!costs.empty(), costs);
     add(settings.comm != from.comm, fmt::format("comm={}", settings.comm));
     add(settings.cap != from.cap, settings.cap ? fmt::format("cap={}", *settings.cap) : "cap=none");
@@ -202,10 +225,50 @@ std::string changesOf(const Settings& settings, const Settings& from)
     add(settings.slow != from.slow, fmt::format("slow={}", fmt::join(settings.slow, ",")));
     if (settings.disturbed != from.disturbed)
         for (const std::string& part : partsOf(settings.disturbed, ",")) add(true, part);
+    add(settings.replicas != from.replicas, fmt::format("replicas={}", settings.replicas));
+    add(settings.shard != from.shard, "shard=" + settings.shard);
+    add(settings.gather != from.gather, "gather=" + settings.gather);
+    add(settings.reduce != from.reduce, "reduce=" + settings.reduce);
+    add(settings.parameters != from.parameters, fmt::format("parameters={}", settings.parameters));
     add(settings.rendezvous != from.rendezvous, settings.rendezvous ? "sends=rendezvous" : "sends=buffered");
     add(settings.lower != from.lower, settings.lower.empty() ? "lower=none" : "lower=" + settings.lower);
     return text;
 }
+
+namespace {
+
+// The lists of one of the replicas, which are alike, with the ops of what they share.
+Result<Schedule> withSharing(const Schedule& schedule, const Settings& settings)
+{
+    ShardRules rules;
+    const auto sharding = parseSharding(settings.shard);
+    const auto reduce = parseReduce(settings.reduce);
+    const auto gather = parseGather(settings.gather, rules);
+    if (!sharding) return tl::unexpected(sharding.error());
+    if (!reduce) return tl::unexpected(reduce.error());
+    if (!gather) return tl::unexpected(gather.error());
+    rules.reduce = *reduce;
+    return addShardOps(schedule, sharding->level, rules);
+}
+
+// 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter; what replicas share of them.
+void setSharedState(const Schedule& schedule, const Settings& settings, CostModel& costs)
+{
+    const double parts = std::max(1.0, static_cast<double>(schedule.stages) / std::max(1, schedule.ranks)); // a rank's stages
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
+        memory.weight = memory.gradient = std::llround(2e9 * settings.parameters / parts);
+        memory.optimizer = std::llround(12e9 * settings.parameters / parts);
+        costs.setDuration(OpKind::Unshard, stage, std::llround(settings.unshard * static_cast<double>(rankShare) / parts));
+        costs.setDuration(OpKind::ReduceGrad, stage, std::llround(settings.reduceGrad * static_cast<double>(rankShare) / parts));
+    }
+    if (settings.replicas < 2) return;
+    costs.replicas = settings.replicas;
+    costs.links.collectives = CollectiveLane::Beside;
+    if (const auto sharding = parseSharding(settings.shard)) costs.sharding = *sharding;
+}
+
+} // namespace
 
 Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings)
 {
@@ -219,6 +282,12 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
         auto stages = parseRecompute(settings.recompute, schedule.stages);
         if (!stages) return tl::unexpected(std::move(stages.error()).with("recompute"));
         out = withRecompute(out, *stages, settings.hoist);
+        out.name = schedule.name;
+    }
+    if (settings.replicas > 1 && !has(isCollective)) {
+        auto shared = withSharing(out, settings);
+        if (!shared) return shared;
+        out = std::move(*shared);
         out.name = schedule.name;
     }
     if ((settings.lower.empty() && !settings.rendezvous) || has(isMessage)) return out;
@@ -247,6 +316,7 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     units.backward = settings.backward;
     units.latency = settings.comm * settings.forward;
     CostModel costs = CostModel::uniform(schedule, units);
+    if (settings.parameters > 0 || settings.replicas > 1) setSharedState(schedule, settings, costs);
     for (StageMemory& memory : costs.memory) memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
     if (!settings.layers.empty()) {
         if (settings.layers.size() != static_cast<std::size_t>(schedule.stages))

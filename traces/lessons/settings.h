@@ -5,6 +5,8 @@
 //   layers=3,3,3,3 head=2 share=3           layers by stage, of the head after the last; how many make one rank share
 //   slow=1,1,1.5,1                          by rank: how much longer its ops take
 //   link=1-2:1.0 launch=3:0.2               as parts of schedules/execute/perturb.h; link=none: none of them
+//   replicas=4 shard=weights gather=batch reduce=overlapped   pipelines side by side, what they share and when, as in schedules/model/shard_rules.h
+//   parameters=7.5                          weights of a rank, in 10⁹; costs=UNSHARD=0.5,REDUCE_GRAD=1: of a rank's gathers and reductions
 //   sends=rendezvous lower=grouped          as in schedules/messages/channels.h and schedules/messages/lower.h
 #pragma once
 
@@ -37,6 +39,13 @@ struct Settings {
     double share = 1;
     std::vector<double> slow;
     std::string disturbed; // parts of a perturbation, joined by ','
+    int replicas = 1;
+    std::string shard = "none";
+    std::string gather = "batch";
+    std::string reduce = "late";
+    double parameters = 0; // 10⁹ of a rank
+    double unshard = 0;    // all of a rank's stages once, in forwards of a rank share
+    double reduceGrad = 0;
     bool rendezvous = false;
     std::string lower; // "": the order unchanged, just in time if sends=rendezvous needs messages
 

@@ -35,8 +35,8 @@ std::string settingWord(const std::string& name, const std::string& value)
     static constexpr std::pair<std::string_view, std::string_view> same[] = {{"p", "ranks"}, {"m", "microbatches"}, {"v", "chunks"}, {"c", "comm"}};
     for (const auto& [from, to] : same)
         if (name == from) return fmt::format("{}={}", to, value);
-    if (name == "F" || name == "I" || name == "W" || name == "B") return fmt::format("costs={}={}", name, value);
-    for (const std::string_view key : {"cap", "keep", "head", "share", "layers", "slow", "recompute", "hoist", "sends", "lower", "link", "launch"})
+    if (name == "F" || name == "I" || name == "W" || name == "B" || name == "UNSHARD" || name == "REDUCE_GRAD") return fmt::format("costs={}={}", name, value);
+    for (const std::string_view key : {"cap", "keep", "head", "share", "layers", "slow", "recompute", "hoist", "sends", "lower", "link", "launch", "replicas", "shard", "gather", "reduce", "parameters"})
         if (name == key) return fmt::format("{}={}", name, value);
     return {};
 }
@@ -285,6 +285,7 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
         } else {
             return wrongUse(fmt::format("sim() has no '{}'", key),
                          "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, hoist, sends, lower, link, launch, "
+                         "replicas, shard, gather, reduce, parameters, UNSHARD, REDUCE_GRAD, "
                          "warmup, flush, lag and do");
         }
     }

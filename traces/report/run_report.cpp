@@ -1,6 +1,7 @@
 #include "traces/report/run_report.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/slow_replicas.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
 
@@ -30,6 +32,30 @@ Bytes RunReport::largestPeak(MemoryCategory category) const
 std::optional<Nanos> RunReport::linkLatency() const
 {
     return costs ? std::optional(costs->links.all.latency) : std::nullopt;
+}
+
+// Of each rank and the largest; parts of the group "sharing".
+void RunReport::addCollectives(std::vector<ReportFigure>& out) const
+{
+    const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of, const char* unknown = "") {
+        ReportFigure figure{key, title, kind, 0, {}, "Collectives", unknown};
+        for (const RankCollectives& rank : collectives) figure.byRank.push_back(static_cast<double>(of(rank)));
+        if (figure.unknown.empty()) figure.value = *std::max_element(figure.byRank.begin(), figure.byRank.end());
+        if (!figure.unknown.empty()) figure.byRank.clear();
+        out.push_back(std::move(figure));
+    };
+    const char* unsized = collectives.front().gathered ? "" : "the sizes of the stages' weights and gradients are not known";
+    add("sharing.gathers", "Gathers a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.gathers; });
+    add("sharing.reductions", "Reductions a step", ColumnKind::Count, [](const RankCollectives& rank) { return rank.reductions; });
+    add(
+        "sharing.gathered_bytes", "Received in gathers", ColumnKind::Size, [](const RankCollectives& rank) { return rank.gathered.value_or(0); }, unsized);
+    add(
+        "sharing.reduced_bytes", "Received in reductions", ColumnKind::Size, [](const RankCollectives& rank) { return rank.reduced.value_or(0); }, unsized);
+    Nanos hidden = 0, awaited = 0, outside = 0;
+    for (const CollectiveUse& use : collectiveUses.uses) hidden += use.hidden, awaited += use.awaited, outside += use.outside;
+    for (const auto& [key, title, time] : {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
+                                           std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
+        out.push_back({key, title, ColumnKind::Time, static_cast<double>(time), {}, "Collectives", collectiveUses.uses.empty() ? "none is beside compute" : ""});
 }
 
 std::vector<ReportFigure> RunReport::figures() const
@@ -73,6 +99,7 @@ std::vector<ReportFigure> RunReport::figures() const
     time("overlap.exposed_time", "Exposed communication", overlap.exposedTime, "Communication");
     add("overlap.messages", "Messages", ColumnKind::Count, static_cast<double>(overlap.messages), "Communication");
     peak("weight_bytes", "Weights", MemoryCategory::Weights);
+    if (!collectives.empty()) addCollectives(out);
     if (!noOps.empty())
         for (ReportFigure& figure : out)
             if (figure.kind != ColumnKind::Size) figure.unknown = noOps;
@@ -81,8 +108,10 @@ std::vector<ReportFigure> RunReport::figures() const
 
 std::vector<std::string> RunReport::sentences() const
 {
-    std::string straggler = stragglerSentence(bubbles, units.time);
-    return straggler.empty() ? std::vector<std::string>() : std::vector<std::string>{std::move(straggler)};
+    std::vector<std::string> out;
+    if (std::string straggler = stragglerSentence(bubbles, units.time); !straggler.empty()) out.push_back(std::move(straggler));
+    if (!slowReplicas.empty()) out.push_back(slowReplicas);
+    return out;
 }
 
 namespace {
@@ -124,6 +153,9 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
         report.classes = analyseKernelClasses(timeline, report.step);
     }
     report.overlap = analyseOverlap(timeline, report.step);
+    report.collectives = rankCollectives(timeline, report.step, report.schedule.get(), report.costs ? &*report.costs : nullptr);
+    report.collectiveUses = collectiveUses(timeline, report.bubbles);
+    report.slowReplicas = slowReplicaSentence(timeline, report.step);
     report.criticalPath = criticalPath(timeline, report.step);
     if (timeline.hasMemory()) {
         for (int rank = 0; rank < timeline.ranks(); ++rank) {

@@ -11,6 +11,7 @@
 
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
@@ -52,6 +53,9 @@ struct RunReport {
     std::optional<CostModel> costs;           // stored or fitted; nothing: neither can be had
     BubbleReport bubbles;
     OverlapReport overlap;
+    std::vector<RankCollectives> collectives; // by rank; empty: the step gathers and reduces nothing
+    CollectiveUses collectiveUses;            // of those beside compute
+    std::string slowReplicas;                 // a sentence; empty: no replica holds up the others
     std::vector<CriticalLink> criticalPath;
     std::vector<RankMemory> memory;      // by rank; empty where the timeline has none
     std::optional<Bytes> memoryCap;      // of a rank's activations, given or the run's own
@@ -72,7 +76,10 @@ struct RunReport {
     Bytes largestPeak(MemoryCategory category) const;        // over ranks, 0 where there is no memory
     std::optional<Nanos> linkLatency() const;                // of the costs
     std::vector<ReportFigure> figures() const;               // in the order of `report --json`
-    std::vector<std::string> sentences() const;              // the straggler, if there is one
+    std::vector<std::string> sentences() const;              // the straggler and slow replicas, if there are any
+
+private:
+    void addCollectives(std::vector<ReportFigure>& figures) const;
 };
 
 struct ReportOptions {

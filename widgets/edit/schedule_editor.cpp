@@ -276,14 +276,27 @@ void ScheduleEditor::refresh()
     if (timeline) m_timeline = *timeline; // otherwise the last picture stays
 }
 
+namespace {
+
+// Lanes whose spans are ops of the lists.
+bool isOfList(Lane lane) { return lane == Lane::Compute || lane == Lane::Gather || lane == Lane::Reduce; }
+
+} // namespace
+
 OpPosition ScheduleEditor::positionOf(SpanId span) const
 {
     if (!m_timeline || span == noSpan || span >= m_timeline->spans().size()) return {};
     const Track& track = m_timeline->trackOf(span);
-    if (track.lane != Lane::Compute || track.rank >= static_cast<int>(shown().order.size())) return {};
-    // Spans of a compute track are in list order, except for zero durations and overlapped pairs: search nearby, then further away.
+    if (!isOfList(track.lane) || track.rank >= static_cast<int>(shown().order.size())) return {};
     const auto& row = shown().order[static_cast<std::size_t>(track.rank)];
     const Op& op = m_timeline->spans()[span].op;
+    if (track.lane != Lane::Compute) { // a stage is gathered several times: the n-th span is the n-th op
+        auto nth = std::count_if(m_timeline->spans().begin() + track.begin, m_timeline->spans().begin() + span, [&](const Span& before) { return before.op == op; });
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (row[i] == op && nth-- == 0) return {track.rank, static_cast<int>(i)};
+        return {};
+    }
+    // Spans of a compute track are in list order, except for zero durations and overlapped pairs: search nearby, then further away.
     const auto guess = static_cast<std::size_t>(span - track.begin);
     if (guess < row.size() && row[guess] == op) return {track.rank, static_cast<int>(guess)};
     const auto found = std::find(row.begin(), row.end(), op);
@@ -296,9 +309,16 @@ SpanId ScheduleEditor::spanAt(OpPosition position) const
     if (!m_timeline || !position.valid() || position.rank >= static_cast<int>(shown().order.size())) return noSpan;
     const auto& row = shown().order[static_cast<std::size_t>(position.rank)];
     if (position.position >= static_cast<int>(row.size())) return noSpan;
+    const Op& op = row[static_cast<std::size_t>(position.position)];
+    for (const Lane lane : {Lane::Gather, Lane::Reduce}) {
+        const Track* beside = isCollective(op.kind) ? m_timeline->trackOf(position.rank, lane) : nullptr;
+        if (beside == nullptr) continue;
+        auto nth = std::count(row.begin(), row.begin() + position.position, op);
+        for (SpanId id = beside->begin; id < beside->end; ++id)
+            if (m_timeline->spans()[id].op == op && nth-- == 0) return id;
+    }
     const Track* track = m_timeline->trackOf(position.rank, Lane::Compute);
     if (track == nullptr) return noSpan;
-    const Op& op = row[static_cast<std::size_t>(position.position)];
     const SpanId guess = track->begin + static_cast<SpanId>(position.position);
     if (guess < track->end && m_timeline->spans()[guess].op == op) return guess;
     for (SpanId id = track->begin; id < track->end; ++id)

@@ -154,7 +154,7 @@ QWidget* ExploreView::buildCentre()
     auto* picture = new QPushButton(tr("Export plot"), top);
     picture->setToolTip(tr("As SVG, PDF or PNG, with the simulated setup"));
     auto* menu = new QMenu(picture);
-    for (const auto& [plot, title] : {std::pair(ExplorePlot::Pareto, tr("Memory against time…")), std::pair(ExplorePlot::Lines, tr("Over one parameter…")), std::pair(ExplorePlot::Heat, tr("Over two parameters…"))})
+    for (const auto& [plot, title] : {std::pair(ExplorePlot::Pareto, tr("Memory against time…")), std::pair(ExplorePlot::Lines, tr("Over one parameter…")), std::pair(ExplorePlot::Heat, tr("Over two parameters…")), std::pair(ExplorePlot::State, tr("State…"))})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
     picture->setMenu(menu);
     tools->addWidget(csv);
@@ -202,7 +202,15 @@ QWidget* ExploreView::buildCentre()
     m_rowsSplit->setStretchFactor(0, 3);
     m_rowsSplit->setStretchFactor(1, 2);
     m_rowsSplit->setSizes({520, 340});
-    return m_rowsSplit;
+    m_pages = new QTabWidget;
+    m_pages->setDocumentMode(true);
+    m_pages->addTab(m_rowsSplit, tr("Schedules"));
+    m_state = new StateView;
+    m_pages->addTab(m_state, tr("State"));
+    m_pages->setTabToolTip(1, tr("What replicas that share weights, gradients and optimizer state need and take"));
+    connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
+    connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
+    return m_pages;
 }
 
 QWidget* ExploreView::buildRight()
@@ -226,6 +234,8 @@ std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() cons
 }
 
 bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
+bool ExploreView::showsState() const { return m_pages->currentIndex() == 1; }
+void ExploreView::setShowsState(bool shown) { m_pages->setCurrentIndex(shown ? 1 : 0); }
 void ExploreView::setShowsHeat(bool heat) { m_charts->setCurrentIndex(heat ? 1 : 0); }
 
 std::vector<std::string> ExploreView::ticked() const
@@ -298,10 +308,12 @@ void ExploreView::setTheme(const Theme& theme)
     m_lines->setTheme(theme);
     m_heat->setTheme(theme);
     m_miniature->setTheme(theme);
+    m_state->setTheme(theme);
 }
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
+    if (plot == ExplorePlot::State) return tr("Memory and step time by what replicas share");
     QString what = plot == ExplorePlot::Pareto  ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
                    : plot == ExplorePlot::Lines ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
                                                 : tr("Shortest step over %1 and %2").arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
@@ -314,6 +326,7 @@ void ExploreView::paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& r
     case ExplorePlot::Pareto: m_pareto->paintTo(painter, rect, theme); break;
     case ExplorePlot::Lines: m_lines->paintTo(painter, rect, theme); break;
     case ExplorePlot::Heat: m_heat->paintTo(painter, rect, theme); break;
+    case ExplorePlot::State: m_state->picture()->paintTo(painter, rect, theme); break;
     }
 }
 

@@ -12,6 +12,7 @@
 #include "widgets/explore/explore_table.h"
 #include "widgets/explore/miniature.h"
 #include "widgets/explore/pareto_plot.h"
+#include "widgets/explore/state_view.h"
 #include "widgets/explore/survey_plots.h"
 
 class QComboBox;
@@ -27,6 +28,7 @@ enum class ExplorePlot {
     Pareto,
     Lines,
     Heat,
+    State,
 };
 
 class ExploreView : public QWidget {
@@ -41,6 +43,9 @@ public:
     HeatMap* heat() { return m_heat; }
     ExploreTable* table() { return m_table; }
     Miniature* miniature() { return m_miniature; }
+    StateView* state() { return m_state; }
+    bool showsState() const; // its page in the centre, instead of the plots
+    void setShowsState(bool shown);
     ExploreMeasure measure() const;
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
@@ -65,6 +70,7 @@ public:
 signals:
     void questionChanged();
     void surveyChanged();       // another parameter or other schedules
+    void stateChanged();        // its page is shown, or asks for something else
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::SweepPoint& point);
     void saveAsked(const stagewright::SweepPoint& point);
@@ -95,6 +101,8 @@ private:
     QComboBox* m_heatUp;
     QComboBox* m_heatShows;
     QTabWidget* m_charts;
+    QTabWidget* m_pages;
+    StateView* m_state;
     QSplitter* m_rowsSplit;
     QSplitter* m_columns;
     QLabel* m_work;

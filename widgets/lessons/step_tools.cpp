@@ -200,6 +200,23 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         m_fill.push_back([hoist](const lessons::Canvas& now) { hoist->setChecked(now.settings.hoist); });
         addRow(tr("Issued"), hoist, tr("A recompute needs only the stored input, not the gradient"));
     }
+    if (allowed("shard")) {
+        const auto choose = [this](const QString& label, const char* key, std::initializer_list<std::pair<QString, const char*>> items, auto read, const QString& tip) {
+            auto* box = new QComboBox(m_form);
+            for (const auto& [title, value] : items) box->addItem(title, QString::fromLatin1(value));
+            box->setAccessibleName(label);
+            connect(box, &QComboBox::activated, this, [this, box, key] { emit editAsked(QStringLiteral("set %1=%2").arg(QLatin1String(key), box->currentData().toString())); });
+            m_fill.push_back([box, read](const lessons::Canvas& now) { box->setCurrentIndex(std::max(0, box->findData(qs(read(now.settings))))); });
+            addRow(label, box, tip);
+        };
+        using S = lessons::Settings;
+        choose(
+            tr("Share"), "shard", {{tr("nothing"), "none"}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, [](const S& s) { return s.shard; }, tr("What replicas share instead of each having all of it"));
+        choose(
+            tr("Gather"), "gather", {{tr("once a batch"), "batch"}, {tr("one stage ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}, {tr("the same, one op ahead"), "microbatch:prefetch=1"}}, [](const S& s) { return s.gather; }, tr("When shared weights are gathered"));
+        choose(
+            tr("Reduce"), "reduce", {{tr("at the end"), "late"}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
+    }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);
         for (const char* rule : {"just-in-time", "rank-parity", "grouped"}) box->addItem(QString::fromLatin1(rule));

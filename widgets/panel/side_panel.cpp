@@ -341,9 +341,8 @@ void SidePanel::fillSchedule()
     m_schedule->addRow(filtered() ? tr("Range time") : tr("Step time"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
     tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
-    if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !filtered() && !straggler.isEmpty()) {
-        m_schedule->addText(sentence(straggler), "secondary");
-    }
+    if (!filtered())
+        for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
     if (const QString place = placeText(*m_run); !place.isEmpty()) m_schedule->addText(sentence(place), "secondary");
 }
@@ -510,10 +509,39 @@ void SidePanel::fillDevices()
     m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class have them by rank."), "faint");
 }
 
+// Of the rank with the most of each.
+void SidePanel::fillCollectives()
+{
+    const auto& ranks = m_figures->collectives;
+    if (ranks.empty()) return;
+    int gathers = 0, reductions = 0;
+    std::optional<Bytes> gathered, reduced;
+    for (const RankCollectives& rank : ranks) {
+        gathers = std::max(gathers, rank.gathers);
+        reductions = std::max(reductions, rank.reductions);
+        if (rank.gathered) gathered = std::max(gathered.value_or(0), *rank.gathered);
+        if (rank.reduced) reduced = std::max(reduced.value_or(0), *rank.reduced);
+    }
+    const auto row = [&](const QString& title, int count, const std::optional<Bytes>& bytes, const QString& meaning) {
+        if (count > 0) m_communication->addRow(title, bytes && *bytes > 0 ? tr("%1 · %2").arg(count).arg(bytesText(*bytes, m_units)) : QString::number(count), meaning);
+    };
+    row(tr("Gathers a step"), gathers, gathered, tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in them; of the rank with the most."));
+    row(tr("Reductions a step"), reductions, reduced, tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in them; of the rank with the most."));
+    Nanos hidden = 0, exposed = 0;
+    for (const CollectiveUse& use : m_figures->collectiveUses.uses) {
+        hidden += use.hidden;
+        exposed += use.exposed();
+    }
+    if (m_figures->collectiveUses.uses.empty()) return;
+    m_communication->addRow(tr("Of them hidden"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op."));
+    m_communication->addRow(tr("Of them exposed"), durationText(exposed, m_units), tr("Idle time that waits for them, and their time before the first and after the last op of the step. Hatched in the timeline."));
+}
+
 void SidePanel::fillCommunication()
 {
     const OverlapReport& overlap = m_figures->overlap;
-    m_communication->setVisible(overlap.messages > 0);
+    m_communication->setVisible(overlap.messages > 0 || !m_figures->collectives.empty());
+    fillCollectives();
     if (overlap.messages == 0) return;
     m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
     const FigureMeasure* m = measure();
@@ -630,13 +658,18 @@ void SidePanel::describeSpan(SpanId id)
 
     if (op) {
         QStringList waits;
+        const auto beside = [&](SpanId of) { return timeline.trackOf(of).lane == Lane::Gather || timeline.trackOf(of).lane == Lane::Reduce; };
         for (const Edge& edge : timeline.edgesInto(id))
-            if (edge.kind == EdgeKind::Data) waits << opOnRank(timeline, edge.from);
+            if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from))) waits << opOnRank(timeline, edge.from);
         m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")), tr("Ops whose results it needs."));
         QStringList releases;
         for (const Edge& edge : timeline.edgesFrom(id))
-            if (edge.kind == EdgeKind::Data) releases << opOnRank(timeline, edge.to);
+            if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(id))) releases << opOnRank(timeline, edge.to);
         m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")), tr("Ops that need its result."));
+        if (const CollectiveUse* use = m_figures->collectiveUses.of(id)) {
+            m_selection->addRow(tr("Hidden"), durationText(use->hidden, m_units), tr("Its rank runs an op meanwhile."));
+            m_selection->addRow(tr("Exposed"), durationText(use->exposed(), m_units), tr("Its rank waits for it, or it lies before the first or after the last op of the step."));
+        }
     } else {
         const LaunchSeen launch = launchOf(timeline, id);
         if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), QString::fromStdString(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));

@@ -83,6 +83,7 @@ private:
     void fillMemory();
     void fillDevices();
     void fillCommunication();
+    void fillCollectives();
     void fillTraining();
     void fillSelection();
     void describeSpan(SpanId id);

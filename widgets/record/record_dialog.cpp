@@ -133,6 +133,20 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_microbatchSize = number("microbatchSize", 1, 256, tr("Sequences in one microbatch."));
     shape.add(tr("Microbatch size"), m_microbatchSize);
 
+    FieldGrid replicas(this, right, tr("Replicas"));
+    m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
+    m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
+    m_owners = line("owners", tr("equal pieces"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
+    m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
+    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, tr("When gradients are summed over the replicas."));
+    m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
+    replicas.add(tr("Replicas"), m_replicas);
+    replicas.add(tr("Shard"), m_shard);
+    replicas.add(tr("Owners"), m_owners);
+    replicas.add(tr("Gather"), m_gather);
+    replicas.add(tr("Reduce"), m_reduce);
+    replicas.add(tr("Microbatches of each"), m_replicaBatch);
+
     FieldGrid model(this, right, tr("Model"));
     m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
     m_hidden = number("hidden", 8, 8192, tr("Width of the model."));
@@ -351,7 +365,10 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_microbatchSize->setValue(s.microbatchSize);
     m_steps->setValue(s.steps);
     m_warmup->setValue(s.warmup);
-    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
+    m_replicas->setValue(s.replicas);
+    m_owners->setText(s.owners);
+    m_replicaBatch->setText(s.replicaBatch);
+    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_shard, s.shard}, {m_gather, s.gather}, {m_reduce, s.reduce}, {m_backend, s.backend}, {m_precision, s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
         box->setCurrentIndex(std::max(0, box->findData(value)));
     m_devices->setText(s.devices);
     m_link->setText(s.link);
@@ -393,6 +410,12 @@ RecordSettings RecordDialog::settings() const
     s.ranks = m_ranks->value();
     s.microbatches = m_microbatches->value();
     s.chunks = m_chunks->value();
+    s.replicas = m_replicas->value();
+    s.shard = m_shard->currentData().toString();
+    s.owners = m_owners->text().remove(QLatin1Char(' '));
+    s.gather = m_gather->currentData().toString();
+    s.reduce = m_reduce->currentData().toString();
+    s.replicaBatch = m_replicaBatch->text().remove(QLatin1Char(' '));
     s.layers = m_layers->value();
     s.hidden = m_hidden->value();
     s.heads = m_heads->value();
@@ -465,6 +488,10 @@ void RecordDialog::showPlace(const RecordSettings& s)
     for (QWidget* field : std::initializer_list<QWidget*>{m_python, m_modelFile}) setMeant(field, s.torch());
     setMeant(m_ranksAs, !s.torch());
     setMeant(m_slurm, s.queue);
+    const bool several = s.replicas > 1;
+    for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch}) setMeant(field, several);
+    setMeant(m_owners, s.sharded());
+    setMeant(m_gather, s.sharded() && s.shard == QLatin1String("weights"));
     setMeant(m_link, !s.torch());
     for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile}) field->setEnabled(ownModel);
 }

@@ -54,6 +54,9 @@ private:
     QListWidget* m_schedules;
     QLineEdit* m_scheduleFile;
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
+    QSpinBox* m_replicas;
+    QComboBox *m_shard, *m_gather, *m_reduce;
+    QLineEdit *m_owners, *m_replicaBatch;
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
     QComboBox *m_host = nullptr, *m_engine = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;

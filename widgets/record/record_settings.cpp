@@ -6,6 +6,8 @@
 #include <QRegularExpression>
 
 #include "schedules/library/registry.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/state_sharding.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -52,6 +54,13 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         add("--ranks", QString::number(s.ranks));
         add("--microbatches", QString::number(s.microbatches));
         if (s.chunks > 0) add("--chunks", QString::number(s.chunks));
+    }
+    if (s.replicas > 1) {
+        add("--replicas", QString::number(s.replicas));
+        if (s.sharded()) add("--shard", s.shardText());
+        if (s.shard == QLatin1String("weights") && !s.gather.isEmpty()) add("--gather", s.gather);
+        if (!s.reduce.isEmpty()) add("--reduce", s.reduce);
+        if (!s.replicaBatch.isEmpty()) add("--replica-batch", s.replicaBatch);
     }
     const bool ownModel = !s.torch() || s.modelFile.isEmpty();
     if (ownModel) add("--model", modelText(s));
@@ -150,6 +159,36 @@ std::optional<SettingsFault> placeFault(const RecordSettings& s)
 
 } // namespace
 
+QString RecordSettings::shardText() const
+{
+    if (owners.isEmpty()) return shard;
+    return shard + (owners == QLatin1String("layer") ? QStringLiteral(":by=layer") : QStringLiteral(":shares=") + owners);
+}
+
+namespace {
+
+QString faultText(const Error& error)
+{
+    return QString::fromStdString(error.message + (error.remedy.empty() ? "" : "; " + error.remedy));
+}
+
+std::optional<SettingsFault> replicaFault(const RecordSettings& s)
+{
+    if (s.replicas < 1) return fault("replicas", tr("at least one replica is needed, not %1").arg(s.replicas));
+    if (s.replicas == 1) return std::nullopt;
+    if (s.torch()) return fault("replicas", tr("PyTorch's pipelining trains one replica here; choose 1, or Stagewright's engine"));
+    if (s.sharded()) {
+        const auto sharding = parseSharding(s.shardText().toStdString());
+        if (!sharding) return fault("owners", faultText(sharding.error()));
+        if (const auto members = checkMembers(*sharding, s.replicas); !members) return fault("owners", faultText(members.error()));
+    }
+    if (!s.replicaBatch.isEmpty())
+        if (const auto batches = parseReplicaBatches(s.replicaBatch.toStdString(), s.replicas); !batches) return fault("replicaBatch", faultText(batches.error()));
+    return std::nullopt;
+}
+
+} // namespace
+
 std::optional<SettingsFault> firstFault(const RecordSettings& s)
 {
     if (auto found = placeFault(s)) return found;
@@ -167,6 +206,7 @@ std::optional<SettingsFault> firstFault(const RecordSettings& s)
     static const QRegularExpression numbers(QStringLiteral("^([0-9]{1,4}(,[0-9]{1,4})*)?$"));
     if (!s.backend.isEmpty() && !numbers.match(s.devices).hasMatch())
         return fault("devices", tr("GPUs are given by number, such as 0,1, not “%1”").arg(s.devices));
+    if (auto found = replicaFault(s)) return found;
     if (auto found = scheduleFault(s)) return found;
     if (!s.dataFile.isEmpty()) {
         const QFileInfo info(s.dataFile);
@@ -223,6 +263,12 @@ QString inWords(const RecordSettings& s)
                     .arg(countText(s.heads, tr("1 head"), tr("%1 heads")))
                     .arg(s.sequence)
                     .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
+    if (s.replicas > 1) {
+        text += QLatin1Char(' ') + tr("%1 replicas of the pipeline train it together").arg(s.replicas);
+        text += s.sharded() ? tr(" and share its %1.").arg(s.shard == QLatin1String("weights") ? tr("weights, gradients and optimizer state") : s.shard == QLatin1String("gradients") ? tr("gradients and optimizer state")
+                                                                                                                                                                                      : tr("optimizer state"))
+                            : tr("; each has all of its state.");
+    }
     if (s.torch()) {
         text += QLatin1Char(' ') + (s.backend.isEmpty() ? tr("Under PyTorch's pipelining, over gloo, one process a rank.") : tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));
     } else if (!s.backend.isEmpty()) {
@@ -249,9 +295,10 @@ RecordSettings settingsOf(const Run& run)
 {
     RecordSettings s;
     s.schedules = {QString::fromStdString(run.info.scheduleName)};
-    s.ranks = run.info.ranks;
-    s.microbatches = run.info.microbatches;
-    s.chunks = run.info.ranks > 0 ? run.info.stages / run.info.ranks : 0;
+    s.replicas = run.schedule ? std::max(1, run.schedule->replicas) : 1;
+    s.ranks = run.info.ranks / s.replicas; // of one pipeline
+    s.microbatches = run.info.microbatches / s.replicas;
+    s.chunks = s.ranks > 0 ? run.info.stages / s.ranks : 0;
     s.warmup = run.info.warmupSteps;
     s.steps = std::max(1, run.info.steps - run.info.warmupSteps);
     s.chunks = std::max(0, s.chunks);
@@ -275,6 +322,18 @@ RecordSettings settingsOf(const Run& run)
             bool ok = false;
             const int parsed = value.toInt(&ok);
             if (ok) s.microbatchSize = parsed;
+        } else if (key == QLatin1String("shard")) {
+            if (const auto sharding = parseSharding(value.toStdString()); sharding && sharding->level != ShardLevel::None) {
+                s.shard = value.section(QLatin1Char(':'), 0, 0);
+                const QString owners = value.section(QLatin1Char(':'), 1);
+                s.owners = sharding->by == ShardBy::Layer ? QStringLiteral("layer") : owners.section(QLatin1Char('='), 1);
+            }
+        } else if (key == QLatin1String("gather")) {
+            s.gather = value == QLatin1String("batch") ? QString() : value;
+        } else if (key == QLatin1String("reduce")) {
+            s.reduce = value == QLatin1String("late") ? QString() : value;
+        } else if (key == QLatin1String("replica_batch")) {
+            s.replicaBatch = value;
         } else if (key == QLatin1String("seed")) {
             bool ok = false;
             const quint64 parsed = value.toULongLong(&ok);

@@ -15,7 +15,13 @@ struct RecordSettings {
     QString baselineFile;                                                   // not empty: record this one too, first and alternating with it
     int ranks = 4;
     int microbatches = 8;
-    int chunks = 0; // 0: schedule default
+    int chunks = 0;       // 0: schedule default
+    int replicas = 1;     // pipelines side by side; the following four say nothing of one
+    QString shard;        // "", "optimizer", "gradients", "weights"; empty: nothing
+    QString owners;       // "", "layer" or shares such as "3/5,2/5"; empty: equal pieces
+    QString gather;       // of sharded weights: "", "microbatch", "batch:prefetch=1"; empty: batch
+    QString reduce;       // "", "overlapped", "microbatch"; empty: late
+    QString replicaBatch; // microbatches of each: "3,5"; empty: alike
     int layers = 8;
     int hidden = 128;
     int heads = 4;
@@ -44,6 +50,8 @@ struct RecordSettings {
     QString slurm;          // options of sbatch: "nodes=2 gpus-per-node=8"; empty: nodes=1
     QStringList arguments;  // not empty: arguments of `stagewright record` instead of all the above
 
+    bool sharded() const { return replicas > 1 && !shard.isEmpty() && shard != QLatin1String("none"); }
+    QString shardText() const; // as in --shard: "weights:by=layer"
     bool torch() const { return engine == QLatin1String("torch"); }
     bool elsewhere() const { return !host.isEmpty() || queue; } // a job that goes on without this program
     bool operator==(const RecordSettings&) const = default;

@@ -68,9 +68,13 @@ public:
         }
         if (m_by == AggregateBy::Name) addWork(panel, panelIndex, rank, range);
         if (range.end > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, range.end - at);
-        for (const LaneData& lane : rank.communication) {
-            const auto& transfers = lane.slices();
-            for (std::size_t i = lane.firstEndingAfter(range.begin); i < transfers.size() && transfers[i].begin() < range.end; ++i) {
+        std::vector<const LaneData*> lanes;
+        for (const LaneData& lane : rank.communication) lanes.push_back(&lane);
+        for (const PanelLane& lane : rank.lanes)
+            if (isCollectiveLane(lane.lane)) lanes.push_back(&lane.data);
+        for (const LaneData* lane : lanes) {
+            const auto& transfers = lane->slices();
+            for (std::size_t i = lane->firstEndingAfter(range.begin); i < transfers.size() && transfers[i].begin() < range.end; ++i) {
                 const Nanos part = std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
                 add(AggregateLine::What::Transfers, panelIndex, static_cast<int>(transfers[i].kind), 0, part);
             }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 
 namespace stagewright {
@@ -121,6 +122,38 @@ void paintLaneColumns(QPainter& painter, const TimelineScene& scene, const Axis&
     painter.drawImage(QRectF(scene.axis.left + scene.firstColumn() / ratio, y, width / ratio, height), image);
 }
 
+// Hatched where no op hides it; too narrow for a line, in one darker colour.
+void paintExposed(QPainter& painter, const TimelineScene& scene, const PanelLane& lane, const QRectF& area, const Theme& theme)
+{
+    QColor line = theme.of(Paint::Communication).label, shade = line;
+    line.setAlphaF(0.75F);
+    shade.setAlphaF(0.4F);
+    painter.setPen(QPen(line, 1));
+    const auto& parts = lane.exposed;
+    auto at = std::partition_point(parts.begin(), parts.end(), [&](const TimeSpan& part) { return part.end <= scene.axis.range.begin; });
+    double shaded = area.left(); // parts of the same pixel are drawn once
+    for (; at != parts.end() && at->begin < scene.axis.range.end; ++at) {
+        const double x0 = std::max(area.left(), scene.axis.toX(at->begin)), x1 = std::min(area.right(), scene.axis.toX(at->end));
+        const QRectF rect(x0, area.top(), x1 - x0, area.height());
+        if (rect.width() >= 5) {
+            const std::vector<QLineF> lines = hatchLines(rect, QPointF(scene.axis.toX(0), area.top()), 4);
+            painter.drawLines(lines.data(), static_cast<int>(lines.size()));
+        } else if (x1 > shaded) {
+            painter.fillRect(QRectF(std::max(shaded, x0), area.top(), std::max(0.5, x1 - std::max(shaded, x0)), area.height()), shade);
+        }
+        shaded = std::max(shaded, x1);
+    }
+}
+
+// "stage 2, microbatch 1" or, for less room, "2·1": of which stage and microbatch.
+QString collectiveLabel(const Op& op, double room, const QFontMetricsF& metrics)
+{
+    const QString whole = op.microbatch < 0 ? QCoreApplication::translate("TimelineView", "stage %1").arg(op.stage)
+                                            : QCoreApplication::translate("TimelineView", "stage %1, microbatch %2").arg(op.stage).arg(op.microbatch);
+    if (metrics.horizontalAdvance(whole) <= room) return whole;
+    return op.microbatch < 0 ? QString::number(op.stage) : QStringLiteral("%1·%2").arg(op.stage).arg(op.microbatch);
+}
+
 } // namespace
 
 void paintDeviceBar(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio)
@@ -182,27 +215,37 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             inks.families.fill(theme.bubbleHatch.rgb());
         }
         paintLaneColumns(painter, scene, device, columns, y, height, inks, theme.track.rgb(), ratio);
-        for (const std::size_t at : columns.wide) {
+        const auto rectOf = [&](std::size_t at) {
             const Slice& slice = lane.data.slices()[at];
             const double x0 = std::max(scene.axis.toX(slice.begin()), left - 10);
             const double x1 = std::min(scene.axis.toX(slice.end()), right + 10) - (at + 1 < lane.data.size() && lane.data.slices()[at + 1].begin() == slice.end() ? 1 / ratio : 0);
-            const QRectF rect(x0, y, std::max(1 / ratio, x1 - x0), height);
-            const bool waits = lane.lane == Lane::Wait;
-            const Fill& fill = fillOf(theme, look, static_cast<unsigned>(slice.kind));
+            return QRectF(x0, y, std::max(1 / ratio, x1 - x0), height);
+        };
+        const bool waits = lane.lane == Lane::Wait;
+        for (const std::size_t at : columns.wide) {
+            const QRectF rect = rectOf(at);
+            const Fill& fill = fillOf(theme, look, static_cast<unsigned>(lane.data.slices()[at].kind));
             painter.fillRect(rect, waits ? theme.bubbleHatch : fill.fill);
             if (look == LaneLook::Ranges && rect.width() >= 4) painter.fillRect(QRectF(rect.left(), rect.top(), 1, rect.height()), fill.edge); // where neighbours meet
+        }
+        if (isCollectiveLane(lane.lane)) paintExposed(painter, scene, lane, QRectF(left, y, right - left, height), theme);
+        for (const std::size_t at : columns.wide) {
+            const QRectF rect = rectOf(at);
+            const Fill& fill = fillOf(theme, look, static_cast<unsigned>(lane.data.slices()[at].kind));
             const double low = std::max(rect.left(), left), high = std::min(rect.right(), right);
             if (height < 11 || high - low < 14) continue;
             const SpanId id = lane.data.spanOf(at);
             if (id == noSpan) continue; // of a step without loaded spans
-            QString name = nameOfWork(*panel.timeline, id);
+            const bool ofStage = isCollectiveLane(lane.lane) && panel.timeline->spans()[id].label == 0;
+            QString name = ofStage ? collectiveLabel(panel.timeline->spans()[id].op, high - low - 6, metrics) : nameOfWork(*panel.timeline, id);
             double width = metrics.horizontalAdvance(name);
             if (width + 6 > high - low) { // the start of a name still says something
-                if (high - low < 34) continue;
+                if (high - low < 34 || isCollectiveLane(lane.lane)) continue;
                 name = metrics.elidedText(name, Qt::ElideRight, high - low - 6);
                 width = metrics.horizontalAdvance(name);
                 if (name.size() < 4) continue;
             }
+            if (isCollectiveLane(lane.lane)) painter.fillRect(QRectF((low + high - width) / 2 - 2, rect.top() + 1, width + 4, rect.height() - 2), fill.fill); // readable over the hatch
             painter.setFont(font);
             painter.setPen(waits ? theme.text : fill.label);
             painter.drawText(QPointF((low + high - width) / 2, rect.center().y() + 4), name);

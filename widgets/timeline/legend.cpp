@@ -21,13 +21,16 @@ Legend::Legend(QWidget* parent) : QWidget(parent)
 void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
 {
     std::array<bool, opKindCount> occurs{};
-    bool critical = false, transfers = false, chunks = false, copies = false, pairs = false;
+    bool critical = false, transfers = false, collectives = false, chunks = false, copies = false, pairs = false;
     for (const auto& panel : panels) {
         critical = critical || !panel->critical.empty();
         for (std::size_t kind = 0; kind < opKindCount; ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
-        for (const PanelRank& rank : panel->ranks) transfers = transfers || !rank.communication.empty();
+        for (const PanelRank& rank : panel->ranks) {
+            transfers = transfers || !rank.communication.empty();
+            collectives = collectives || std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); });
+        }
         const Schedule* schedule = panel->timeline->schedule().get();
-        copies = copies || (schedule != nullptr && schedule->placement.hasCopies());
+        copies = copies || (schedule != nullptr && schedule->replicas == 1 && schedule->placement.hasCopies());
         chunks = chunks || panel->hasTints;
         pairs = pairs || panel->hasPairs;
     }
@@ -43,7 +46,9 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
         fill(Paint::Backward, tr("Full backward (B)"));
     }
     if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Weight gradient (W)"));
-    if (transfers) fill(Paint::Communication, tr("Communication"));
+    if (transfers || collectives) fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions") : collectives ? tr("Gathers, reductions")
+                                                                                                                                          : tr("Communication"));
+    if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, tr("Hatched: exposed"), 0, {}});
     if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
     if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));
     if (copies) {
@@ -181,6 +186,16 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             p.setBrush(theme.of(Paint::Backward).fill);
             p.drawRoundedRect(QRectF(box.left(), box.top() + 6.5, 12, 5.5), 1.5, 1.5);
             break;
+        case Entry::Look::Exposed: {
+            p.setBrush(theme.of(entry.paint).fill);
+            p.drawRoundedRect(box, 2.5, 2.5);
+            QColor line = theme.of(entry.paint).label;
+            line.setAlphaF(0.75F);
+            p.setPen(QPen(line, 1));
+            const std::vector<QLineF> lines = hatchLines(box.adjusted(1, 1, -1, -1), box.topLeft(), 4);
+            p.drawLines(lines.data(), static_cast<int>(lines.size()));
+            break;
+        }
         case Entry::Look::Hatch:
             box.setWidth(18);
             box.translate(-3, 0);

@@ -31,6 +31,7 @@ public:
             Fill,
             Faded,
             Pair,
+            Exposed, // gathers and reductions that no op hides
             Hatch,
             Outline,
             Kernels, // of a class

@@ -108,10 +108,31 @@ Parts byPlace(const TimelinePanel& panel, Grouping grouping)
     return out;
 }
 
+// By pipeline rank: the first replica's alone, then the other replicas'.
+Parts byReplica(const TimelinePanel& panel)
+{
+    Parts parts;
+    for (int of = 0; of < panel.pipelineRanks(); ++of) {
+        parts.push_back({of});
+        parts.emplace_back();
+        for (int replica = 1; replica < panel.replicas; ++replica) parts.back().push_back(replica * panel.pipelineRanks() + of);
+    }
+    return parts;
+}
+
+constexpr int mostWithReplicas = 32; // pipeline ranks
+
+Grouping groupingOf(const TimelinePanel& panel, const RowSettings& settings)
+{
+    const bool replicas = settings.grouping == Grouping::Automatic && panel.replicas > 1 && panel.pipelineRanks() <= mostWithReplicas;
+    return replicas ? Grouping::Replica : settings.grouping;
+}
+
 Parts partsOf(const TimelinePanel& panel, const RowSettings& settings)
 {
     const int ranks = static_cast<int>(panel.ranks.size());
-    switch (settings.grouping) {
+    const Grouping grouping = groupingOf(panel, settings);
+    switch (grouping) {
     case Grouping::Automatic: return byCount(ranks, ranks > mostUngrouped ? suitableGroupSize(ranks) : 1);
     case Grouping::None: return byCount(ranks, 1);
     case Grouping::Count: return byCount(ranks, settings.groupSize > 1 ? settings.groupSize : suitableGroupSize(ranks));
@@ -122,7 +143,8 @@ Parts partsOf(const TimelinePanel& panel, const RowSettings& settings)
     case Grouping::Data:
     case Grouping::Tensor:
     case Grouping::Expert:
-    case Grouping::Context: return canGroup(panel, settings.grouping) ? byPlace(panel, settings.grouping) : byCount(ranks, 1);
+    case Grouping::Context: return canGroup(panel, grouping) ? byPlace(panel, grouping) : byCount(ranks, 1);
+    case Grouping::Replica: return canGroup(panel, grouping) ? byReplica(panel) : byCount(ranks, 1);
     }
     return {};
 }
@@ -142,13 +164,17 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank, last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
     const bool contiguous = last - first + 1 == static_cast<int>(group.ranks.size());
     group.detail = words("%1 ranks").arg(group.ranks.size());
-    if (grouping == Grouping::Stage) {
+    if (grouping == Grouping::Replica) {
+        const int from = panel.ranks[static_cast<std::size_t>(group.ranks.front())].replica, to = panel.ranks[static_cast<std::size_t>(group.ranks.back())].replica;
+        group.title = (from == to ? words("replica %1") : words("replicas %1")).arg(rangeText(from, to));
+        group.detail = words("rank %1 of each pipeline").arg(group.ranks.front() % panel.pipelineRanks());
+    } else if (grouping == Grouping::Stage) {
         group.title = panel.ranks[static_cast<std::size_t>(group.ranks.front())].subtitle;
         if (group.title.isEmpty()) group.title = words("no stage");
     } else if (grouping == Grouping::Busy) {
         const auto percent = [](double share) { return static_cast<int>(std::lround(share * 100)); };
         group.title = words("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
-    } else if (grouping >= Grouping::Host) {
+    } else if (grouping == Grouping::Host || dimensionOf(grouping)) {
         group.title = placeTitle(panel.ranks[static_cast<std::size_t>(group.ranks.front())].place, grouping);
         if (contiguous) group.detail = words("ranks %1").arg(rangeText(first, last));
     } else {
@@ -179,6 +205,7 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool 
 
 bool canGroup(const TimelinePanel& panel, Grouping grouping)
 {
+    if (grouping == Grouping::Replica) return panel.replicas > 1;
     const auto dimension = dimensionOf(grouping);
     if (!dimension && grouping != Grouping::Host) return true;
     for (const PanelRank& rank : panel.ranks) {
@@ -202,6 +229,7 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
     for (std::size_t p = 0; p < panels.size(); ++p) {
         const TimelinePanel& panel = *panels[p];
         const int index = static_cast<int>(p);
+        const Grouping grouping = groupingOf(panel, settings);
         plan.groups.emplace_back();
         plan.itemOf.emplace_back(panel.ranks.size(), -1);
         plan.positionOf.emplace_back(panel.ranks.size(), -1);
@@ -213,8 +241,9 @@ RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels
             }
             int group = -1;
             bool expanded = true;
-            if (part.size() > 1) {
-                RankGroup made = groupOf(panel, part, settings.grouping);
+            const bool otherReplicas = grouping == Grouping::Replica && panel.ranks[static_cast<std::size_t>(part.front())].replica > 0;
+            if (part.size() > 1 || otherReplicas) {
+                RankGroup made = groupOf(panel, part, grouping);
                 made.expanded = expanded = settings.expanded.count(panel.ranks[static_cast<std::size_t>(part.front())].rank) != 0;
                 group = static_cast<int>(plan.groups[p].size());
                 plan.groups[p].push_back(std::move(made));

@@ -13,7 +13,8 @@ namespace stagewright {
 
 struct TimelinePanel;
 
-// How many ranks are grouped into few rows. Automatic: as Count if a panel has more than 64 ranks, else none.
+// How many ranks are grouped into few rows. Automatic: as Replica if a panel has several replicas of up to 32 ranks, as Count if it has
+// more than 64 ranks, else none.
 enum class Grouping : std::uint8_t {
     Automatic,
     None,
@@ -26,6 +27,7 @@ enum class Grouping : std::uint8_t {
     Tensor,
     Expert,
     Context,
+    Replica, // replicas under their pipeline rank: the first replica's row, the others' in a group below it
 };
 // What a group's row shows: the mean time of each kind, or the mean, minimum and maximum busy share.
 enum class GroupLook : std::uint8_t {
@@ -48,7 +50,7 @@ struct RowSettings {
 };
 
 struct RankGroup {
-    std::vector<int> ranks; // ascending indices into TimelinePanel::ranks, two or more
+    std::vector<int> ranks; // ascending indices into TimelinePanel::ranks, two or more; of other replicas one or more
     QString title;          // "0–31", "stage 3", "80–84 %": short enough for the gutter
     QString detail;         // "32 ranks"
     double busyMean = 0;

@@ -42,6 +42,7 @@ std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::
         panel->ranks[rank].title = QStringLiteral("Rank %1").arg(rank);
         panel->ranks[rank].activations.rank = static_cast<int>(rank);
     }
+    setReplicas(*panel, content.schedule.get());
     return panel;
 }
 
@@ -117,6 +118,7 @@ void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::
 {
     const Track& track = m_content.tracks[block.track];
     for (Span span : block.spans) {
+        if (span.op.kind == OpKind::Reshard) continue; // takes no time
         const std::string_view name = span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
         const int ink = inkOfWork(*m_panel, track, span.label, name, m_classes);
         if (span.label != 0 && span.op == Op{}) span.op = makeOp(OpKind::Filler, 0); // foreign work
@@ -189,17 +191,13 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
             if (transfer)
                 rank.communication.push_back(std::move(lane));
             else
-                rank.lanes.push_back({work.lane, std::move(lane), work.track});
+                rank.lanes.push_back({work.lane, std::move(lane), work.track, {}});
         }
     }
     double busy = 0;
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         PanelRank& rank = m_panel->ranks[i];
-        // kernels, copies, other work, then waits
-        const auto order = [](Lane lane) { return lane == Lane::Kernel ? 0 : lane == Lane::Copy ? 1
-                                                                         : lane == Lane::Other  ? 2
-                                                                                                : 3; };
-        std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const PanelLane& a, const PanelLane& b) { return order(a.lane) < order(b.lane); });
+        std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& a, const PanelLane& b) { return orderOf(a.lane) < orderOf(b.lane); });
         rank.compute.buildPyramid();
         if (m_panel->noOps) {
             fillDevice(rank, m_panel->duration);

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
@@ -54,6 +55,21 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     return card;
 }
 
+// How much of a gather or reduction is exposed, and which op needs it.
+void addCollective(CardText& card, const TimelinePanel& panel, SpanId span, CauseCache& causes)
+{
+    const Timeline& timeline = *panel.timeline;
+    if (const BubbleReport* report = causes.of(panel, timeline.spans()[span].step)) {
+        const CollectiveUses uses = collectiveUses(timeline, *report);
+        if (const CollectiveUse* use = uses.of(span)) {
+            card.rows.emplace_back(tr("Hidden by ops"), durationText(use->hidden, panel.units));
+            card.rows.emplace_back(tr("Exposed"), durationText(use->exposed(), panel.units));
+        }
+    }
+    const auto needing = timeline.edgesFrom(span);
+    if (!needing.empty()) card.rows.emplace_back(tr("Needed by"), named(timeline.nameOf(timeline.spans()[needing.front().to])));
+}
+
 } // namespace
 
 const Fill& WorkLook::fill(const Theme& theme) const
@@ -67,7 +83,7 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     const Track& track = timeline.trackOf(id);
     WorkLook out;
     const bool named = span.label != 0 && span.op == Op{};
-    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait);
+    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait || isCollectiveLane(track.lane));
     out.name = nameOfWork(timeline, id);
     out.look = lookOf(byClass, track.lane);
     if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span));
@@ -123,6 +139,10 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     add(tr("Duration"), durationText(s.duration(), panel.units));
     if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
     if ((s.flags & SpanDiscarded) != 0) add(tr("Discarded"), tr("yes"));
+    if (isCollectiveLane(track.lane)) {
+        addCollective(card, panel, span, causes);
+        return card;
+    }
     if (track.lane != Lane::Compute) {
         const LaunchSeen launch = launchOf(timeline, span);
         if (launch.by != noSpan) add(tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));

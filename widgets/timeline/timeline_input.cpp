@@ -10,6 +10,7 @@
 #include "traces/analysis/kernels.h"
 #include "widgets/hover_card.h"
 #include "widgets/timeline/frame_worker.h"
+#include "widgets/timeline/list_place.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -254,6 +255,7 @@ int TimelineView::positionAt(const TimelinePanel& panel, int rank, QPointF at, S
     if (m_scene.axis.degenerate()) return static_cast<int>(lane.size()); // nothing is drawn yet
     const auto spans = panel.timeline->spans();
     const Nanos pointer = m_scene.axis.toTime(at.x());
+    if (hasListPlaces(panel, rank)) return listPlaceAt(panel, rank, pointer, dragged);
     int to = 0;
     for (std::size_t i = 0; i < lane.size(); ++i) {
         const Slice& slice = lane.slices()[i];

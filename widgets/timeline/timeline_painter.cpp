@@ -224,6 +224,18 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     p.drawText(QPointF(gutter.left, middle + (large ? 4.5 : 4)), title);
 }
 
+const char* laneName(Lane lane)
+{
+    switch (lane) {
+    case Lane::Gather: return "gather";
+    case Lane::Reduce: return "reduce";
+    case Lane::Kernel: return "kernels";
+    case Lane::Copy: return "copies";
+    case Lane::Wait: return "waits";
+    default: return "other";
+    }
+}
+
 // Names of the sub-lanes' kinds, or of their tracks where they are all that is known; each beside its first lane, where they fit.
 void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
 {
@@ -240,12 +252,9 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
-        const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies"
-                                                                    : lanes[at].lane == Lane::Wait   ? "waits"
-                                                                                                     : "other";
-        QString text = QCoreApplication::translate("TimelineView", name);
+        QString text = QCoreApplication::translate("TimelineView", laneName(lanes[at].lane));
         const double room = gutter.right - gutter.left;
-        if (row.device && !lanes[at].track.empty()) text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room);
+        if (row.device && !lanes[at].track.empty() && !isCollectiveLane(lanes[at].lane)) text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}), Qt::ElideMiddle, room);
         f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14), Qt::AlignRight | Qt::AlignVCenter, text);
     }
 }
@@ -293,7 +302,13 @@ void paintGutterRow(const Frame& f, int index, double top)
     p.setPen(f.theme.secondary);
     const QRectF groove(gutter.right - (gutter.width < gutterWidth ? 30 : 42), middle + 7, gutter.width < gutterWidth ? 30 : 42, 4);
     const QFontMetricsF small(p.font());
-    p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth ? small.elidedText(rank.subtitle, Qt::ElideRight, groove.left() - gutter.left - 4) : rank.subtitle);
+    const double room = groove.left() - gutter.left - 4;
+    QString subtitle = rank.subtitle;
+    if (rank.replica >= 0) {
+        const QString whole = QCoreApplication::translate("TimelineView", "replica %1 · %2").arg(rank.replica).arg(rank.subtitle);
+        subtitle = small.horizontalAdvance(whole) <= room ? whole : QCoreApplication::translate("TimelineView", "replica %1").arg(rank.replica);
+    }
+    p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth || rank.replica >= 0 ? small.elidedText(subtitle, Qt::ElideRight, room) : subtitle);
     p.setPen(Qt::NoPen);
     p.setBrush(f.theme.separator);
     p.drawRoundedRect(groove, 2, 2);

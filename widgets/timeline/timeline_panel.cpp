@@ -5,11 +5,13 @@
 
 #include <QCoreApplication>
 
+#include "traces/analysis/collective_uses.h"
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/kernels.h"
 #include "traces/report/run_report.h"
 #include "traces/step/step_ops.h"
 #include "widgets/timeline/device_bar.h"
+#include "widgets/timeline/list_place.h"
 #include "widgets/timeline/rank_tints.h"
 
 namespace stagewright {
@@ -75,9 +77,33 @@ int numberIn(const std::string& name)
     return QString::fromStdString(name.substr(begin, end + 1 - begin)).toInt();
 }
 
+// A release of weights takes no time: it would only split the gathers' lane.
+bool isRelease(const Op& op) { return op.kind == OpKind::Reshard; }
+
+std::vector<std::uint16_t> sublanesOfCollectives(std::span<const Span> spans)
+{
+    std::vector<Span> shown;
+    for (const Span& span : spans)
+        if (!isRelease(span.op)) shown.push_back(span);
+    const std::vector<std::uint16_t> lanes = sublanes(shown);
+    std::vector<std::uint16_t> out(spans.size(), 0);
+    for (std::size_t i = 0, at = 0; i < spans.size(); ++i)
+        if (!isRelease(spans[i].op)) out[i] = lanes[at++];
+    return out;
+}
+
+void markExposed(TimelinePanel& panel, const CollectiveUses& uses)
+{
+    for (const ExposedPart& part : uses.exposed) {
+        const auto rank = static_cast<std::size_t>(panel.timeline->trackOf(part.span).rank);
+        for (PanelLane& lane : panel.ranks[rank].lanes)
+            if (isCollectiveLane(lane.lane) && lane.data.sliceOf(part.span) < lane.data.size()) lane.exposed.push_back({panel.toAxis(part.begin), panel.toAxis(part.end)});
+    }
+}
+
 void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, KernelClasses& classes)
 {
-    for (const Lane lane : {Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
+    for (const Lane lane : {Lane::Gather, Lane::Reduce, Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
         std::vector<const Track*> tracks;
         for (const Track& track : timeline.tracks())
             if (track.rank == row.rank && track.lane == lane) tracks.push_back(&track);
@@ -85,13 +111,13 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
         for (const Track* track : tracks) {
             const SpanSlice shown = shownOf(timeline, *track, panel);
             const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
-            const std::vector<std::uint16_t> lanes = sublanes(spans);
+            const std::vector<std::uint16_t> lanes = isCollectiveLane(lane) ? sublanesOfCollectives(spans) : sublanes(spans);
             const std::size_t first = row.lanes.size();
             for (std::size_t i = 0; i < spans.size(); ++i) {
-                if (!panel.shows(spans[i].step)) continue;
+                if (!panel.shows(spans[i].step) || isRelease(spans[i].op)) continue;
                 const std::size_t at = first + lanes[i];
                 while (row.lanes.size() <= at) {
-                    row.lanes.push_back({lane, {}, track->name});
+                    row.lanes.push_back({lane, {}, track->name, {}});
                     row.lanes.back().data.setLook(lookOf(panel.byClass, lane));
                 }
                 const SpanId id = shown.first + static_cast<SpanId>(i);
@@ -165,7 +191,7 @@ QString laneTitle(const Track& track)
 
 LaneLook lookOf(bool byClass, Lane lane)
 {
-    if (!byClass || lane == Lane::Wait) return LaneLook::Ops;
+    if (!byClass || lane == Lane::Wait || isCollectiveLane(lane)) return LaneLook::Ops;
     return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
 }
 
@@ -178,14 +204,35 @@ int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std
         panel.classes |= 1u << of;
         return of;
     }
-    case LaneLook::Ops: break;
+    case LaneLook::Ops:
+        if (isCollectiveLane(track.lane)) return static_cast<int>(track.lane == Lane::Gather ? OpKind::Unshard : OpKind::ReduceGrad);
+        break;
     }
     return -1;
+}
+
+int orderOf(Lane lane)
+{
+    switch (lane) {
+    case Lane::Gather: return 0;
+    case Lane::Reduce: return 1;
+    case Lane::Kernel: return 2;
+    case Lane::Copy: return 3;
+    case Lane::Other: return 4;
+    default: return 5;
+    }
 }
 
 int PanelRank::workLanes() const
 {
     return static_cast<int>(std::find_if(lanes.begin(), lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Wait; }) - lanes.begin());
+}
+
+void setReplicas(TimelinePanel& panel, const Schedule* schedule)
+{
+    if (schedule == nullptr || schedule->replicas < 2 || schedule->ranks != static_cast<int>(panel.ranks.size())) return;
+    panel.replicas = schedule->replicas;
+    for (std::size_t rank = 0; rank < panel.ranks.size(); ++rank) panel.ranks[rank].replica = schedule->replicaOf(static_cast<int>(rank));
 }
 
 bool TimelinePanel::isCritical(SpanId span) const
@@ -217,6 +264,7 @@ int TimelinePanel::positionOf(SpanId span) const
 {
     if (span >= timeline->spans().size()) return -1;
     const Track& track = timeline->trackOf(span);
+    if (hasListPlaces(*this, track.rank)) return listPlaceOf(*this, span);
     if (track.lane != Lane::Compute) return -1;
     const int ofStep = timeline->spans()[span].step;
     const auto [first, last] = timeline->stepRange(track, ofStep);
@@ -272,6 +320,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     KernelClasses classes;
     Nanos busy = 0;
     panel->ranks.resize(static_cast<std::size_t>(t.ranks()));
+    setReplicas(*panel, t.schedule().get());
     for (int rank = 0; rank < t.ranks(); ++rank) {
         PanelRank& row = panel->ranks[static_cast<std::size_t>(rank)];
         row.rank = rank;
@@ -315,6 +364,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());
         for (const PanelLane& lane : row.lanes) panel->sliceCount += lane.lane == Lane::Wait ? 0 : static_cast<std::int64_t>(lane.data.size());
     }
+    if (panel->bubbles) markExposed(*panel, collectiveUses(t, *panel->bubbles));
     if (panel->bubbles) {
         panel->bubbleFraction = panel->bubbles->bubbleFraction;
     } else if (panel->duration > panel->lead && t.ranks() > 0) {

@@ -2,6 +2,7 @@
 // any thread; shared as shared_ptr<const TimelinePanel>.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,10 +21,14 @@ namespace stagewright {
 
 // Other work of a rank, one sub-lane without overlap.
 struct PanelLane {
-    Lane lane = Lane::Kernel; // Kernel, Copy, Other, Wait
+    Lane lane = Lane::Kernel; // Gather, Reduce, Kernel, Copy, Other, Wait
     LaneData data;
-    std::string track; // the timeline's, of which it is a part
+    std::string track;             // the timeline's, of which it is a part
+    std::vector<TimeSpan> exposed; // Gather, Reduce: what no op hides, in axis time, ascending; known where the step's causes are
 };
+inline bool isCollectiveLane(Lane lane) { return lane == Lane::Gather || lane == Lane::Reduce; }
+// Place of a lane's kind among those of a rank: gathers, reductions, kernels, copies, other work, waits.
+int orderOf(Lane lane);
 // What to call the lanes of a track beside them: "stream 7", "stream 7, copies", "thread 4711", "ranges on the device".
 QString laneTitle(const Track& track);
 
@@ -31,10 +36,11 @@ struct PanelRank {
     int rank = 0;
     QString title;           // "Rank 0"
     QString subtitle;        // "stage 0", "stages 0, 4"
+    int replica = -1;        // of several; −1: there is one
     double busyFraction = 0; // of the panel's window
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
-    std::vector<PanelLane> lanes;        // kernels, copies, other work, then waits
+    std::vector<PanelLane> lanes;        // by orderOf(): waits last
     LaneData device;                     // without ops: what its devices do, one class at a time: what computes before communication before copies
     std::optional<double> deviceBusy;    // without ops: share of the panel's extent in which a kernel or copy runs
     int workLanes() const;               // number of `lanes` before the waits
@@ -100,6 +106,8 @@ struct TimelinePanel {
     bool part = false;
     int detailStep = -1;   // the step whose spans `timeline` holds; −1: none
     bool overview = false; // no slices yet: the lanes are stored pyramids
+    int replicas = 1;      // of the run's schedule: rank = replica × pipelineRanks() + pipeline rank
+    int pipelineRanks() const { return static_cast<int>(ranks.size()) / std::max(1, replicas); }
     bool isPart() const { return part; }
     // Whether any op is known; otherwise there is no idle time either, as in traces with ranges that no rule names.
     bool hasOps() const { return !noOps && (kinds != 0 || part || overview); }
@@ -118,6 +126,9 @@ struct TimelinePanel {
 // How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
 LaneLook lookOf(bool byClass, Lane lane);
 int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes);
+
+// The ranks' replicas, where the schedule is over several and of as many ranks. It may be null.
+void setReplicas(TimelinePanel& panel, const Schedule* schedule);
 
 // Empty timelines give a panel without ranks' slices and duration 0. O(spans of the step + memory events).
 std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {});

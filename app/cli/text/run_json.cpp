@@ -161,6 +161,7 @@ Json runJson(const Run& run, const RunReport& figures)
     object["step_time_ns"] = metricJson(run, "step_time_ns");
     object["wall_time_ns"] = metricJson(run, "wall_time_ns");
     object["contention"] = metricJson(run, "contention");
+    object["sharing"] = figures.collectives.empty() ? Json(nullptr) : byKey["sharing"];
     object["weight_bytes"] = inBytes ? byKey["weight_bytes"] : Json(nullptr);
     object["hung"] = false;
     object["cycle"] = Json::array();
@@ -170,8 +171,8 @@ Json runJson(const Run& run, const RunReport& figures)
     object["gradient_error"] = nullptr;
     const Metric* deviation = run.metric("deviation");
     object["deviation"] = deviation && !deviation->values.empty() ? Json(deviation->values.back()) : Json(nullptr);
-    const std::vector<std::string> sentences = figures.sentences();
-    object["straggler_sentence"] = sentences.empty() ? Json(nullptr) : Json(sentences.front());
+    object["straggler_sentence"] = straggler ? Json(stragglerSentence(bubbles, units.time)) : Json(nullptr);
+    object["slow_replicas"] = figures.slowReplicas.empty() ? Json(nullptr) : Json(figures.slowReplicas);
     object.update(madeUnderJson(run));
     object["memory_cap"] = figures.memoryCap ? memoryJson(*figures.memoryCap, units) : Json(nullptr);
     object["unknown"] = std::move(unknown);
@@ -187,7 +188,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     static constexpr const char* measured[] = {
         "makespan", "span", "makespan_ns", "span_ns", "bubble_fraction", "bubble_rate_span", "peak_activation",
         "peak_activation_bytes", "busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause", "by_rank", "overlap",
-        "critical_path", "loss", "step_time_ns", "wall_time_ns", "contention", "weight_bytes"};
+        "critical_path", "loss", "step_time_ns", "wall_time_ns", "contention", "weight_bytes", "sharing"};
     Json object;
     object["schedule"] = schedule.name;
     object["provenance"] = std::string(toText(Provenance::Simulated));
@@ -222,7 +223,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["straggler_rank"] = nullptr;
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
-    for (const char* key : {"straggler_sentence", "perturb", "emulated_links", "contention_median", "memory_cap"}) object[key] = nullptr;
+    for (const char* key : {"straggler_sentence", "slow_replicas", "perturb", "emulated_links", "contention_median", "memory_cap"}) object[key] = nullptr;
     object["unknown"] = nullptr;
     for (const char* key : leverKeys) object[key] = nullptr;
     return object;

@@ -159,8 +159,9 @@ std::string idleText(const RunReport& figures, bool colour)
     const Nanos apart = window - bubbles.busy - bubbles.idle;
     if (apart != 0) totals(
         "apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
-    const std::string straggler = stragglerSentence(bubbles, figures.units.time);
-    return table.text(colour) + (straggler.empty() ? "" : straggler + "\n");
+    std::string text = table.text(colour);
+    for (const std::string& sentence : figures.sentences()) text += sentence + "\n";
+    return text;
 }
 
 std::string holdersText(const std::vector<Holder>& holders)
@@ -208,16 +209,37 @@ std::string memoryText(const RunReport& figures, bool colour)
     return table.text(colour);
 }
 
+namespace {
+
+// Of the rank with the most; empty where none is.
+std::string collectivesText(const RunReport& figures)
+{
+    int gathers = 0, reductions = 0;
+    Bytes gathered = 0, reduced = 0;
+    for (const RankCollectives& rank : figures.collectives) {
+        gathers = std::max(gathers, rank.gathers);
+        reductions = std::max(reductions, rank.reductions);
+        gathered = std::max(gathered, rank.gathered.value_or(0));
+        reduced = std::max(reduced, rank.reduced.value_or(0));
+    }
+    const auto part = [&](int count, const char* what, Bytes bytes) { return plural(count, what) + (bytes > 0 ? fmt::format(" ({} received)", figures.units.memoryText(bytes)) : ""); };
+    return figures.collectives.empty() ? "" : fmt::format("of a rank in a step: {}, {}\n", part(gathers, "gather", gathered), part(reductions, "reduction", reduced));
+}
+
+} // namespace
+
 std::string overlapText(const RunReport& figures)
 {
     const OverlapReport& overlap = figures.overlap;
-    if (overlap.messages == 0) return "communication  none between ranks\n";
+    const std::string shared = collectivesText(figures);
+    if (overlap.messages == 0) return "communication  none between ranks\n" + shared;
     if (overlap.commTime == 0)
-        return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message"));
+        return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message")) + shared;
     const double hidden = static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime);
     return fmt::format("communication  {} in {}: {} hidden ({}), {} exposed\n", figures.units.timeText(overlap.commTime),
                        plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), formatPercent(hidden),
-                       figures.units.timeText(overlap.exposedTime));
+                       figures.units.timeText(overlap.exposedTime)) +
+           shared;
 }
 
 std::string criticalPathText(const Run& run, const RunReport& figures)

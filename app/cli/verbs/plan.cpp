@@ -5,6 +5,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
+#include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
@@ -29,6 +30,7 @@ struct Options {
     int microbatches = 8;
     int chunks = 1;
     CostOptions costs;
+    ReplicaOptions replicas;
     std::vector<std::string> memoryLimits;
     std::string objective = "makespan";
     double budget = 5;
@@ -116,18 +118,72 @@ std::string proofText(const Plan& plan, const Units& units)
                        formatPercent(plan.gap));
 }
 
-Result<void> store(const Options& options, const PlanRequest& request, const Plan& plan, Session& session)
+// The plan in every replica, with the ops of the shared state where the rules put them. The order was planned without them.
+struct SharedPlan {
+    ReplicaChoice choice;
+    CostModel costs;
+    std::shared_ptr<const Timeline> timeline;
+};
+
+Result<SharedPlan> sharePlan(const Options& options, const PlanRequest& request, const Plan& plan)
+{
+    auto choice = chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
+        return fail(ErrorCode::Usage, "--replica-batch: a plan is of one number of microbatches", "plan each number on its own, and simulate them together");
+    });
+    if (!choice) return tl::unexpected(std::move(choice.error()));
+    SharedPlan out{std::move(*choice), request.costs, nullptr};
+    shareCosts(out.costs, out.choice);
+    auto timeline = simulatedTimeline(out.choice.schedule, out.costs);
+    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    out.timeline = std::move(*timeline);
+    return out;
+}
+
+// Largest sum over the categories at one moment, by rank.
+std::vector<Bytes> fullestMoments(const Timeline& timeline)
+{
+    std::vector<Bytes> out(static_cast<std::size_t>(timeline.ranks()), 0);
+    for (std::size_t rank = 0; rank < out.size(); ++rank) {
+        Bytes now = 0;
+        const auto events = timeline.memoryOf(static_cast<int>(rank));
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            now += events[i].delta;
+            if (i + 1 == events.size() || events[i + 1].time != events[i].time) out[rank] = std::max(out[rank], now);
+        }
+    }
+    return out;
+}
+
+std::string sharedText(const SharedPlan& shared, const Units& units)
+{
+    const ReplicaChoice& choice = shared.choice;
+    std::string peaks;
+    for (const Bytes peak : fullestMoments(*shared.timeline)) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+    return fmt::format("{} replicas, {}: a step with gathers, reductions and the optimizer takes {}; memory by rank {}\n", choice.schedule.replicas * choice.standsFor,
+                       choice.sharding.level == ShardLevel::None ? "nothing shared" : fmt::format("{} shared", toText(choice.sharding)), units.timeText(shared.timeline->end() - shared.timeline->begin()), peaks);
+}
+
+Json sharedJson(const SharedPlan& shared, const Units& units)
+{
+    return {{"replicas", shared.choice.schedule.replicas * shared.choice.standsFor},
+            {"shard", toText(shared.choice.sharding)},
+            {"step", units.timeValue(shared.timeline->end() - shared.timeline->begin())},
+            {"memory", unitArray(fullestMoments(*shared.timeline), units)}};
+}
+
+Result<void> store(const Options& options, const SharedPlan& shared, Session& session)
 {
     if (options.output.empty()) return {};
     if (options.output.ends_with(".csv")) {
-        auto csv = writeScheduleCsv(plan.schedule);
+        auto csv = writeScheduleCsv(shared.choice.schedule);
         if (!csv) return tl::unexpected(std::move(csv.error()));
         if (auto written = writeFileAtomically(options.output, *csv); !written) return tl::unexpected(std::move(written.error()));
         session.note(fmt::format("written to {}", options.output));
         return {};
     }
-    auto run = simulatedRun(plan.schedule, request.costs);
+    auto run = simulatedRun(shared.choice.schedule, shared.costs);
     if (!run) return tl::unexpected(std::move(run.error()));
+    addReplicaFacts(run->configuration, shared.choice);
     run->info.createdUnixMs = unixMilliseconds();
     auto file = openRunFile(options.output, OpenMode::Create);
     if (!file) return tl::unexpected(std::move(file.error()));
@@ -202,6 +258,7 @@ Result<int> run(const Options& options, Session& session)
     auto request = readRequest(options);
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
+        if (options.replicas.any()) return fail(ErrorCode::Usage, "--pareto plans activations against time: --replicas and what they share add to neither", "omit them, or omit --pareto");
         if (!options.output.empty() || !options.memoryLimits.empty())
             return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
         return runPareto(options, *request, session);
@@ -210,17 +267,23 @@ Result<int> run(const Options& options, Session& session)
     if (!planned) return tl::unexpected(std::move(planned.error()));
     session.progress().clear();
     const Units units{request->costs.timeUnit, request->costs.memoryUnit};
-    if (session.json) session.answer(planJson(*request, *planned, units));
+    auto shared = sharePlan(options, *request, *planned);
+    if (!shared) return tl::unexpected(std::move(shared.error()));
+    if (session.json) {
+        Json object = planJson(*request, *planned, units);
+        object["shared"] = shared->choice.shared ? sharedJson(*shared, units) : Json(nullptr);
+        session.answer(object);
+    }
     std::string peaks;
     for (Bytes peak : planned->peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
     session.out(fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"), (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
                             plural(request->chunks, "stage"), request->costs.origin));
     session.out(fmt::format("time {}, span {}, peak activations {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
     session.out(proofText(*planned, units) + "\n");
-    session.out(fmt::format("found by {}\n\n", planned->foundBy));
-    if (auto timeline = simulatedTimeline(planned->schedule, request->costs))
-        session.out(drawTimeline(**timeline, 0, session.columns(), session.colourOut()));
-    if (auto stored = store(options, *request, *planned, session); !stored) return tl::unexpected(std::move(stored.error()));
+    session.out(fmt::format("found by {}\n", planned->foundBy));
+    session.out((shared->choice.shared ? sharedText(*shared, units) : std::string()) + "\n");
+    session.out(drawTimeline(*shared->timeline, 0, session.columns(), session.colourOut()));
+    if (auto stored = store(options, *shared, session); !stored) return tl::unexpected(std::move(stored.error()));
     if (!planned->limit.empty()) session.note(planned->limit);
     if (planned->interrupted) session.note("interrupted: this is the best so far");
     return planned->interrupted ? ExitInterrupted : ExitDone;
@@ -237,6 +300,7 @@ Command command_plan()
                 verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]").form("M").check(wholeNumber(1, 100'000));
                 verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]").form("1|2").check(wholeNumber(1, 2));
                 addCostOptions(verb, options->costs);
+                addReplicaOptions(verb, options->replicas);
                 verb.value("--memory-limit", &options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
                     .form("X|SIZE[,…]")
                     .commas()
@@ -251,6 +315,7 @@ Command command_plan()
                     .check(wholeNumber(2, 200));
                 verb.value("-o,--output", &options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file").form("FILE");
                 verb.notes("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
+                           "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce overlapped --costs analytic:gpt-6.2b@a100\n"
                            "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
                 return [options](Session& session) { return run(*options, session); };
             },

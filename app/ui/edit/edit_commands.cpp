@@ -13,6 +13,7 @@
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/edit/missing_collectives.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
@@ -296,8 +297,9 @@ void EditController::place(const std::vector<Op>& ops)
     Edited change{m_editor->schedule(), {}};
     SimResult times = m_editor->times();
     for (const Op& op : ops) {
-        const int rank = change.schedule.placement.rankOf(op.stage, op.microbatch);
-        const int at = earliestPlace(change.schedule, m_editor->costs(), times, op, rank);
+        const OpPosition own = placeOfMissing(change.schedule, op); // of a gather or reduction
+        const int rank = own.valid() ? own.rank : change.schedule.placement.rankOf(op.stage, op.microbatch);
+        const int at = own.valid() ? own.position : earliestPlace(change.schedule, m_editor->costs(), times, op, rank);
         auto next = insertOps(change.schedule, rank, at, {op});
         if (!next) return refused(next.error());
         change.schedule = std::move(next->schedule);

@@ -13,6 +13,7 @@
 #include "app/ui/edit/recovery_bar.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/edit/missing_collectives.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/background.h"
@@ -374,6 +375,7 @@ void EditController::edited()
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }
+    for (const MissingCollective& missing : missingCollectives(m_editor->schedule())) tray.push_back({missing.op, missing.at.rank, true});
     const int chipsBefore = showsTray() ? m_tray->heightFor(m_deck->width()) : 0;
     m_tray->setOps(std::move(tray));
     m_tray->setVisible(showsTray());

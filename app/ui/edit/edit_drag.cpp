@@ -8,6 +8,7 @@
 
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/edit/missing_collectives.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/timeline_view.h"
@@ -271,7 +272,8 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     const QPointF pointer = view->mapFromGlobal(QPointF(at));
     const auto place = view->dropPlace(pointer);
     if (!place) return;
-    const int own = m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
+    const OpPosition missing = placeOfMissing(m_editor->schedule(), op);
+    const int own = missing.valid() ? missing.rank : m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
     const QString name = QString::fromStdString(toText(op));
     if (place->rank != own) {
         const auto row = view->rowRect(place->panel, place->rank);
@@ -297,7 +299,8 @@ void EditController::trayDropped(const Op& op, const QPoint& at)
     if (!m_editor->active()) return;
     const auto place = m_workspace.views().timeline->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
     endDrag();
-    const int own = m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
+    const OpPosition missing = placeOfMissing(m_editor->schedule(), op);
+    const int own = missing.valid() ? missing.rank : m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
     const QString name = QString::fromStdString(toText(op));
     if (!place) return;
     if (place->rank != own) {

@@ -11,6 +11,9 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/mesh.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/run/simulated_run.h"
@@ -20,6 +23,18 @@
 
 namespace stagewright {
 namespace {
+
+// A replica's ops alone: gathers, reductions and optimizer steps of shared state may be in any schedule.
+Schedule unshared(const Schedule& order)
+{
+    Schedule out = order.replicas > 1 ? replicaSchedule(order, 0) : order;
+    const auto isShared = [](const Op& op) { return isCollective(op.kind); };
+    if (out.placement.hasCopies() || std::none_of(out.order.begin(), out.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), isShared); })) return out;
+    out = withoutCollectives(out);
+    for (auto& row : out.order)
+        while (!row.empty() && row.back().kind == OpKind::Optimizer) row.pop_back();
+    return out;
+}
 
 constexpr int recognisePause = 300; // ms after the last change
 
@@ -89,8 +104,9 @@ void EditController::recogniseNow()
     };
     m_recognising.start(
         [order = std::make_shared<const Schedule>(m_editor->schedule())] {
-            Name out{recognise(*order), std::nullopt};
-            if (out.known.empty()) out.nearest = nearestSchedule(*order);
+            const Schedule plain = unshared(*order);
+            Name out{recognise(plain), std::nullopt};
+            if (out.known.empty()) out.nearest = nearestSchedule(plain);
             return out;
         },
         [this](const Name& name) {

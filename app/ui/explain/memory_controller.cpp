@@ -1,5 +1,7 @@
 #include "app/ui/explain/memory_controller.h"
 
+#include <algorithm>
+
 #include <QMenu>
 #include <QSettings>
 
@@ -28,6 +30,8 @@ constexpr CategoryChoice categories[] = {
     {ActionId::MemoryGradients, MemoryCategory::Gradients},
     {ActionId::MemoryWeights, MemoryCategory::Weights},
     {ActionId::MemoryOptimizer, MemoryCategory::Optimizer},
+    {ActionId::MemoryGathered, MemoryCategory::Gathered},
+    {ActionId::MemoryBuckets, MemoryCategory::Buckets},
 };
 
 // The run's schedule simulated with the run's costs; null where either is unknown.
@@ -77,6 +81,11 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
         next.counters = wanted;
         view->setSettings(next);
     });
+    connect(a[I::MemoryAll], &QAction::triggered, this, [view](bool wanted) {
+        MemorySettings next = view->settings();
+        for (const CategoryChoice& choice : categories) next.set(choice.category, wanted || choice.category == MemoryCategory::Activations);
+        view->setSettings(next);
+    });
     connect(a[I::MemoryPredicted], &QAction::triggered, this, [this](bool wanted) {
         QSettings().setValue(QStringLiteral("memory/predicted"), wanted);
         refreshPredicted();
@@ -117,6 +126,9 @@ void MemoryController::refresh()
         a[choice.action]->setChecked(settings.has(choice.category));
         a[choice.action]->setEnabled(present[static_cast<std::size_t>(choice.category)]);
     }
+    const auto all = [&](const CategoryChoice& choice) { return settings.has(choice.category); };
+    a[I::MemoryAll]->setChecked(std::all_of(std::begin(categories), std::end(categories), all));
+    a[I::MemoryAll]->setEnabled(std::count(present.begin(), present.end(), true) > 1);
     a[I::MemoryOwnScale]->setChecked(settings.ownScale);
     a[I::MemoryOwnScale]->setEnabled(!panels.empty());
     a[I::MemoryCounters]->setChecked(settings.counters);
@@ -154,6 +166,7 @@ void MemoryController::showMenu(const QPoint& at)
     Actions& a = m_workspace.actions();
     QMenu menu(m_workspace.window());
     for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
+    menu.addAction(a[I::MemoryAll]);
     menu.addSeparator();
     for (const I id : {I::MemoryOwnScale, I::MemoryPredicted, I::MemoryCounters, I::MemoryBudget}) menu.addAction(a[id]);
     menu.addSeparator();

@@ -35,6 +35,7 @@ constexpr GroupingChoice groupings[] = {
     {ActionId::GroupTensor, Grouping::Tensor, 0, "tensor"},
     {ActionId::GroupExpert, Grouping::Expert, 0, "expert"},
     {ActionId::GroupContext, Grouping::Context, 0, "context"},
+    {ActionId::GroupReplica, Grouping::Replica, 0, "replica"},
 };
 
 QVariantList listOf(const std::set<int>& ranks)
@@ -281,7 +282,7 @@ void RowsController::refresh()
     a[I::SubLanes]->setChecked(rows.lanes);
     a[I::WaitLanes]->setChecked(rows.waits);
     a[I::KernelClasses]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
-        return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) { return rank.workLanes() > 0; });
+        return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) { return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Kernel || lane.lane == Lane::Copy || lane.lane == Lane::Other; }); });
     }));
     const std::vector<int> ranks = view->chosenRanks();
     const auto mark = [&](I id, const std::set<int>& of) {

@@ -57,7 +57,7 @@ struct ExplorerController::Growing {
     }
 };
 
-ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs())
+ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
@@ -69,6 +69,8 @@ ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace
     connect(m_view, &ExploreView::closeAsked, this, [this] { setShown(false); });
     connect(m_view, &ExploreView::questionChanged, this, &ExplorerController::ask);
     connect(m_view, &ExploreView::surveyChanged, this, [this] { m_later.start(); });
+    connect(m_view, &ExploreView::stateChanged, this, [this] { m_later.start(); });
+    connect(m_view->state()->picture(), &StatePicture::activated, this, [this](const QString& schedule) { open(m_view->question().point(schedule.toStdString())); });
     connect(m_view, &ExploreView::previewAsked, this, &ExplorerController::askPreview);
     connect(m_view, &ExploreView::openAsked, this, &ExplorerController::open);
     connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
@@ -142,9 +144,40 @@ void ExplorerController::ask()
         &m_pool);
 }
 
+void ExplorerController::askState()
+{
+    m_stateJob.drop();
+    m_stateQuestion = m_view->state()->question(m_view->question());
+    m_stateRows.clear();
+    m_stateNext = 0;
+    for (const std::string& name : exploredSchedules())
+        if (!searches(name)) m_stateRows.push_back({name, {}});
+    nextState();
+}
+
+void ExplorerController::nextState()
+{
+    m_view->state()->setRows(std::make_shared<const std::vector<StateRow>>(m_stateRows), m_stateQuestion);
+    const std::size_t all = m_stateRows.size();
+    m_view->setWork(m_stateNext < all ? tr("%1 of %2 schedules").arg(m_stateNext).arg(all) : tr("%1 schedules").arg(all), m_stateNext < all);
+    if (m_stateNext >= all) return;
+    m_stateJob.start(
+        [question = m_stateQuestion, name = m_stateRows[m_stateNext].schedule](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            return stateSurvey(question, {name}, progress);
+        },
+        [this](std::vector<StateRow> rows) {
+            m_stateRows[m_stateNext++] = std::move(rows.front());
+            nextState();
+        },
+        &m_pool);
+}
+
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
+    if (m_view->showsState()) return askState();
     const std::vector<std::string> schedules = m_view->ticked();
     m_lines.reset();
     m_heat.reset();
@@ -282,6 +315,8 @@ void ExplorerController::cancel()
 {
     m_sweep.stop();
     m_survey.stop();
+    if (m_stateJob.running()) m_view->setWork(tr("%1 of %2 schedules").arg(m_stateNext).arg(m_stateRows.size()), false);
+    m_stateJob.drop();
 }
 
 Result<void> ExplorerController::writeTable(const QString& path) const
@@ -297,7 +332,8 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     if (!kind) return tl::unexpected(kind.error());
     PictureContent content;
     content.title = m_view->caption(plot);
-    content.caption = {tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
+    content.caption = {plot == ExplorePlot::State ? tr("Simulated: %1 on %2, %3 replicas of %4 ranks.").arg(QString::fromStdString(m_stateQuestion.model), QString::fromStdString(m_stateQuestion.device)).arg(m_stateQuestion.replicas).arg(m_stateQuestion.ranks)
+                                                  : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
     content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = tr("Plot");

@@ -45,7 +45,9 @@ private:
 
     void ask();
     void askSurvey();
-    void grow(); // shows the rows that have arrived
+    void askState();
+    void nextState(); // simulates the next schedule of the page State
+    void grow();      // shows the rows that have arrived
     void askPreview(int row);
     void open(const SweepPoint& point);
     void saveAsked(const SweepPoint& point);
@@ -57,6 +59,10 @@ private:
     Job m_sweep;
     Job m_survey;
     Job m_preview;
+    Job m_stateJob;
+    StateQuestion m_stateQuestion;
+    std::vector<StateRow> m_stateRows; // those done have cells
+    std::size_t m_stateNext = 0;
     std::shared_ptr<Growing> m_sweepRows;
     std::shared_ptr<Growing> m_surveyRows;
     std::shared_ptr<LinesPicture> m_lines; // of the running survey

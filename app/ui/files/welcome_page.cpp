@@ -67,7 +67,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     };
     connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
-    connect(card(tr("Lessons…"), tr("Sixteen questions, from the first bubble to your own schedule, each answered by hand and by a real run."), tr("Ctrl+Shift+N"), false),
+    connect(card(tr("Lessons…"), tr("Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a real run."), tr("Ctrl+Shift+N"), false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
     connect(card(tr("Open…"), tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Perfetto, Chrome), a schedule (CSV), a building block or a lesson. Or drop it onto this window."), tr("Ctrl+O"), false),
             &QPushButton::clicked, this, &WelcomePage::openAsked);

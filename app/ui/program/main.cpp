@@ -192,9 +192,10 @@ void showPart(MainWindow& window, const CommandLine& line)
         rows.waits = true;
         window.workspace().viewState()->setRows(rows);
     }
-    if (line.show == QLatin1String("explore") || line.show == QLatin1String("heat")) {
+    if (line.show == QLatin1String("explore") || line.show == QLatin1String("heat") || line.show == QLatin1String("state")) {
         window.workspace().feature<ExplorerController>()->setShown(true);
         window.workspace().feature<ExplorerController>()->view()->setShowsHeat(line.show == QLatin1String("heat"));
+        window.workspace().feature<ExplorerController>()->view()->setShowsState(line.show == QLatin1String("state"));
         waitUntil([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 60000);
     }
     if (!line.whatIf.isEmpty()) window.workspace().feature<ToolsController>()->askWhatIf(line.whatIf);

@@ -1,0 +1,66 @@
+#include "schedules/edit/missing_collectives.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+struct StageSeen {
+    bool gathers = false;      // its list gathers or releases the stage
+    bool byMicrobatch = false; // … for single microbatches
+    bool gathered = false;     // as the step before left it, then as the list runs
+    bool reduces = false;
+    int optimizer = -1; // place of its step
+};
+
+} // namespace
+
+std::vector<MissingCollective> missingCollectives(const Schedule& schedule)
+{
+    bool reductions = false; // of whole batches, anywhere
+    for (const auto& row : schedule.order)
+        reductions = reductions || std::any_of(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad && !hasMicrobatch(op); });
+    std::vector<MissingCollective> out;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& row = schedule.order[r];
+        std::map<int, StageSeen> stages;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            StageSeen& stage = stages[row[i].stage];
+            if (row[i].kind == OpKind::Unshard || row[i].kind == OpKind::Reshard) {
+                stage.gathers = true;
+                stage.byMicrobatch = stage.byMicrobatch || hasMicrobatch(row[i]);
+                stage.gathered = row[i].kind == OpKind::Unshard;
+            }
+            stage.reduces = stage.reduces || row[i].kind == OpKind::ReduceGrad;
+            if (row[i].kind == OpKind::Optimizer) stage.optimizer = static_cast<int>(i);
+        }
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const Op& op = row[i];
+            StageSeen& stage = stages[op.stage];
+            const OpPosition here{static_cast<int>(r), static_cast<int>(i)};
+            if (op.kind == OpKind::Unshard || op.kind == OpKind::Reshard) {
+                stage.gathered = op.kind == OpKind::Unshard;
+            } else if (ruleOf(op.kind).needsWeights && stage.gathers && !stage.gathered) {
+                out.push_back({makeOp(OpKind::Unshard, op.stage, stage.byMicrobatch ? op.microbatch : -1), here});
+                stage.gathered = true; // one gather serves what follows
+            } else if (static_cast<int>(i) == stage.optimizer && reductions && !stage.reduces) {
+                out.push_back({makeOp(OpKind::ReduceGrad, op.stage), here});
+            }
+        }
+    }
+    return out;
+}
+
+OpPosition placeOfMissing(const Schedule& schedule, const Op& op)
+{
+    if (!isCollective(op.kind)) return {};
+    for (const MissingCollective& missing : missingCollectives(schedule))
+        if (missing.op == op) return missing.at;
+    return {};
+}
+
+} // namespace stagewright

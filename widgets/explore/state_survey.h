@@ -1,0 +1,57 @@
+// StateSurvey: what replicas that share weights, gradients and optimizer state need and take: schedules × the four ZeRO stages, simulated
+// with a model's sizes on a device. Pure; any thread.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "schedules/model/collective_costs.h"
+#include "schedules/model/shard_rules.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct StateQuestion {
+    int ranks = 8; // of one pipeline
+    int microbatches = 32;
+    int chunks = 0; // 0: schedule default
+    std::string model = "gpt-6.2b";
+    std::string device = "a100";
+    int replicas = 8;
+    ShardRules rules;
+    CollectiveCosts collectives; // `within` is the device's own link
+    double memory = 0;           // bytes a rank has; 0: the device's
+    bool operator==(const StateQuestion&) const = default;
+
+    double capacity() const; // bytes; the device's if none is given
+};
+
+// A rank's bytes by MemoryCategory when it holds most.
+using StateBytes = std::array<Bytes, memoryCategoryCount>;
+
+struct StateCell {
+    bool done = false;
+    std::string error; // why it can't be simulated
+    Nanos step = 0;    // with gathers, reductions and the optimizer
+    int rank = 0;      // the fullest
+    StateBytes held{};
+    double gathered = 0; // bytes that the fullest rank receives in gathers a step, and in reductions
+    double reduced = 0;
+
+    bool good() const { return done && error.empty(); }
+    Bytes peak() const;
+};
+
+struct StateRow {
+    std::string schedule;
+    std::array<StateCell, 4> cells; // by ShardLevel
+};
+
+StateCell stateCell(const StateQuestion& question, const std::string& schedule, ShardLevel level);
+// Rows in the order of the schedules; stopping leaves the rest undone.
+std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vector<std::string>& schedules, const Progress& progress = {});
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+// StateView: the explorer's page State: sliders of the mesh and of what replicas share; the four ZeRO stages of one schedule as stacked bars
+// against the memory of a rank; and time and memory of every schedule, cells over the memory hatched. It shows answers and announces
+// requests; the explorer's controller simulates. GUI thread only.
+#pragma once
+
+#include <memory>
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QSlider>
+#include <QSpinBox>
+#include <QWidget>
+
+#include "widgets/explore/explore_question.h"
+#include "widgets/explore/state_survey.h"
+#include "widgets/theme.h"
+
+namespace stagewright {
+
+using StateRows = std::shared_ptr<const std::vector<StateRow>>;
+
+// The bars of one schedule and the grid of all. Paints with any painter; keys move over the grid's cells.
+class StatePicture : public QWidget {
+    Q_OBJECT
+public:
+    explicit StatePicture(QWidget* parent = nullptr);
+    void setRows(StateRows rows, const StateQuestion& question); // null: nothing yet
+    void setTheme(const Theme& theme);
+    void choose(int row, int level);
+    int row() const { return m_row; }
+    int level() const { return m_level; }
+    QRectF cellRect(int row, int level) const; // empty: not shown
+    bool over(const StateCell& cell) const;    // more than a rank has
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    QString textOf(int row, int level) const; // of a cell, in a sentence or two
+    QSize sizeHint() const override { return {760, 520}; }
+    QSize minimumSizeHint() const override { return {420, 260}; }
+
+signals:
+    void chosen();
+    void activated(const QString& schedule); // Enter or a double click on its row
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    QRectF gridIn(const QRectF& rect) const;
+    QRectF cellIn(const QRectF& rect, int row, int level) const;
+    std::pair<int, int> cellAt(QPointF point) const; // −1: none
+    void paintBars(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    void paintGrid(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    int rowsIn(const QRectF& grid) const;
+
+    StateRows m_rows;
+    StateQuestion m_question;
+    bool m_chosen = false; // a cell, by the user; before: 1F1B
+    int m_row = 0;
+    int m_level = 0;
+    int m_first = 0; // row at the top of the grid
+    const Theme* m_theme = &Theme::light();
+};
+
+class StateView : public QWidget {
+    Q_OBJECT
+public:
+    explicit StateView(QWidget* parent = nullptr);
+    // The shape is the explorer's.
+    StateQuestion question(const ExploreQuestion& shape) const;
+    StatePicture* picture() { return m_picture; }
+    QSlider* replicas() { return m_replicas; }
+    void setRows(StateRows rows, const StateQuestion& question);
+    void setTheme(const Theme& theme) { m_picture->setTheme(theme); }
+
+signals:
+    void questionChanged();
+
+private:
+    QComboBox *m_model, *m_device, *m_gather, *m_reduce;
+    QSlider* m_replicas; // log₂
+    QSpinBox *m_replicasField, *m_perHost, *m_prefetch;
+    QDoubleSpinBox *m_memory, *m_between;
+    StatePicture* m_picture;
+};
+
+} // namespace stagewright
