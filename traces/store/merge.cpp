@@ -90,6 +90,9 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
     auto copied = copyAll(database, runs, progress);
     sqlite3_progress_handler(database.handle(), 0, nullptr, nullptr);
     (void)database.execute("DETACH other");
+    if (copied) // its own steps of a killed recording; where the disk is full they stay as they are
+        if (const auto logged = runsWithLoggedSteps(database); logged)
+            for (const std::int64_t run : *logged) (void)foldSteps(database, run, progress);
     if (!copied && progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (!copied) return tl::unexpected(std::move(copied.error()).with("merge " + otherPath));
     return {};
@@ -98,12 +101,12 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
 Result<void> removeRun(Database& database, std::int64_t id)
 {
     for (const RunTable& table : runTables()) {
-        auto rows = database.prepare(fmt::format("DELETE FROM {} WHERE run=?", table.name));
+        auto rows = database.prepare(fmt::format("DELETE FROM main.{} WHERE run=?", table.name));
         if (!rows) return tl::unexpected(rows.error());
         rows->bind(id);
         if (auto done = database.run(*rows); !done) return done;
     }
-    auto header = database.prepare("DELETE FROM run WHERE id=?");
+    auto header = database.prepare("DELETE FROM main.run WHERE id=?");
     if (!header) return tl::unexpected(header.error());
     header->bind(id);
     return database.run(*header);

@@ -14,6 +14,7 @@
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
+#include "traces/store/step_log.h"
 
 namespace stagewright {
 
@@ -23,16 +24,46 @@ struct RunFile::State {
 
 struct RunWriter::State {
     std::shared_ptr<RunStore> store;
+    std::unique_ptr<Database> staged; // in memory: the rows of the step at hand
     RunRows rows;
+    RowWriter step;
     std::int64_t steps = 0;
     bool done = false;
 };
 
 namespace {
 
+constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
+
+// A database in memory with the run's row, which takes the rows of one step after the other.
+Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
+{
+    auto opened = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (!opened) return opened;
+    if (auto done = migrate(**opened, 0, migrations()); !done) return tl::unexpected(std::move(done.error()));
+    const auto row = RunRows::insertHeader(**opened, run, RunState::Recording);
+    if (!row) return tl::unexpected(row.error());
+    if (auto done = (*opened)->execute(fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row)); !done) return tl::unexpected(std::move(done.error()));
+    return opened;
+}
+
+// What only a step shows: the run's row has it from the first one on.
+Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
+{
+    auto from = bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?", [&](Statement& s) { s.bind(run); });
+    if (!from) return tl::unexpected(from.error());
+    const auto row = staged.step(*from);
+    if (!row) return tl::unexpected(row.error());
+    auto to = database.prepare("UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
+    if (!to) return tl::unexpected(to.error());
+    for (int column = 0; column < 6; ++column) sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
+    sqlite3_bind_int64(to->handle(), 7, run);
+    return database.run(*to);
+}
+
 Result<void> setUp(Database& database)
 {
-    if (auto done = database.execute("PRAGMA page_size=8192"); !done) return done;
+    if (auto done = database.execute(fmt::format("PRAGMA page_size={}", largePage)); !done) return done;
     return migrate(database, 0, migrations());
 }
 
@@ -42,13 +73,32 @@ std::string_view plainName(std::string_view scheduleName)
     return scheduleName.substr(0, scheduleName.find(' '));
 }
 
-// Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
-void leaveWal(Database& database)
+// Small pages while a file is small: a step of a small model writes a page of the log, one of the table and little more. A file that is in use or
+// already large keeps its own.
+void makePagesSmall(Database& database)
 {
-    (void)database.execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    sqlite3_busy_timeout(database.handle(), 0);
-    (void)database.execute("PRAGMA journal_mode=DELETE");
-    sqlite3_busy_timeout(database.handle(), 10000);
+    constexpr std::int64_t smallPage = 1024, smallFile = std::int64_t{1} << 20;
+    const auto size = database.integer("PRAGMA page_size"), pages = database.integer("PRAGMA page_count");
+    if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
+}
+
+// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
+Result<void> makeRoom(Database& database, std::int64_t pageSize)
+{
+    auto pages = database.cached("PRAGMA page_count");
+    if (!pages) return tl::unexpected(pages.error());
+    const auto row = database.step(**pages);
+    if (!row) return tl::unexpected(row.error());
+    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
+    (*pages)->reset();
+    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
+    return {};
+}
+
+void growBy(Database& database, int bytes)
+{
+    (void)sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
 }
 
 bool inWal(Database& database)
@@ -63,7 +113,7 @@ bool inWal(Database& database)
 Result<void> settleRuns(Database& database)
 {
     std::vector<std::int64_t> unmeasured;
-    auto listed = forEachRow(database, "SELECT id FROM run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
+    auto listed = forEachRow(database, "SELECT id FROM main.run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
                              [&](const Statement& row) -> Result<void> {
                                  unmeasured.push_back(row.integer(0));
                                  return {};
@@ -73,7 +123,7 @@ Result<void> settleRuns(Database& database)
     if (!transaction) return tl::unexpected(transaction.error());
     for (const std::int64_t id : unmeasured)
         if (auto done = removeRun(database, id); !done) return done;
-    if (auto done = database.execute("UPDATE run SET state='interrupted' WHERE state='recording'"); !done) return done;
+    if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done) return done;
     return transaction->commit();
 }
 
@@ -83,13 +133,16 @@ Result<void> settle(RunStore& store)
     if (store.lock.heldElsewhere()) return {};
     const auto left = store.database->integer("SELECT count(*) FROM run WHERE state='recording'");
     if (!left) return tl::unexpected(left.error());
+    const auto logged = runsWithLoggedSteps(*store.database);
+    if (!logged) return tl::unexpected(logged.error());
     const bool wal = inWal(*store.database);
-    if (*left == 0 && !wal) return {};
+    if (*left == 0 && logged->empty() && !wal) return {};
     if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
     const RecordingLockHold hold(store.lock);
+    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run); // on a full disk they stay: readers know both forms
     if (*left > 0)
         if (auto done = settleRuns(*store.database); !done) return done;
-    if (wal) leaveWal(*store.database);
+    if (wal) store.leaveWal();
     return {};
 }
 
@@ -103,6 +156,15 @@ Result<std::unique_ptr<Database>> openToRead(const std::string& path)
         return database;
     }
     return Database::open(path, SQLITE_OPEN_READONLY);
+}
+
+// In memory, unless many steps are not folded.
+Result<void> keepTemporaries(RunStore& store)
+{
+    constexpr std::int64_t many = 16384;
+    const auto steps = store.logs ? store.database->integer("SELECT max(id) - min(id) FROM main.step_log") : Result<std::int64_t>(0);
+    if (!steps) return tl::unexpected(steps.error());
+    return store.database->execute(fmt::format("PRAGMA temp_store={}", *steps > many ? "FILE" : "MEMORY"));
 }
 
 Result<void> withQueryViews(RunStore& store, int version)
@@ -123,19 +185,50 @@ Result<void> RunStore::mayWrite()
     return lock.acquire();
 }
 
+void RunStore::leaveWal()
+{
+    (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite3_busy_timeout(database->handle(), 0);
+    (void)database->execute("PRAGMA journal_mode=DELETE");
+    sqlite3_busy_timeout(database->handle(), 10000);
+}
+
 Result<void> RunStore::beginRecording()
 {
     if (auto held = mayWrite(); !held) return held;
     // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
-    (void)database->execute("PRAGMA journal_mode=WAL");
+    if (writers == 0) {
+        makePagesSmall(*database);
+        growBy(*database, 1 << 16);
+        (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
+        const auto size = database->integer("PRAGMA page_size");
+        pageSize = size ? *size : 0;
+    }
     ++writers;
     return {};
 }
 
 void RunStore::endRecording()
 {
-    if (--writers == 0) leaveWal(*database);
+    if (--writers == 0) {
+        growBy(*database, 0);
+        leaveWal();
+    }
     lock.release();
+}
+
+Result<Snapshot> Snapshot::of(RunStore& store)
+{
+    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    Snapshot snapshot(*store.database);
+    if (store.logs)
+        if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
+    return snapshot;
+}
+
+Snapshot::~Snapshot()
+{
+    if (m_database) (void)m_database->execute("RELEASE reading");
 }
 
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
@@ -161,14 +254,16 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     }
     const auto version = checkRunFile(*store->database);
     if (!version) return tl::unexpected(version.error());
+    store->logs = mode != OpenMode::Read || *version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
             return tl::unexpected(done.error());
     }
+    if (auto done = keepTemporaries(*store); !done) return tl::unexpected(done.error());
     // a table that is missing shows now, not in the middle of something
-    if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
+    if (auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); }); !infos) return tl::unexpected(infos.error());
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = registerReportFunctions(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
@@ -193,7 +288,7 @@ const std::string& RunFile::path() const
 
 Result<std::vector<RunInfo>> RunFile::runs() const
 {
-    return readRunInfos(*m_state->store);
+    return inSnapshot(*m_state->store, [&] { return readRunInfos(*m_state->store); });
 }
 
 Result<std::int64_t> RunFile::find(const std::string& idOrName) const
@@ -251,17 +346,17 @@ Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Pr
 
 Result<std::vector<RunFile::BlockBounds>> RunFile::blocks(std::int64_t id) const
 {
-    return readBlockBounds(*m_state->store, id);
+    return inSnapshot(*m_state->store, [&] { return readBlockBounds(*m_state->store, id); });
 }
 
 Result<RunFile::Content> RunFile::content(std::int64_t id) const
 {
-    return readContent(*m_state->store, id);
+    return inSnapshot(*m_state->store, [&] { return readContent(*m_state->store, id); });
 }
 
 Result<std::vector<RunFile::StepBounds>> RunFile::steps(std::int64_t id) const
 {
-    return readStepBounds(*m_state->store, id);
+    return inSnapshot(*m_state->store, [&] { return readStepBounds(*m_state->store, id); });
 }
 
 Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress) const
@@ -281,7 +376,7 @@ Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& si
 
 Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only) const
 {
-    return readOverview(*m_state->store, id, atLeastBuckets, only);
+    return inSnapshot(*m_state->store, [&] { return readOverview(*m_state->store, id, atLeastBuckets, only); });
 }
 
 Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
@@ -318,16 +413,22 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         if (!transaction) return tl::unexpected(transaction.error());
         Run own = header;
         own.timeline = nullptr;
-        auto there = readRunInfos(*store);
+        auto there = inSnapshot(*store, [&] { return readRunInfos(*store); });
         if (!there) return tl::unexpected(there.error());
         own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
         const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
         if (!id) return tl::unexpected(id.error());
-        RunRows rows(*store->database, *id);
+        auto staged = stagingFor(own, *id);
+        if (!staged) return tl::unexpected(std::move(staged.error()));
+        RunRows rows(**staged, *id);
         if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
+        RowWriter step;
+        if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
+        if (auto done = addStepRows(*store->database, "main.", *id, step.bytes()); !done) return tl::unexpected(done.error());
+        step.clear();
         if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
         rows.accept();
-        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(rows), 0, false});
+        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
     auto writer = start();
@@ -337,12 +438,12 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
 
 Result<void> RunFile::rename(std::int64_t id, const std::string& name)
 {
-    return change(id, "UPDATE run SET name=? WHERE id=?", name);
+    return change(id, "UPDATE main.run SET name=? WHERE id=?", name);
 }
 
 Result<void> RunFile::annotate(std::int64_t id, const std::string& note)
 {
-    return change(id, "UPDATE run SET note=? WHERE id=?", note);
+    return change(id, "UPDATE main.run SET note=? WHERE id=?", note);
 }
 
 Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string& text)
@@ -387,12 +488,16 @@ Result<void> RunFile::compact()
         return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    return store.database->execute("VACUUM");
+    const auto logged = runsWithLoggedSteps(*store.database);
+    if (!logged) return tl::unexpected(logged.error());
+    for (const std::int64_t run : *logged)
+        if (auto folded = foldSteps(*store.database, run); !folded) return tl::unexpected(std::move(folded.error()));
+    return store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
 }
 
 Result<std::vector<Note>> RunFile::notes(std::int64_t id, bool carried) const
 {
-    return readNotes(*m_state->store, id, carried);
+    return inSnapshot(*m_state->store, [&] { return readNotes(*m_state->store, id, carried); });
 }
 
 Result<void> RunFile::writing(const std::function<Result<void>()>& write)
@@ -441,7 +546,7 @@ Result<void> RunFile::removeQuery(const std::string& name)
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
 {
-    return runQuery(*m_state->store->database, sql, maxRows, progress);
+    return inSnapshot(*m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); });
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)
@@ -469,13 +574,25 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
 {
     State& state = *m_state;
     if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
+    Database& database = *state.store->database;
     const auto write = [&]() -> Result<void> {
-        auto transaction = Transaction::begin(*state.store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
+        auto staged = Transaction::begin(*state.staged);
+        if (!staged) return tl::unexpected(staged.error());
         if (auto done = state.rows.addSegment(step); !done) return done;
         for (const auto& [name, value] : metrics)
             if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
-        return transaction->commit();
+        const auto totals = totalsOf(*state.staged, id());
+        if (!totals) return tl::unexpected(totals.error());
+        state.step.clear();
+        if (auto done = takeStepRows(*state.staged, id(), state.step); !done) return done;
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (state.steps == 0)
+            if (auto done = setUnits(database, *state.staged, id()); !done) return done;
+        if (auto done = logStep(database, id(), *totals, state.step.bytes()); !done) return done;
+        if (auto done = makeRoom(database, state.store->pageSize); !done) return done;
+        if (auto done = transaction->commit(); !done) return done;
+        return staged->commit();
     };
     auto done = write();
     if (!done) {
@@ -487,18 +604,36 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     return done;
 }
 
-Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs)
+Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs, const Progress& progress)
 {
     State& state = *m_state;
     if (state.done) return {};
     state.done = true;
-    Result<void> result;
-    if (costs) result = state.rows.setCosts(*costs);
-    (void)summarisePyramids(*state.store, id()); // the first view is slower without it
-    if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
-    if (result) result = storeDigest(*state.store->database, id());
+    Database& database = *state.store->database;
+    const auto close = [&]() -> Result<void> {
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        RunRows kept(database, id());
+        const auto totals = totalsOf(*state.staged, id());
+        if (!totals) return tl::unexpected(totals.error());
+        if (auto done = setTotals(database, id(), *totals); !done) return done;
+        if (costs)
+            if (auto done = kept.setCosts(*costs); !done) return done;
+        if (auto done = kept.setState(end == RunState::Recording ? RunState::Interrupted : end); !done) return done;
+        return transaction->commit();
+    };
+    auto closed = close();
+    if (!closed) { // what SQLite's log holds of a full disk is free after this
+        state.store->leaveWal();
+        closed = close();
+    }
+    const auto folded = foldSteps(database, id(), progress);
+    if (folded && *folded) { // else readers do without
+        (void)summarisePyramids(*state.store, id());
+        if (closed) closed = storeDigest(database, id());
+    }
     state.store->endRecording();
-    return result;
+    return closed;
 }
 
 } // namespace stagewright

@@ -175,10 +175,10 @@ class RunWriter {
 public:
     ~RunWriter();
     std::int64_t id() const;
-    // One transaction. `step` holds the spans of one step; metrics: one value for each name. A full disk is an Error
+    // One row of the file, folded into its tables by finish(). `step` holds the spans of one step; metrics: one value for each name. A full disk is an Error
     // (Failed); what was appended before stays.
     Result<void> append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics);
-    Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt);
+    Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt, const Progress& progress = {});
 
 private:
     friend class RunFile;

@@ -89,7 +89,7 @@ private:
                 if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error())); // SQLite's own faults name it
                 return tl::unexpected(std::move(done.error()).with(file));
             }
-        m_run.info.damagedBlocks = m_damaged;
+        m_run.info.damagedBlocks = m_damaged + m_store.unfolded.damaged(m_id);
         return std::move(m_run);
     }
 
@@ -516,20 +516,13 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
 {
-    // One snapshot, even while another process appends.
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto run = Reader(store, id, steps, progress).read();
-    (void)store.database->execute("RELEASE reading");
-    return run;
+    return inSnapshot(store, [&] { return Reader(store, id, steps, progress).read(); });
 }
 
 Result<Run> readRunHeader(RunStore& store, std::int64_t id)
 {
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
     const Progress silent;
-    auto run = Reader(store, id, {}, silent).readHeader();
-    (void)store.database->execute("RELEASE reading");
-    return run;
+    return inSnapshot(store, [&] { return Reader(store, id, {}, silent).readHeader(); });
 }
 
 } // namespace stagewright

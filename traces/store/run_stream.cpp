@@ -41,16 +41,6 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
     return tracks;
 }
 
-// One snapshot, even while another process appends.
-template <typename Work>
-auto inSnapshot(RunStore& store, Work work) -> decltype(work())
-{
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto result = work();
-    (void)store.database->execute("RELEASE reading");
-    return result;
-}
-
 Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& content)
 {
     std::map<std::int64_t, std::size_t> places;
