@@ -26,7 +26,7 @@ struct RunWriter::State {
     std::shared_ptr<RunStore> store;
     std::unique_ptr<Database> staged; // in memory: the rows of the step at hand
     RunRows rows;
-    RowWriter step;
+    StepRows step;
     std::int64_t steps = 0;
     bool done = false;
 };
@@ -223,7 +223,7 @@ Result<Snapshot> Snapshot::of(RunStore& store)
     Snapshot snapshot(*store.database);
     if (store.logs)
         if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
-    return snapshot;
+    return Result<Snapshot>(std::move(snapshot));
 }
 
 Snapshot::~Snapshot()
@@ -346,17 +346,17 @@ Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Pr
 
 Result<std::vector<RunFile::BlockBounds>> RunFile::blocks(std::int64_t id) const
 {
-    return inSnapshot(*m_state->store, [&] { return readBlockBounds(*m_state->store, id); });
+    return withAllSteps(*m_state->store, [&] { return readBlockBounds(*m_state->store, id); });
 }
 
 Result<RunFile::Content> RunFile::content(std::int64_t id) const
 {
-    return inSnapshot(*m_state->store, [&] { return readContent(*m_state->store, id); });
+    return withAllSteps(*m_state->store, [&] { return readContent(*m_state->store, id); });
 }
 
 Result<std::vector<RunFile::StepBounds>> RunFile::steps(std::int64_t id) const
 {
-    return inSnapshot(*m_state->store, [&] { return readStepBounds(*m_state->store, id); });
+    return withAllSteps(*m_state->store, [&] { return readStepBounds(*m_state->store, id); });
 }
 
 Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress) const
@@ -376,7 +376,7 @@ Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& si
 
 Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only) const
 {
-    return inSnapshot(*m_state->store, [&] { return readOverview(*m_state->store, id, atLeastBuckets, only); });
+    return withAllSteps(*m_state->store, [&] { return readOverview(*m_state->store, id, atLeastBuckets, only); });
 }
 
 Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
@@ -422,10 +422,10 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         if (!staged) return tl::unexpected(std::move(staged.error()));
         RunRows rows(**staged, *id);
         if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
-        RowWriter step;
+        StepRows step;
         if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
-        if (auto done = addStepRows(*store->database, "main.", *id, step.bytes()); !done) return tl::unexpected(done.error());
-        step.clear();
+        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done) return tl::unexpected(done.error());
+        step.facts.clear();
         if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
         rows.accept();
         auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
@@ -546,7 +546,7 @@ Result<void> RunFile::removeQuery(const std::string& name)
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
 {
-    return inSnapshot(*m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); });
+    return withAllSteps(*m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); });
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)
@@ -581,15 +581,18 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
         if (auto done = state.rows.addSegment(step); !done) return done;
         for (const auto& [name, value] : metrics)
             if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
-        const auto totals = totalsOf(*state.staged, id());
+        auto totals = totalsOf(*state.staged, id());
         if (!totals) return tl::unexpected(totals.error());
-        state.step.clear();
+        totals->firstStep = std::max<std::int64_t>(0, totals->steps - 1);
+        for (const Span& span : step.spans()) totals->firstStep = std::min<std::int64_t>(totals->firstStep, span.step);
+        state.step.facts.clear();
+        state.step.blocks.clear();
         if (auto done = takeStepRows(*state.staged, id(), state.step); !done) return done;
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
         if (state.steps == 0)
             if (auto done = setUnits(database, *state.staged, id()); !done) return done;
-        if (auto done = logStep(database, id(), *totals, state.step.bytes()); !done) return done;
+        if (auto done = logStep(database, id(), *totals, state.step); !done) return done;
         if (auto done = makeRoom(database, state.store->pageSize); !done) return done;
         if (auto done = transaction->commit(); !done) return done;
         return staged->commit();

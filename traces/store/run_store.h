@@ -67,6 +67,16 @@ auto inSnapshot(RunStore& store, Read read) -> decltype(read())
     return read();
 }
 
+// The same with the blocks of steps that are not folded.
+template <typename Read>
+auto withAllSteps(RunStore& store, Read read) -> decltype(read())
+{
+    return inSnapshot(store, [&]() -> decltype(read()) {
+        if (auto loaded = store.unfolded.loadAll(*store.database, store.mode == OpenMode::Read); !loaded) return tl::unexpected(std::move(loaded.error()));
+        return read();
+    });
+}
+
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store);

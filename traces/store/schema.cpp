@@ -89,8 +89,8 @@ CREATE INDEX span_block_bounds ON span_block(run, step, segment, track, begin_ns
 
 // A recording appends a row a step, with all rows of the step's tables in it, until they are folded into the tables.
 constexpr std::string_view version5 = R"sql(
-CREATE TABLE step_log(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, segment INTEGER NOT NULL, steps INTEGER NOT NULL, span_count INTEGER NOT NULL,
-    begin_ns INTEGER, end_ns INTEGER, data BLOB NOT NULL);
+CREATE TABLE step_log(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, segment INTEGER NOT NULL, first_step INTEGER NOT NULL, steps INTEGER NOT NULL,
+    span_count INTEGER NOT NULL, begin_ns INTEGER, end_ns INTEGER, facts BLOB NOT NULL, data BLOB NOT NULL);
 )sql";
 
 // Names without a schema: where steps are not folded yet, temporary views of these names hold them too (step_log.h).
@@ -129,7 +129,7 @@ constexpr std::array<RunTable, 16> tables{{
     {"metric_value", "metric, step, value"},
     {"note", "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms"},
     {"bookmark", "slot, step, begin_ns, end_ns, rank, op, occurrence"},
-    {"step_log", "segment, steps, span_count, begin_ns, end_ns, data"},
+    {"step_log", "segment, first_step, steps, span_count, begin_ns, end_ns, facts, data"},
 }};
 
 } // namespace

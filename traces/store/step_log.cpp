@@ -64,7 +64,7 @@ void bindTotals(Statement& statement, const LoggedStep& totals)
 // Columns first … first + 3.
 LoggedStep totalsIn(const Statement& row, int first)
 {
-    return {0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
+    return {0, 0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
 }
 
 } // namespace
@@ -106,7 +106,7 @@ bool unpackStep(std::span<const std::byte> data, std::vector<std::byte>& rows)
     return uncompress(reinterpret_cast<Bytef*>(rows.data()), &got, reinterpret_cast<const Bytef*>(packed.data()), static_cast<uLong>(packed.size())) == Z_OK && got == size;
 }
 
-Result<void> takeStepRows(Database& database, std::int64_t run, RowWriter& rows)
+Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
 {
     for (std::size_t number = 0; number < stepTableCount(); ++number) {
         const StepTable table = stepTable(number);
@@ -119,7 +119,7 @@ Result<void> takeStepRows(Database& database, std::int64_t run, RowWriter& rows)
             if (!more) return tl::unexpected(more.error());
             if (!*more) break;
             any = true;
-            rows.add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
+            (table.grows == "segment" ? rows.blocks : rows.facts).add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
         }
         (*statement)->reset();
         if (!any) continue;
@@ -167,14 +167,15 @@ Result<void> setTotals(Database& database, std::int64_t run, const LoggedStep& t
     return database.run(**statement);
 }
 
-Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& step, std::span<const std::byte> rows)
+Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& step, const StepRows& rows)
 {
-    const std::vector<std::byte> data = packStep(rows);
-    auto statement = database.cached("INSERT INTO main.step_log(run, segment, steps, span_count, begin_ns, end_ns, data) VALUES(?,?,?,?,?,?,?)");
+    const std::vector<std::byte> facts = packStep(rows.facts.bytes());
+    const std::vector<std::byte> blocks = packStep(rows.blocks.bytes());
+    auto statement = database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)");
     if (!statement) return tl::unexpected(statement.error());
-    (*statement)->bind(run).bind(step.segment);
+    (*statement)->bind(run).bind(step.segment).bind(step.firstStep);
     bindTotals(**statement, step);
-    (*statement)->bind(std::span<const std::byte>(data));
+    (*statement)->bind(std::span<const std::byte>(facts)).bind(std::span<const std::byte>(blocks));
     return database.run(**statement);
 }
 
@@ -191,13 +192,13 @@ Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
 
 Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress)
 {
-    std::vector<std::byte> rows;
+    std::vector<std::byte> rows, blocks;
     std::int64_t last = 0, folded = 0;
     bool whole = true;
     for (bool more = true; more;) {
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
-        auto steps = bound(database, fmt::format("SELECT id, data, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE run=? AND id>? ORDER BY id LIMIT {}", stepsAtOnce),
+        auto steps = bound(database, fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE run=? AND id>? ORDER BY id LIMIT {}", stepsAtOnce),
                            [&](Statement& s) { s.bind(run).bind(last); });
         if (!steps) return tl::unexpected(steps.error());
         std::vector<std::int64_t> done;
@@ -208,11 +209,12 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
             if (!row) return tl::unexpected(row.error());
             if (!*row) break;
             last = steps->integer(0);
-            totals = totalsIn(*steps, 2);
-            if (!unpackStep(steps->blob(1), rows)) {
+            totals = totalsIn(*steps, 3);
+            if (!unpackStep(steps->blob(2), rows) || !unpackStep(steps->blob(1), blocks)) {
                 whole = false;
                 continue;
             }
+            rows.insert(rows.end(), blocks.begin(), blocks.end());
             if (auto execution = database.execute("SAVEPOINT step"); !execution) return tl::unexpected(execution.error());
             const auto added = addStepRows(database, "main.", run, rows);
             if (!added) return tl::unexpected(added.error());
@@ -253,6 +255,10 @@ Result<void> UnfoldedSteps::makeViews(Database& database)
                            table.name, table.columns, table.name == "span_block" ? "segment, track, first" : table.columns.substr(0, table.columns.find(',')),
                            rowid ? "rowid AS rowid, " : "", rowid ? "-id AS rowid, " : "");
     }
+    const std::string_view bounds = "run, segment, track, first, step, count, begin_ns, end_ns";
+    sql += fmt::format("CREATE INDEX temp.log_span_bounds ON log_span_block(run, step, segment, track, first, begin_ns, end_ns, count);"
+                       "CREATE TEMP VIEW span_bounds AS SELECT rowid AS rowid, {0} FROM main.span_block UNION ALL SELECT -id AS rowid, {0} FROM temp.log_span_block;",
+                       bounds);
     const auto total = [](std::string_view column) { return fmt::format("iif(l.run IS NULL, r.{0}, l.{0}) AS {0}", column); };
     sql += "CREATE TEMP TABLE log_run(run INTEGER PRIMARY KEY, steps, span_count, begin_ns, end_ns);";
     sql += fmt::format("CREATE TEMP VIEW run AS SELECT r.id AS id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, {}, "
@@ -265,8 +271,8 @@ Result<void> UnfoldedSteps::makeViews(Database& database)
 // False: steps that were read before have been folded or removed since.
 Result<bool> UnfoldedSteps::stillThere(Database& database) const
 {
-    for (const auto& [run, place] : m_runs)
-        for (const std::int64_t id : {place.first, place.last}) {
+    for (const auto& [run, ids] : m_runs)
+        for (const std::int64_t id : {ids.first, ids.second}) {
             auto statement = database.cached("SELECT run FROM main.step_log WHERE id=?");
             if (!statement) return tl::unexpected(statement.error());
             (*statement)->bind(id);
@@ -281,31 +287,73 @@ Result<bool> UnfoldedSteps::stillThere(Database& database) const
 
 Result<void> UnfoldedSteps::add(Database& database)
 {
-    auto steps = bound(database, "SELECT id, run, data, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE id>? ORDER BY id", [&](Statement& s) { s.bind(m_last); });
+    auto steps = bound(database, "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE id>? ORDER BY id",
+                       [&](Statement& s) { s.bind(m_last); });
     if (!steps) return tl::unexpected(steps.error());
-    std::vector<std::byte> rows;
+    std::vector<std::byte> facts;
+    std::map<std::int64_t, LoggedStep> totals; // by run, with its last step
     for (;;) {
-        const auto row = database.step(*steps);
-        if (!row) return tl::unexpected(row.error());
-        if (!*row) return {};
-        m_last = steps->integer(0);
-        const std::int64_t run = steps->integer(1);
-        Place& place = m_runs.try_emplace(run, Place{m_last, m_last, 0}).first->second;
-        place.last = m_last;
-        bool whole = unpackStep(steps->blob(2), rows);
+        const auto more = database.step(*steps);
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) break;
+        const Row row{steps->integer(0), steps->integer(1), steps->integer(2), steps->integer(3), false};
+        m_last = row.id;
+        m_runs.try_emplace(row.run, row.id, row.id).first->second.second = row.id;
+        m_rows.push_back(row);
+        totals[row.run] = totalsIn(*steps, 5);
+        bool whole = unpackStep(steps->blob(4), facts);
         if (whole) {
-            const auto added = addStepRows(database, "temp.log_", run, rows);
+            const auto added = addStepRows(database, "temp.log_", row.run, facts);
             if (!added) return tl::unexpected(added.error());
             whole = *added;
         }
-        if (!whole) ++place.damaged;
-        auto totals = database.cached("INSERT OR REPLACE INTO temp.log_run VALUES(?,?,?,?,?)");
-        if (!totals) return tl::unexpected(totals.error());
-        (*totals)->bind(run);
-        bindTotals(**totals, totalsIn(*steps, 3));
-        if (auto done = database.run(**totals); !done) return done;
+        if (!whole) ++m_damaged[row.run];
     }
+    for (const auto& [run, total] : totals) {
+        auto statement = database.cached("INSERT OR REPLACE INTO temp.log_run VALUES(?,?,?,?,?)");
+        if (!statement) return tl::unexpected(statement.error());
+        (*statement)->bind(run);
+        bindTotals(**statement, total);
+        if (auto done = database.run(**statement); !done) return done;
+    }
+    return {};
 }
+
+Result<void> UnfoldedSteps::load(Database& database, Row& row)
+{
+    auto statement = database.cached("SELECT data FROM main.step_log WHERE id=?");
+    if (!statement) return tl::unexpected(statement.error());
+    (*statement)->bind(row.id);
+    const auto there = database.step(**statement);
+    if (!there) return tl::unexpected(there.error());
+    std::vector<std::byte> blocks;
+    bool whole = *there && unpackStep((*statement)->blob(0), blocks);
+    (*statement)->reset();
+    row.loaded = true;
+    if (whole) {
+        const auto added = addStepRows(database, "temp.log_", row.run, blocks);
+        if (!added) return tl::unexpected(added.error());
+        whole = *added;
+    }
+    if (!whole) ++m_damaged[row.run];
+    return {};
+}
+
+namespace {
+
+// Temporary tables are written although the connection only reads.
+template <typename Write>
+Result<void> writingTemporaries(Database& database, bool readOnly, Write write)
+{
+    if (readOnly)
+        if (auto done = database.execute("PRAGMA query_only=0"); !done) return done;
+    auto written = write();
+    if (readOnly)
+        if (auto done = database.execute("PRAGMA query_only=1"); !done) return done;
+    return written;
+}
+
+} // namespace
 
 Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
 {
@@ -318,13 +366,13 @@ Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
     const auto there = stillThere(database);
     if (!there) return tl::unexpected(there.error());
     if (*there && last == m_last) return {};
-    if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=0"); !done) return done;
-    const auto renew = [&]() -> Result<void> {
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
         if (!m_views)
             if (auto done = makeViews(database); !done) return done;
         if (!*there) {
+            m_rows.clear();
             m_runs.clear();
+            m_damaged.clear();
             m_last = 0;
             std::string sql = "DELETE FROM temp.log_run;";
             for (std::size_t number = 0; number < stepTableCount(); ++number)
@@ -332,17 +380,36 @@ Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
             if (auto done = database.execute(sql); !done) return done;
         }
         return add(database);
-    };
-    auto renewed = renew();
-    if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=1"); !done) return done;
-    return renewed;
+    });
+}
+
+Result<void> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep)
+{
+    if (m_rows.empty()) return {};
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+        for (Row& row : m_rows) {
+            if (row.loaded || row.run != run || row.steps <= firstStep || row.firstStep > lastStep) continue;
+            if (auto done = load(database, row); !done) return done;
+        }
+        return {};
+    });
+}
+
+Result<void> UnfoldedSteps::loadAll(Database& database, bool readOnly)
+{
+    if (m_rows.empty()) return {};
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+        for (Row& row : m_rows)
+            if (!row.loaded)
+                if (auto done = load(database, row); !done) return done;
+        return {};
+    });
 }
 
 std::int64_t UnfoldedSteps::damaged(std::int64_t run) const
 {
-    const auto place = m_runs.find(run);
-    return place == m_runs.end() ? 0 : place->second.damaged;
+    const auto found = m_damaged.find(run);
+    return found == m_damaged.end() ? 0 : found->second;
 }
 
 } // namespace stagewright

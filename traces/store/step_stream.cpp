@@ -109,16 +109,17 @@ struct StepStreamWriter::State {
 
 Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment)
 {
-    auto logged = bound(database, "SELECT id, segment, data FROM main.step_log WHERE id>? AND run=? ORDER BY id", [&](Statement& s) { s.bind(sent.logged).bind(run); });
+    auto logged = bound(database, "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id", [&](Statement& s) { s.bind(sent.logged).bind(run); });
     if (!logged) return tl::unexpected(logged.error());
-    std::vector<std::byte> step;
+    std::vector<std::byte> step, blocks;
     StoredRow row;
     for (;;) {
         const auto more = database.step(*logged);
         if (!more) return tl::unexpected(more.error());
         if (!*more) return {};
         sent.logged = logged->integer(0);
-        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step)) continue;
+        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step) || !unpackStep(logged->blob(3), blocks)) continue;
+        step.insert(step.end(), blocks.begin(), blocks.end());
         segment = std::max(segment, logged->integer(1));
         for (RowReader reader(step); !reader.atEnd() && reader.next(row);) {
             const std::string_view grows = row.table < stepTableCount() ? stepTable(row.table).grows : std::string_view();
