@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -34,6 +37,25 @@ struct RunWriter::State {
 namespace {
 
 constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
+
+// Compacting writes the steps that are not folded into the tables, and then the whole file once more beside it.
+std::string needsRoom(const std::string& path)
+{
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(path, unknown);
+    return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", unknown ? 1 : bytes * 4 / 1'000'000 + 1);
+}
+
+// "x.stagewright" → "x.saved.stagewright", or with a number.
+std::string freeNameBeside(const std::string& path)
+{
+    const std::filesystem::path whole(path);
+    for (int number = 1;; ++number) {
+        const auto name = whole.parent_path() / fmt::format("{}.saved{}{}", whole.stem().string(), number > 1 ? fmt::format("-{}", number) : "", whole.extension().string());
+        std::error_code unknown;
+        if (!std::filesystem::exists(name, unknown)) return name.string();
+    }
+}
 
 // A database in memory with the run's row, which takes the rows of one step after the other.
 Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
@@ -146,16 +168,45 @@ Result<void> settle(RunStore& store)
     return {};
 }
 
+bool isWalFile(const std::string& path)
+{
+    std::ifstream in(path, std::ios::binary);
+    char header[20] = {};
+    return in.read(header, sizeof header) && header[18] == 2;
+}
+
+// SQLite opens a database without looking at it.
+bool canRead(Database& database)
+{
+    (void)database.integer("SELECT count(*) FROM sqlite_schema");
+    const int code = sqlite3_errcode(database.handle()) & 0xff;
+    return code != SQLITE_CANTOPEN && code != SQLITE_READONLY;
+}
+
 // For reading: read and write where that is possible, so that a WAL or journal left by a killed program is recovered, but
 // with writing turned off.
-Result<std::unique_ptr<Database>> openToRead(const std::string& path)
+Result<std::unique_ptr<Database>> openToRead(const std::string& path, std::string& missing)
 {
+    std::error_code unknown;
+    const bool log = std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
     auto database = Database::open(path, SQLITE_OPEN_READWRITE);
-    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0) {
+    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0 && canRead(**database)) {
         if (auto done = (*database)->execute("PRAGMA query_only=1"); !done) return tl::unexpected(done.error());
         return database;
     }
-    return Database::open(path, SQLITE_OPEN_READONLY);
+    database = Database::open(path, SQLITE_OPEN_READONLY);
+    if (!database || canRead(**database) || !isWalFile(path)) return database;
+    if (log) missing = fmt::format("its log {}-wal can't be read in a folder that is read-only, so its last steps are missing; copy both files to a folder that you may write to", path);
+    return Database::openAlone(path);
+}
+
+// A killed recording without the log that it was killed with.
+std::string whatIsMissing(RunStore& store, bool wal, bool log)
+{
+    if (!wal || log || store.lock.heldElsewhere()) return {};
+    const auto left = store.database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
+    if (!left || *left == 0) return {};
+    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
 }
 
 // In memory, unless many steps are not folded.
@@ -203,6 +254,11 @@ Result<void> RunStore::beginRecording()
         (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
         const auto size = database->integer("PRAGMA page_size");
         pageSize = size ? *size : 0;
+        struct stat opened {};
+        if (::stat(path.c_str(), &opened) == 0) {
+            device = opened.st_dev;
+            inode = opened.st_ino;
+        }
     }
     ++writers;
     return {};
@@ -210,11 +266,45 @@ Result<void> RunStore::beginRecording()
 
 void RunStore::endRecording()
 {
-    if (--writers == 0) {
+    if (--writers == 0 && !savedIn) {
         growBy(*database, 0);
         leaveWal();
     }
     lock.release();
+}
+
+RunStore::~RunStore()
+{
+    if (mode != OpenMode::Read || !database) return;
+    // a reader does not put away the log of a killed recording: whether it is there shows whether steps are missing
+    const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
+    if (left && *left > 0) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+Result<void> RunStore::inPlace()
+{
+    struct stat present {};
+    const bool there = ::stat(path.c_str(), &present) == 0;
+    const bool same = there && present.st_dev == device && present.st_ino == inode;
+    const bool guarded = lock.restore();
+    if (!savedIn && same && guarded) return {};
+    if (!savedIn) {
+        savedIn = freeNameBeside(path);
+        auto copied = database->prepare("VACUUM INTO ?");
+        if (copied) copied->bind(std::string_view(*savedIn));
+        const auto saved = copied ? database->run(*copied) : Result<void>(tl::unexpected(copied.error()));
+        if (!saved || !RunFile::open(*savedIn, OpenMode::Write)) savedIn = "";
+        // the log and its index are at the path, too, and would be taken for those of the file that is there now
+        if (guarded) {
+            (void)database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'; PRAGMA wal_checkpoint(TRUNCATE)");
+            leaveWal();
+        }
+        sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    }
+    const std::string_view what = !there ? "it was removed or renamed" : !same ? "another file was put in its place"
+                                                                               : "its lock was removed and another program writes to it";
+    if (savedIn->empty()) return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what), "record again");
+    return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
 }
 
 Result<Snapshot> Snapshot::of(RunStore& store)
@@ -241,9 +331,13 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
         return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
-    auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
+    const bool wal = kind == std::filesystem::file_type::regular && isWalFile(path);
+    const bool log = wal && std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
+    std::string missing;
+    auto database = mode == OpenMode::Read ? openToRead(path, missing) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());
     auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
+    store->missing = std::move(missing);
     if (mode == OpenMode::Create) {
         const auto tables = store->database->integer("SELECT count(*) FROM sqlite_schema");
         if (!tables) return tl::unexpected(tables.error());
@@ -254,11 +348,12 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     }
     const auto version = checkRunFile(*store->database);
     if (!version) return tl::unexpected(version.error());
+    if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
     store->logs = mode != OpenMode::Read || *version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
-        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
+        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
             return tl::unexpected(done.error());
     }
     if (auto done = keepTemporaries(*store); !done) return tl::unexpected(done.error());
@@ -284,6 +379,17 @@ const std::shared_ptr<RunStore>& RunFile::store() const
 const std::string& RunFile::path() const
 {
     return m_state->store->path;
+}
+
+const std::string& RunFile::missing() const
+{
+    return m_state->store->missing;
+}
+
+const std::string& RunFile::keptIn() const
+{
+    const RunStore& store = *m_state->store;
+    return store.savedIn ? *store.savedIn : store.path;
 }
 
 Result<std::vector<RunInfo>> RunFile::runs() const
@@ -433,6 +539,7 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
     };
     auto writer = start();
     if (!writer) store->endRecording();
+    (void)store->database->execute("PRAGMA wal_checkpoint(PASSIVE)"); // the file alone says that it is being recorded
     return writer;
 }
 
@@ -491,8 +598,13 @@ Result<void> RunFile::compact()
     const auto logged = runsWithLoggedSteps(*store.database);
     if (!logged) return tl::unexpected(logged.error());
     for (const std::int64_t run : *logged)
-        if (auto folded = foldSteps(*store.database, run); !folded) return tl::unexpected(std::move(folded.error()));
-    return store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
+        if (auto folded = foldSteps(*store.database, run); !folded) {
+            if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());
+            return tl::unexpected(std::move(folded.error()));
+        }
+    auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
+    if (!compacted && compacted.error().code == ErrorCode::Failed) compacted.error().remedy = needsRoom(path());
+    return compacted;
 }
 
 Result<std::vector<Note>> RunFile::notes(std::int64_t id, bool carried) const
@@ -575,6 +687,7 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     State& state = *m_state;
     if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
     Database& database = *state.store->database;
+    if (auto there = state.store->inPlace(); !there) return there;
     const auto write = [&]() -> Result<void> {
         auto staged = Transaction::begin(*state.staged);
         if (!staged) return tl::unexpected(staged.error());
@@ -613,6 +726,10 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     if (state.done) return {};
     state.done = true;
     Database& database = *state.store->database;
+    if (auto there = state.store->inPlace(); !there) {
+        state.store->endRecording();
+        return there;
+    }
     const auto close = [&]() -> Result<void> {
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());

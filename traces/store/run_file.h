@@ -37,6 +37,10 @@ public:
     ~RunFile();
 
     const std::string& path() const;
+    // What can't be read of a killed recording, as a sentence: its log is not beside the file, or in a folder that can't be written to. Mostly empty.
+    const std::string& missing() const;
+    // Where its runs are: the path, unless the file was removed, renamed or replaced while recording. "": they are lost.
+    const std::string& keptIn() const;
     Result<std::vector<RunInfo>> runs() const; // by id
     // A run by "3", "#3", name with or without its number (run_names.h), else schedule, with or without its parameters ("interleaved-1f1b" finds
     // "interleaved-1f1b v=2"); the newest of several. For an unknown one the error lists the runs.

@@ -25,12 +25,17 @@ struct RunStore {
     {
     }
 
+    ~RunStore();
+    RunStore(const RunStore&) = delete;
+    RunStore& operator=(const RunStore&) = delete;
+
     std::string path;
     OpenMode mode;
     std::unique_ptr<Database> database;
     RecordingLock lock;
-    int writers = 0; // live RunWriters
+    int writers = 0;           // live RunWriters
     std::int64_t pageSize = 0; // while recording
+    std::uint64_t device = 0, inode = 0;
     bool logs = true; // the file has steps that may not be folded yet: version 5 and later
     UnfoldedSteps unfolded;
 
@@ -41,6 +46,12 @@ struct RunStore {
     void endRecording();
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
     void leaveWal();
+    // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or
+    // that they are lost; nothing more is written to the path.
+    Result<void> inPlace();
+
+    std::string missing;                // RunFile::missing()
+    std::optional<std::string> savedIn; // while recording, where the runs were saved after the file was lost; "": nowhere
 };
 
 // One view of the file while it lives, even while another process appends, with the steps that are not folded yet. What is read without one lacks them.
