@@ -5,11 +5,8 @@
 #include <fstream>
 #include <limits>
 
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
-#include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_digest.h"
@@ -25,15 +22,6 @@ struct RunFile::State {
     std::shared_ptr<RunStore> store;
 };
 
-struct RunWriter::State {
-    std::shared_ptr<RunStore> store;
-    std::unique_ptr<Database> staged; // in memory: the rows of the step at hand
-    RunRows rows;
-    StepRows step;
-    std::int64_t steps = 0;
-    bool done = false;
-};
-
 namespace {
 
 constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
@@ -46,43 +34,6 @@ std::string needsRoom(const std::string& path)
     return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", unknown ? 1 : bytes * 4 / 1'000'000 + 1);
 }
 
-// "x.stagewright" → "x.saved.stagewright", or with a number.
-std::string freeNameBeside(const std::string& path)
-{
-    const std::filesystem::path whole(path);
-    for (int number = 1;; ++number) {
-        const auto name = whole.parent_path() / fmt::format("{}.saved{}{}", whole.stem().string(), number > 1 ? fmt::format("-{}", number) : "", whole.extension().string());
-        std::error_code unknown;
-        if (!std::filesystem::exists(name, unknown)) return name.string();
-    }
-}
-
-// A database in memory with the run's row, which takes the rows of one step after the other.
-Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
-{
-    auto opened = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    if (!opened) return opened;
-    if (auto done = migrate(**opened, 0, migrations()); !done) return tl::unexpected(std::move(done.error()));
-    const auto row = RunRows::insertHeader(**opened, run, RunState::Recording);
-    if (!row) return tl::unexpected(row.error());
-    if (auto done = (*opened)->execute(fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row)); !done) return tl::unexpected(std::move(done.error()));
-    return opened;
-}
-
-// What only a step shows: the run's row has it from the first one on.
-Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
-{
-    auto from = bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?", [&](Statement& s) { s.bind(run); });
-    if (!from) return tl::unexpected(from.error());
-    const auto row = staged.step(*from);
-    if (!row) return tl::unexpected(row.error());
-    auto to = database.prepare("UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
-    if (!to) return tl::unexpected(to.error());
-    for (int column = 0; column < 6; ++column) sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
-    sqlite3_bind_int64(to->handle(), 7, run);
-    return database.run(*to);
-}
-
 Result<void> setUp(Database& database)
 {
     if (auto done = database.execute(fmt::format("PRAGMA page_size={}", largePage)); !done) return done;
@@ -93,34 +44,6 @@ Result<void> setUp(Database& database)
 std::string_view plainName(std::string_view scheduleName)
 {
     return scheduleName.substr(0, scheduleName.find(' '));
-}
-
-// Small pages while a file is small: a step of a small model writes a page of the log, one of the table and little more. A file that is in use or
-// already large keeps its own.
-void makePagesSmall(Database& database)
-{
-    constexpr std::int64_t smallPage = 1024, smallFile = std::int64_t{1} << 20;
-    const auto size = database.integer("PRAGMA page_size"), pages = database.integer("PRAGMA page_count");
-    if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
-}
-
-// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
-Result<void> makeRoom(Database& database, std::int64_t pageSize)
-{
-    auto pages = database.cached("PRAGMA page_count");
-    if (!pages) return tl::unexpected(pages.error());
-    const auto row = database.step(**pages);
-    if (!row) return tl::unexpected(row.error());
-    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
-    (*pages)->reset();
-    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
-    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
-    return {};
-}
-
-void growBy(Database& database, int bytes)
-{
-    (void)sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
 }
 
 bool inWal(Database& database)
@@ -228,98 +151,6 @@ Result<void> withQueryViews(RunStore& store, int version)
 }
 
 } // namespace
-
-Result<void> RunStore::mayWrite()
-{
-    if (mode == OpenMode::Read)
-        return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
-    return lock.acquire();
-}
-
-void RunStore::leaveWal()
-{
-    (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    sqlite3_busy_timeout(database->handle(), 0);
-    (void)database->execute("PRAGMA journal_mode=DELETE");
-    sqlite3_busy_timeout(database->handle(), 10000);
-}
-
-Result<void> RunStore::beginRecording()
-{
-    if (auto held = mayWrite(); !held) return held;
-    // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
-    if (writers == 0) {
-        makePagesSmall(*database);
-        growBy(*database, 1 << 16);
-        (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
-        const auto size = database->integer("PRAGMA page_size");
-        pageSize = size ? *size : 0;
-        struct stat opened {};
-        if (::stat(path.c_str(), &opened) == 0) {
-            device = opened.st_dev;
-            inode = opened.st_ino;
-        }
-    }
-    ++writers;
-    return {};
-}
-
-void RunStore::endRecording()
-{
-    if (--writers == 0 && !savedIn) {
-        growBy(*database, 0);
-        leaveWal();
-    }
-    lock.release();
-}
-
-RunStore::~RunStore()
-{
-    if (mode != OpenMode::Read || !database) return;
-    // a reader does not put away the log of a killed recording: whether it is there shows whether steps are missing
-    const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
-    if (left && *left > 0) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-}
-
-Result<void> RunStore::inPlace()
-{
-    struct stat present {};
-    const bool there = ::stat(path.c_str(), &present) == 0;
-    const bool same = there && present.st_dev == device && present.st_ino == inode;
-    const bool guarded = lock.restore();
-    if (!savedIn && same && guarded) return {};
-    if (!savedIn) {
-        savedIn = freeNameBeside(path);
-        auto copied = database->prepare("VACUUM INTO ?");
-        if (copied) copied->bind(std::string_view(*savedIn));
-        const auto saved = copied ? database->run(*copied) : Result<void>(tl::unexpected(copied.error()));
-        if (!saved || !RunFile::open(*savedIn, OpenMode::Write)) savedIn = "";
-        // the log and its index are at the path, too, and would be taken for those of the file that is there now
-        if (guarded) {
-            (void)database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'; PRAGMA wal_checkpoint(TRUNCATE)");
-            leaveWal();
-        }
-        sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    }
-    const std::string_view what = !there ? "it was removed or renamed" : !same ? "another file was put in its place"
-                                                                               : "its lock was removed and another program writes to it";
-    if (savedIn->empty()) return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what), "record again");
-    return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
-}
-
-Result<Snapshot> Snapshot::of(RunStore& store)
-{
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    Snapshot snapshot(*store.database);
-    if (store.logs)
-        if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
-    return Result<Snapshot>(std::move(snapshot));
-}
-
-Snapshot::~Snapshot()
-{
-    if (m_database) (void)m_database->execute("RELEASE reading");
-}
 
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
 {
@@ -510,39 +341,6 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     return id;
 }
 
-Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
-{
-    const auto& store = m_state->store;
-    if (auto held = store->beginRecording(); !held) return tl::unexpected(held.error());
-    const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
-        auto transaction = Transaction::begin(*store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        Run own = header;
-        own.timeline = nullptr;
-        auto there = inSnapshot(*store, [&] { return readRunInfos(*store); });
-        if (!there) return tl::unexpected(there.error());
-        own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
-        const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
-        if (!id) return tl::unexpected(id.error());
-        auto staged = stagingFor(own, *id);
-        if (!staged) return tl::unexpected(std::move(staged.error()));
-        RunRows rows(**staged, *id);
-        if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
-        StepRows step;
-        if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
-        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done) return tl::unexpected(done.error());
-        step.facts.clear();
-        if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
-        rows.accept();
-        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
-        return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
-    };
-    auto writer = start();
-    if (!writer) store->endRecording();
-    (void)store->database->execute("PRAGMA wal_checkpoint(PASSIVE)"); // the file alone says that it is being recorded
-    return writer;
-}
-
 Result<void> RunFile::rename(std::int64_t id, const std::string& name)
 {
     return change(id, "UPDATE main.run SET name=? WHERE id=?", name);
@@ -668,92 +466,6 @@ Result<void> RunFile::limitSize(std::int64_t bytes)
     if (!page) return tl::unexpected(page.error());
     const std::int64_t pages = bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
     return database.execute(fmt::format("PRAGMA max_page_count={}", pages));
-}
-
-RunWriter::RunWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
-
-RunWriter::~RunWriter()
-{
-    if (!m_state->done) (void)finish(RunState::Interrupted);
-}
-
-std::int64_t RunWriter::id() const
-{
-    return m_state->rows.run();
-}
-
-Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
-{
-    State& state = *m_state;
-    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
-    Database& database = *state.store->database;
-    if (auto there = state.store->inPlace(); !there) return there;
-    const auto write = [&]() -> Result<void> {
-        auto staged = Transaction::begin(*state.staged);
-        if (!staged) return tl::unexpected(staged.error());
-        if (auto done = state.rows.addSegment(step); !done) return done;
-        for (const auto& [name, value] : metrics)
-            if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
-        auto totals = totalsOf(*state.staged, id());
-        if (!totals) return tl::unexpected(totals.error());
-        totals->firstStep = std::max<std::int64_t>(0, totals->steps - 1);
-        for (const Span& span : step.spans()) totals->firstStep = std::min<std::int64_t>(totals->firstStep, span.step);
-        state.step.facts.clear();
-        state.step.blocks.clear();
-        if (auto done = takeStepRows(*state.staged, id(), state.step); !done) return done;
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        if (state.steps == 0)
-            if (auto done = setUnits(database, *state.staged, id()); !done) return done;
-        if (auto done = logStep(database, id(), *totals, state.step); !done) return done;
-        if (auto done = makeRoom(database, state.store->pageSize); !done) return done;
-        if (auto done = transaction->commit(); !done) return done;
-        return staged->commit();
-    };
-    auto done = write();
-    if (!done) {
-        state.rows.rollBack();
-        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
-    }
-    state.rows.accept();
-    ++state.steps;
-    return done;
-}
-
-Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs, const Progress& progress)
-{
-    State& state = *m_state;
-    if (state.done) return {};
-    state.done = true;
-    Database& database = *state.store->database;
-    if (auto there = state.store->inPlace(); !there) {
-        state.store->endRecording();
-        return there;
-    }
-    const auto close = [&]() -> Result<void> {
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        RunRows kept(database, id());
-        const auto totals = totalsOf(*state.staged, id());
-        if (!totals) return tl::unexpected(totals.error());
-        if (auto done = setTotals(database, id(), *totals); !done) return done;
-        if (costs)
-            if (auto done = kept.setCosts(*costs); !done) return done;
-        if (auto done = kept.setState(end == RunState::Recording ? RunState::Interrupted : end); !done) return done;
-        return transaction->commit();
-    };
-    auto closed = close();
-    if (!closed) { // what SQLite's log holds of a full disk is free after this
-        state.store->leaveWal();
-        closed = close();
-    }
-    const auto folded = foldSteps(database, id(), progress);
-    if (folded && *folded) { // else readers do without
-        (void)summarisePyramids(*state.store, id());
-        if (closed) closed = storeDigest(database, id());
-    }
-    state.store->endRecording();
-    return closed;
 }
 
 } // namespace stagewright

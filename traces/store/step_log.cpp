@@ -238,7 +238,7 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
         }
         if (auto committed = transaction->commit(); !committed) return tl::unexpected(committed.error());
         folded += read;
-        progress.tell("closing the run", folded, std::max(folded, totals.steps));
+        if (more) progress.tell("closing the run", folded, std::max(folded, totals.steps));
     }
     return whole;
 }
