@@ -395,7 +395,9 @@ private slots:
     {
         QTest::addColumn<int>("version");
         QTest::newRow("version 1") << 1;
+        QTest::newRow("version 2") << 2;
         QTest::newRow("version 3") << 3;
+        QTest::newRow("version 4") << 4;
     }
     void olderFilesOpen()
     {

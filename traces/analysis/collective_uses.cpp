@@ -90,7 +90,7 @@ std::optional<Bytes> countedBytes(const Timeline& timeline, int step, int rank, 
 bool isTakenLater(const Timeline& timeline, const Span& span)
 {
     if (span.label == 0 || !isCollective(span.op.kind)) return false;
-    const std::string_view label = timeline.label(span.label);
+    const std::string_view label = timeline.labelOf(span);
     return label == "copies" || label == "additions";
 }
 

@@ -117,8 +117,27 @@ std::span<const std::byte> Statement::blob(int column) const
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags)
 {
+    return openAs(path, path, flags);
+}
+
+Result<std::unique_ptr<Database>> Database::openAlone(const std::string& path)
+{
+    std::string name = "file:";
+    for (const char letter : path) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        const auto byte = static_cast<unsigned char>(letter);
+        if (letter == '%' || letter == '?' || letter == '#')
+            name += {'%', digits[byte >> 4], digits[byte & 15]};
+        else
+            name += letter;
+    }
+    return openAs(name + "?immutable=1", path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, const std::string& path, int flags)
+{
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return tl::unexpected(errorOf(handle, code, path));
     sqlite3_busy_timeout(handle, 10000);

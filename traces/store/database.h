@@ -55,6 +55,8 @@ class Database {
 public:
     // flags as sqlite3_open_v2. Extended result codes, a ten-second busy timeout, no triggers.
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
+    // The file alone, as it is: no lock, no log beside it. For folders where nothing can be written.
+    static Result<std::unique_ptr<Database>> openAlone(const std::string& path);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -74,6 +76,7 @@ public:
     Error error(int code) const; // of the last call, naming the file
 
 private:
+    static Result<std::unique_ptr<Database>> openAs(const std::string& name, const std::string& path, int flags);
     Database(sqlite3* handle, std::string path) : m_handle(handle), m_path(std::move(path)) {}
     sqlite3* m_handle;
     std::string m_path;

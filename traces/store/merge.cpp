@@ -90,6 +90,9 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
     auto copied = copyAll(database, runs, progress);
     sqlite3_progress_handler(database.handle(), 0, nullptr, nullptr);
     (void)database.execute("DETACH other");
+    if (copied) // its own steps of a killed recording; where the disk is full they stay as they are
+        if (const auto logged = runsWithLoggedSteps(database); logged)
+            for (const std::int64_t run : *logged) (void)foldSteps(database, run, progress);
     if (!copied && progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (!copied) return tl::unexpected(std::move(copied.error()).with("merge " + otherPath));
     return {};
@@ -98,12 +101,20 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
 Result<void> removeRun(Database& database, std::int64_t id)
 {
     for (const RunTable& table : runTables()) {
-        auto rows = database.prepare(fmt::format("DELETE FROM {} WHERE run=?", table.name));
+        if (table.name == "step_log") { // emptied as a whole where it can be: that needs no room on a full disk
+            const auto others = database.integer(fmt::format("SELECT EXISTS(SELECT 1 FROM main.step_log WHERE run<>{})", id));
+            if (!others) return tl::unexpected(others.error());
+            if (*others == 0) {
+                if (auto done = database.execute("DELETE FROM main.step_log"); !done) return done;
+                continue;
+            }
+        }
+        auto rows = database.prepare(fmt::format("DELETE FROM main.{} WHERE run=?", table.name));
         if (!rows) return tl::unexpected(rows.error());
         rows->bind(id);
         if (auto done = database.run(*rows); !done) return done;
     }
-    auto header = database.prepare("DELETE FROM run WHERE id=?");
+    auto header = database.prepare("DELETE FROM main.run WHERE id=?");
     if (!header) return tl::unexpected(header.error());
     header->bind(id);
     return database.run(*header);

@@ -61,9 +61,27 @@ Result<void> RecordingLock::acquire()
 void RecordingLock::release()
 {
     if (m_holds == 0 || --m_holds > 0) return;
-    ::unlink(m_path.c_str());
+    struct stat locked {};
+    struct stat present {};
+    if (::fstat(m_descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev)
+        ::unlink(m_path.c_str()); // not that of another process
     ::close(m_descriptor);
     m_descriptor = -1;
+}
+
+bool RecordingLock::restore()
+{
+    if (m_descriptor < 0) return true; // a file system without locks
+    struct stat locked {};
+    struct stat present {};
+    const bool there = ::stat(m_path.c_str(), &present) == 0;
+    if (there && ::fstat(m_descriptor, &locked) == 0 && locked.st_ino == present.st_ino && locked.st_dev == present.st_dev) return true;
+    const int holds = m_holds, old = m_descriptor;
+    m_holds = 0;
+    const auto again = acquire();
+    if (again) ::close(old);
+    m_holds = holds;
+    return again.has_value();
 }
 
 bool RecordingLock::heldElsewhere() const

@@ -18,6 +18,8 @@ public:
     // Counted: one release per acquire. Held by another process: an Error (Unavailable).
     Result<void> acquire();
     void release(); // the last one removes the file
+    // The file that is locked is still the one at its path. If it was removed, it is made again; false: another process has it now.
+    bool restore();
     bool heldHere() const { return m_holds > 0; }
     bool heldElsewhere() const;
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_digest.h"
@@ -14,6 +14,7 @@
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
+#include "traces/store/step_log.h"
 
 namespace stagewright {
 
@@ -21,18 +22,21 @@ struct RunFile::State {
     std::shared_ptr<RunStore> store;
 };
 
-struct RunWriter::State {
-    std::shared_ptr<RunStore> store;
-    RunRows rows;
-    std::int64_t steps = 0;
-    bool done = false;
-};
-
 namespace {
+
+constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
+
+// Compacting writes the steps that are not folded into the tables, and then the whole file once more beside it.
+std::string needsRoom(const std::string& path)
+{
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(path, unknown);
+    return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", unknown ? 1 : bytes * 4 / 1'000'000 + 1);
+}
 
 Result<void> setUp(Database& database)
 {
-    if (auto done = database.execute("PRAGMA page_size=8192"); !done) return done;
+    if (auto done = database.execute(fmt::format("PRAGMA page_size={}", largePage)); !done) return done;
     return migrate(database, 0, migrations());
 }
 
@@ -40,15 +44,6 @@ Result<void> setUp(Database& database)
 std::string_view plainName(std::string_view scheduleName)
 {
     return scheduleName.substr(0, scheduleName.find(' '));
-}
-
-// Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
-void leaveWal(Database& database)
-{
-    (void)database.execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    sqlite3_busy_timeout(database.handle(), 0);
-    (void)database.execute("PRAGMA journal_mode=DELETE");
-    sqlite3_busy_timeout(database.handle(), 10000);
 }
 
 bool inWal(Database& database)
@@ -63,7 +58,7 @@ bool inWal(Database& database)
 Result<void> settleRuns(Database& database)
 {
     std::vector<std::int64_t> unmeasured;
-    auto listed = forEachRow(database, "SELECT id FROM run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
+    auto listed = forEachRow(database, "SELECT id FROM main.run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
                              [&](const Statement& row) -> Result<void> {
                                  unmeasured.push_back(row.integer(0));
                                  return {};
@@ -73,7 +68,7 @@ Result<void> settleRuns(Database& database)
     if (!transaction) return tl::unexpected(transaction.error());
     for (const std::int64_t id : unmeasured)
         if (auto done = removeRun(database, id); !done) return done;
-    if (auto done = database.execute("UPDATE run SET state='interrupted' WHERE state='recording'"); !done) return done;
+    if (auto done = database.execute("UPDATE main.run SET state='interrupted' WHERE state='recording'"); !done) return done;
     return transaction->commit();
 }
 
@@ -83,26 +78,67 @@ Result<void> settle(RunStore& store)
     if (store.lock.heldElsewhere()) return {};
     const auto left = store.database->integer("SELECT count(*) FROM run WHERE state='recording'");
     if (!left) return tl::unexpected(left.error());
+    const auto logged = runsWithLoggedSteps(*store.database);
+    if (!logged) return tl::unexpected(logged.error());
     const bool wal = inWal(*store.database);
-    if (*left == 0 && !wal) return {};
+    if (*left == 0 && logged->empty() && !wal) return {};
     if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
     const RecordingLockHold hold(store.lock);
+    for (const std::int64_t run : *logged) (void)foldSteps(*store.database, run); // on a full disk they stay: readers know both forms
     if (*left > 0)
         if (auto done = settleRuns(*store.database); !done) return done;
-    if (wal) leaveWal(*store.database);
+    if (wal) store.leaveWal();
     return {};
+}
+
+bool isWalFile(const std::string& path)
+{
+    std::ifstream in(path, std::ios::binary);
+    char header[20] = {};
+    return in.read(header, sizeof header) && header[18] == 2;
+}
+
+// SQLite opens a database without looking at it.
+bool canRead(Database& database)
+{
+    (void)database.integer("SELECT count(*) FROM sqlite_schema");
+    const int code = sqlite3_errcode(database.handle()) & 0xff;
+    return code != SQLITE_CANTOPEN && code != SQLITE_READONLY;
 }
 
 // For reading: read and write where that is possible, so that a WAL or journal left by a killed program is recovered, but
 // with writing turned off.
-Result<std::unique_ptr<Database>> openToRead(const std::string& path)
+Result<std::unique_ptr<Database>> openToRead(const std::string& path, std::string& missing)
 {
+    std::error_code unknown;
+    const bool log = std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
     auto database = Database::open(path, SQLITE_OPEN_READWRITE);
-    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0) {
+    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0 && canRead(**database)) {
         if (auto done = (*database)->execute("PRAGMA query_only=1"); !done) return tl::unexpected(done.error());
         return database;
     }
-    return Database::open(path, SQLITE_OPEN_READONLY);
+    database = Database::open(path, SQLITE_OPEN_READONLY);
+    if (!database || canRead(**database) || !isWalFile(path)) return database;
+    if (log) missing = fmt::format("its log {}-wal can't be read in a folder that is read-only, so its last steps are missing; copy both files to a folder that you may write to", path);
+    return Database::openAlone(path);
+}
+
+// A killed recording without the log that it was killed with.
+std::string whatIsMissing(RunStore& store, bool wal, bool log)
+{
+    if (!wal || log || store.lock.heldElsewhere()) return {};
+    const auto left = store.database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
+    if (!left || *left == 0) return {};
+    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
+}
+
+// In memory, unless many steps are not folded.
+Result<void> keepTemporaries(RunStore& store)
+{
+    constexpr std::int64_t many = 16384;
+    const auto steps = store.logs ? store.database->integer("SELECT max(id) - min(id) FROM main.step_log") : Result<std::int64_t>(0);
+    if (!steps) return tl::unexpected(steps.error());
+    return store.database->execute(fmt::format("PRAGMA temp_store={}", *steps > many ? "FILE" : "MEMORY"));
 }
 
 Result<void> withQueryViews(RunStore& store, int version)
@@ -116,28 +152,6 @@ Result<void> withQueryViews(RunStore& store, int version)
 
 } // namespace
 
-Result<void> RunStore::mayWrite()
-{
-    if (mode == OpenMode::Read)
-        return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
-    return lock.acquire();
-}
-
-Result<void> RunStore::beginRecording()
-{
-    if (auto held = mayWrite(); !held) return held;
-    // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
-    (void)database->execute("PRAGMA journal_mode=WAL");
-    ++writers;
-    return {};
-}
-
-void RunStore::endRecording()
-{
-    if (--writers == 0) leaveWal(*database);
-    lock.release();
-}
-
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
 {
     // A device or pipe can't hold a database, and a journal would stay beside it.
@@ -148,9 +162,13 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
         return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
-    auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
+    const bool wal = kind == std::filesystem::file_type::regular && isWalFile(path);
+    const bool log = wal && std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
+    std::string missing;
+    auto database = mode == OpenMode::Read ? openToRead(path, missing) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());
     auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
+    store->missing = std::move(missing);
     if (mode == OpenMode::Create) {
         const auto tables = store->database->integer("SELECT count(*) FROM sqlite_schema");
         if (!tables) return tl::unexpected(tables.error());
@@ -161,14 +179,17 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     }
     const auto version = checkRunFile(*store->database);
     if (!version) return tl::unexpected(version.error());
+    if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
+    store->logs = mode != OpenMode::Read || *version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
-        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
+        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
             return tl::unexpected(done.error());
     }
+    if (auto done = keepTemporaries(*store); !done) return tl::unexpected(done.error());
     // a table that is missing shows now, not in the middle of something
-    if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
+    if (auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); }); !infos) return tl::unexpected(infos.error());
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = registerReportFunctions(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
@@ -191,9 +212,20 @@ const std::string& RunFile::path() const
     return m_state->store->path;
 }
 
+const std::string& RunFile::missing() const
+{
+    return m_state->store->missing;
+}
+
+const std::string& RunFile::keptIn() const
+{
+    const RunStore& store = *m_state->store;
+    return store.savedIn ? *store.savedIn : store.path;
+}
+
 Result<std::vector<RunInfo>> RunFile::runs() const
 {
-    return readRunInfos(*m_state->store);
+    return inSnapshot(*m_state->store, [&] { return readRunInfos(*m_state->store); });
 }
 
 Result<std::int64_t> RunFile::find(const std::string& idOrName) const
@@ -251,17 +283,17 @@ Result<Run> RunFile::readRange(std::int64_t id, Nanos begin, Nanos end, const Pr
 
 Result<std::vector<RunFile::BlockBounds>> RunFile::blocks(std::int64_t id) const
 {
-    return readBlockBounds(*m_state->store, id);
+    return withAllSteps(*m_state->store, [&] { return readBlockBounds(*m_state->store, id); });
 }
 
 Result<RunFile::Content> RunFile::content(std::int64_t id) const
 {
-    return readContent(*m_state->store, id);
+    return withAllSteps(*m_state->store, [&] { return readContent(*m_state->store, id); });
 }
 
 Result<std::vector<RunFile::StepBounds>> RunFile::steps(std::int64_t id) const
 {
-    return readStepBounds(*m_state->store, id);
+    return withAllSteps(*m_state->store, [&] { return readStepBounds(*m_state->store, id); });
 }
 
 Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress) const
@@ -281,7 +313,7 @@ Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& si
 
 Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only) const
 {
-    return readOverview(*m_state->store, id, atLeastBuckets, only);
+    return withAllSteps(*m_state->store, [&] { return readOverview(*m_state->store, id, atLeastBuckets, only); });
 }
 
 Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
@@ -309,40 +341,14 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     return id;
 }
 
-Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
-{
-    const auto& store = m_state->store;
-    if (auto held = store->beginRecording(); !held) return tl::unexpected(held.error());
-    const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
-        auto transaction = Transaction::begin(*store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        Run own = header;
-        own.timeline = nullptr;
-        auto there = readRunInfos(*store);
-        if (!there) return tl::unexpected(there.error());
-        own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
-        const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
-        if (!id) return tl::unexpected(id.error());
-        RunRows rows(*store->database, *id);
-        if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
-        if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
-        rows.accept();
-        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(rows), 0, false});
-        return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
-    };
-    auto writer = start();
-    if (!writer) store->endRecording();
-    return writer;
-}
-
 Result<void> RunFile::rename(std::int64_t id, const std::string& name)
 {
-    return change(id, "UPDATE run SET name=? WHERE id=?", name);
+    return change(id, "UPDATE main.run SET name=? WHERE id=?", name);
 }
 
 Result<void> RunFile::annotate(std::int64_t id, const std::string& note)
 {
-    return change(id, "UPDATE run SET note=? WHERE id=?", note);
+    return change(id, "UPDATE main.run SET note=? WHERE id=?", note);
 }
 
 Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string& text)
@@ -387,12 +393,21 @@ Result<void> RunFile::compact()
         return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    return store.database->execute("VACUUM");
+    const auto logged = runsWithLoggedSteps(*store.database);
+    if (!logged) return tl::unexpected(logged.error());
+    for (const std::int64_t run : *logged)
+        if (auto folded = foldSteps(*store.database, run); !folded) {
+            if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());
+            return tl::unexpected(std::move(folded.error()));
+        }
+    auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
+    if (!compacted && compacted.error().code == ErrorCode::Failed) compacted.error().remedy = needsRoom(path());
+    return compacted;
 }
 
 Result<std::vector<Note>> RunFile::notes(std::int64_t id, bool carried) const
 {
-    return readNotes(*m_state->store, id, carried);
+    return inSnapshot(*m_state->store, [&] { return readNotes(*m_state->store, id, carried); });
 }
 
 Result<void> RunFile::writing(const std::function<Result<void>()>& write)
@@ -441,7 +456,7 @@ Result<void> RunFile::removeQuery(const std::string& name)
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
 {
-    return runQuery(*m_state->store->database, sql, maxRows, progress);
+    return withAllSteps(*m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); });
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)
@@ -451,54 +466,6 @@ Result<void> RunFile::limitSize(std::int64_t bytes)
     if (!page) return tl::unexpected(page.error());
     const std::int64_t pages = bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
     return database.execute(fmt::format("PRAGMA max_page_count={}", pages));
-}
-
-RunWriter::RunWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
-
-RunWriter::~RunWriter()
-{
-    if (!m_state->done) (void)finish(RunState::Interrupted);
-}
-
-std::int64_t RunWriter::id() const
-{
-    return m_state->rows.run();
-}
-
-Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
-{
-    State& state = *m_state;
-    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
-    const auto write = [&]() -> Result<void> {
-        auto transaction = Transaction::begin(*state.store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        if (auto done = state.rows.addSegment(step); !done) return done;
-        for (const auto& [name, value] : metrics)
-            if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
-        return transaction->commit();
-    };
-    auto done = write();
-    if (!done) {
-        state.rows.rollBack();
-        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
-    }
-    state.rows.accept();
-    ++state.steps;
-    return done;
-}
-
-Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs)
-{
-    State& state = *m_state;
-    if (state.done) return {};
-    state.done = true;
-    Result<void> result;
-    if (costs) result = state.rows.setCosts(*costs);
-    (void)summarisePyramids(*state.store, id()); // the first view is slower without it
-    if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
-    if (result) result = storeDigest(*state.store->database, id());
-    state.store->endRecording();
-    return result;
 }
 
 } // namespace stagewright

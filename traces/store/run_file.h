@@ -37,6 +37,10 @@ public:
     ~RunFile();
 
     const std::string& path() const;
+    // What can't be read of a killed recording, as a sentence: its log is not beside the file, or in a folder that can't be written to. Mostly empty.
+    const std::string& missing() const;
+    // Where its runs are: the path, unless the file was removed, renamed or replaced while recording. "": they are lost.
+    const std::string& keptIn() const;
     Result<std::vector<RunInfo>> runs() const; // by id
     // A run by "3", "#3", name with or without its number (run_names.h), else schedule, with or without its parameters ("interleaved-1f1b" finds
     // "interleaved-1f1b v=2"); the newest of several. For an unknown one the error lists the runs.
@@ -175,10 +179,10 @@ class RunWriter {
 public:
     ~RunWriter();
     std::int64_t id() const;
-    // One transaction. `step` holds the spans of one step; metrics: one value for each name. A full disk is an Error
+    // One row of the file, folded into its tables by finish(). `step` holds the spans of one step; metrics: one value for each name. A full disk is an Error
     // (Failed); what was appended before stays.
     Result<void> append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics);
-    Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt);
+    Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt, const Progress& progress = {});
 
 private:
     friend class RunFile;

@@ -171,7 +171,7 @@ private:
     Result<void> store(std::int64_t track, std::size_t ordinal, std::span<const Bucket> buckets)
     {
         const auto data = encodeBuckets(m_encoder, buckets);
-        auto row = m_database.cached("INSERT INTO pyramid VALUES(?,?,?,?,?,?,?)");
+        auto row = m_database.cached("INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)");
         if (!row) return tl::unexpected(row.error());
         (*row)->bind(m_id).bind(summarySegment).bind(track).bind(std::int64_t{m_level}).bind(static_cast<std::int64_t>(ordinal));
         (*row)->bind(static_cast<std::int64_t>(buckets.size())).bind(data);

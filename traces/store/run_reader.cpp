@@ -89,7 +89,7 @@ private:
                 if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error())); // SQLite's own faults name it
                 return tl::unexpected(std::move(done.error()).with(file));
             }
-        m_run.info.damagedBlocks = m_damaged;
+        m_run.info.damagedBlocks = m_damaged + m_store.unfolded.damaged(m_id);
         return std::move(m_run);
     }
 
@@ -193,6 +193,8 @@ private:
 
     Result<void> fill()
     {
+        const std::int64_t first = m_steps.times ? 0 : m_steps.first, last = m_steps.times ? std::numeric_limits<std::int64_t>::max() : m_steps.last;
+        if (auto done = m_store.unfolded.load(m_database, m_store.mode == OpenMode::Read, m_id, first, last); !done) return done;
         for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
                           &Reader::memory, &Reader::edges, &Reader::samples})
             if (auto done = (this->*part)(); !done) return done;
@@ -209,7 +211,7 @@ private:
             m_lastSegment = last->segment;
             return {};
         }
-        return forEachRow(m_database, "SELECT min(segment), max(segment) FROM span_block WHERE run=?" + inside(),
+        return forEachRow(m_database, fmt::format("SELECT min(segment), max(segment) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), inside()),
                           m_id, [&](const Statement& row) -> Result<void> {
                               m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
                               m_lastSegment = row.integer(1);
@@ -281,7 +283,7 @@ private:
         std::int64_t read = 0;
         std::int64_t most = 0;                                                       // spans that the blocks can hold: the limit of valid numbers
         if (!m_steps.rows.empty()) most = std::numeric_limits<std::uint32_t>::max(); // their numbers are in a map
-        auto counted = !m_steps.rows.empty() ? Result<void>() : forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
+        auto counted = !m_steps.rows.empty() ? Result<void>() : forEachRow(m_database, fmt::format("SELECT count(*) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), wanted()), m_id, [&](const Statement& row) -> Result<void> {
             most = row.integer(0) * static_cast<std::int64_t>(blockRows);
             return {};
         });
@@ -516,20 +518,13 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
 {
-    // One snapshot, even while another process appends.
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto run = Reader(store, id, steps, progress).read();
-    (void)store.database->execute("RELEASE reading");
-    return run;
+    return inSnapshot(store, [&] { return Reader(store, id, steps, progress).read(); });
 }
 
 Result<Run> readRunHeader(RunStore& store, std::int64_t id)
 {
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
     const Progress silent;
-    auto run = Reader(store, id, {}, silent).readHeader();
-    (void)store.database->execute("RELEASE reading");
-    return run;
+    return inSnapshot(store, [&] { return Reader(store, id, {}, silent).readHeader(); });
 }
 
 } // namespace stagewright

@@ -44,7 +44,7 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     const std::string name = info.name.empty() ? scheduleName : info.name;
     auto inserted = write(
         database,
-        "INSERT INTO run(name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, "
+        "INSERT INTO main.run(name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, "
         "microbatches, steps, warmup_steps, span_count, time_unit, memory_unit, schedule, costs) "
         "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0,?,?,?,?)",
         [&](Statement& s) {
@@ -63,7 +63,7 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     for (const auto& [section, pairs] : {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
         std::int64_t ordinal = 0;
         for (const auto& [key, value] : *pairs) {
-            auto done = write(database, "INSERT INTO run_text VALUES(?,?,?,?,?)", [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
+            auto done = write(database, "INSERT INTO main.run_text VALUES(?,?,?,?,?)", [&, section = std::string_view(section), &key = key, &value = value](Statement& s) {
                 s.bind(id).bind(section).bind(ordinal++).bind(key).bind(value);
             });
             if (!done) return tl::unexpected(done.error());
@@ -77,7 +77,7 @@ Result<void> RunRows::declareMetrics(const std::vector<Metric>& metrics)
     for (const Metric& metric : metrics) {
         if (m_known.metrics.contains(metric.name)) continue;
         const auto number = static_cast<std::int64_t>(m_known.metrics.size());
-        auto done = write(m_database, "INSERT INTO metric VALUES(?,?,?,?)",
+        auto done = write(m_database, "INSERT INTO main.metric VALUES(?,?,?,?)",
                           [&](Statement& s) { s.bind(m_run).bind(number).bind(metric.name).bind(metric.unit); });
         if (!done) return done;
         m_known.metrics.emplace(metric.name, number);
@@ -88,19 +88,19 @@ Result<void> RunRows::declareMetrics(const std::vector<Metric>& metrics)
 Result<void> RunRows::addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value)
 {
     if (auto declared = declareMetrics({{name, unit, {}}}); !declared) return declared;
-    return write(m_database, "INSERT INTO metric_value VALUES(?,?,?,?)",
+    return write(m_database, "INSERT INTO main.metric_value VALUES(?,?,?,?)",
                  [&](Statement& s) { s.bind(m_run).bind(m_known.metrics[name]).bind(step).bind(value); });
 }
 
 Result<void> RunRows::setCosts(const CostModel& costs)
 {
     const std::string text = writeCostsJson(costs);
-    return write(m_database, "UPDATE run SET costs=? WHERE id=?", [&](Statement& s) { s.bind(text).bind(m_run); });
+    return write(m_database, "UPDATE main.run SET costs=? WHERE id=?", [&](Statement& s) { s.bind(text).bind(m_run); });
 }
 
 Result<void> RunRows::setState(RunState state)
 {
-    return write(m_database, "UPDATE run SET state=? WHERE id=?",
+    return write(m_database, "UPDATE main.run SET state=? WHERE id=?",
                  [&](Statement& s) { s.bind(toText(state)).bind(m_run); });
 }
 
@@ -109,7 +109,7 @@ Result<std::int64_t> RunRows::trackNumber(const Track& track)
     const auto key = std::tuple(track.rank, track.lane, track.name);
     if (const auto known = m_known.tracks.find(key); known != m_known.tracks.end()) return known->second;
     const auto number = static_cast<std::int64_t>(m_known.tracks.size());
-    auto done = write(m_database, "INSERT INTO track VALUES(?,?,?,?,?)", [&](Statement& s) {
+    auto done = write(m_database, "INSERT INTO main.track VALUES(?,?,?,?,?)", [&](Statement& s) {
         s.bind(m_run).bind(number).bind(std::int64_t{track.rank}).bind(toText(track.lane)).bind(track.name);
     });
     if (!done) return tl::unexpected(done.error());
@@ -121,7 +121,7 @@ Result<std::int64_t> RunRows::labelNumber(std::string_view text)
 {
     if (const auto known = m_known.labels.find(text); known != m_known.labels.end()) return known->second;
     const auto number = static_cast<std::int64_t>(m_known.labels.size()) + 1;
-    auto done = write(m_database, "INSERT INTO label VALUES(?,?,?)",
+    auto done = write(m_database, "INSERT INTO main.label VALUES(?,?,?)",
                       [&](Statement& s) { s.bind(m_run).bind(number).bind(text); });
     if (!done) return tl::unexpected(done.error());
     m_known.labels.emplace(std::string(text), number);
@@ -152,7 +152,7 @@ Result<void> RunRows::addSegment(const Timeline& timeline, const Progress& progr
     if (auto done = addEdges(timeline, progress); !done) return done;
     if (auto done = addCounters(timeline); !done) return done;
     const auto spans = static_cast<std::int64_t>(timeline.spans().size());
-    auto done = write(m_database, "INSERT INTO segment VALUES(?,?,?,?)", [&](Statement& s) {
+    auto done = write(m_database, "INSERT INTO main.segment VALUES(?,?,?,?)", [&](Statement& s) {
         s.bind(m_run).bind(m_known.segments).bind(m_known.spans).bind(spans);
     });
     if (!done) return done;
@@ -172,7 +172,7 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
     m_known.steps = std::max(m_known.steps, std::int64_t{timeline.steps()});
     if (!m_known.hasUnits) { // unknown when the header was written
         m_known.hasUnits = true;
-        auto done = write(m_database, "UPDATE run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
+        auto done = write(m_database, "UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
                           [&](Statement& s) {
                               s.bind(toText(timeline.provenance())).bind(timeline.clock());
                               s.bind(std::int64_t{timeline.ranks()});
@@ -181,12 +181,12 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
         if (!done) return done;
         if (const auto& realised = timeline.schedule()) { // '' says: the run's own schedule
             const std::string text = writeScheduleText(*realised);
-            done = write(m_database, "UPDATE run SET realised=iif(schedule IS ?1, '', ?1) WHERE id=?2",
+            done = write(m_database, "UPDATE main.run SET realised=iif(schedule IS ?1, '', ?1) WHERE id=?2",
                          [&](Statement& s) { s.bind(text).bind(m_run); });
             if (!done) return done;
         }
     }
-    return write(m_database, "UPDATE run SET span_count=?, steps=?, begin_ns=?, end_ns=? WHERE id=?", [&](Statement& s) {
+    return write(m_database, "UPDATE main.run SET span_count=?, steps=?, begin_ns=?, end_ns=? WHERE id=?", [&](Statement& s) {
         s.bind(m_known.spans).bind(m_known.steps);
         m_known.spans > 0 ? s.bind(m_known.begin) : s.bindNull();
         m_known.spans > 0 ? s.bind(m_known.end) : s.bindNull();
@@ -231,7 +231,7 @@ Result<void> RunRows::addSpanBlock(std::int64_t track, SpanId first, std::span<c
     Nanos end = spans.front().end;
     for (const Span& span : spans) end = std::max(end, span.end);
     const auto data = encodeSpans(m_encoder, spans, cpu);
-    return write(m_database, "INSERT INTO span_block VALUES(?,?,?,?,?,?,?,?,?)", [&](Statement& s) {
+    return write(m_database, "INSERT INTO main.span_block VALUES(?,?,?,?,?,?,?,?,?)", [&](Statement& s) {
         s.bind(m_run).bind(m_known.segments).bind(track).bind(std::int64_t{first});
         s.bind(std::int64_t{spans.front().step}).bind(static_cast<std::int64_t>(spans.size()));
         s.bind(spans.front().start).bind(end).bind(data);
@@ -245,7 +245,7 @@ Result<void> RunRows::addPyramid(std::int64_t track, std::span<const Span> spans
         for (std::size_t at = 0; at < buckets.size(); at += blockRows) {
             const auto part = buckets.subspan(at, std::min(blockRows, buckets.size() - at));
             const auto data = encodeBuckets(m_encoder, part);
-            auto done = write(m_database, "INSERT INTO pyramid VALUES(?,?,?,?,?,?,?)", [&](Statement& s) {
+            auto done = write(m_database, "INSERT INTO main.pyramid VALUES(?,?,?,?,?,?,?)", [&](Statement& s) {
                 s.bind(m_run).bind(m_known.segments).bind(track).bind(std::int64_t{level.level});
                 s.bind(static_cast<std::int64_t>(at / blockRows)).bind(static_cast<std::int64_t>(part.size())).bind(data);
             });
@@ -266,7 +266,7 @@ Result<void> RunRows::addMemoryBase()
     do { // also where nothing is in use: the row says so
         const auto part = all.subspan(at, std::min(blockRows, all.size() - at));
         const auto data = encodeMemoryBase(m_encoder, part);
-        auto done = write(m_database, "INSERT INTO memory_base VALUES(?,?,?,?,?)", [&](Statement& s) {
+        auto done = write(m_database, "INSERT INTO main.memory_base VALUES(?,?,?,?,?)", [&](Statement& s) {
             s.bind(m_run).bind(m_known.segments).bind(static_cast<std::int64_t>(at / blockRows));
             s.bind(static_cast<std::int64_t>(part.size())).bind(data);
         });
@@ -292,7 +292,7 @@ Result<void> RunRows::addMemory(const Timeline& timeline, const Progress& progre
             if (progress.cancelled()) return cancelled();
             const auto part = events.subspan(at, std::min(blockRows, events.size() - at));
             const auto data = encodeMemory(m_encoder, part);
-            auto done = write(m_database, "INSERT INTO memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
+            auto done = write(m_database, "INSERT INTO main.memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
                 s.bind(m_run).bind(m_known.segments).bind(std::int64_t{rank}).bind(static_cast<std::int64_t>(at / blockRows));
                 s.bind(static_cast<std::int64_t>(part.size())).bind(data);
             });
@@ -309,7 +309,7 @@ Result<void> RunRows::addEdges(const Timeline& timeline, const Progress& progres
         if (progress.cancelled()) return cancelled();
         const auto part = edges.subspan(at, std::min(blockRows, edges.size() - at));
         const auto data = encodeEdges(m_encoder, part);
-        auto done = write(m_database, "INSERT INTO edge_block VALUES(?,?,?,?,?)", [&](Statement& s) {
+        auto done = write(m_database, "INSERT INTO main.edge_block VALUES(?,?,?,?,?)", [&](Statement& s) {
             s.bind(m_run).bind(m_known.segments).bind(static_cast<std::int64_t>(at / blockRows));
             s.bind(static_cast<std::int64_t>(part.size())).bind(data);
         });
@@ -325,7 +325,7 @@ Result<void> RunRows::addCounters(const Timeline& timeline)
         auto known = m_known.counters.find(key);
         if (known == m_known.counters.end()) {
             const auto number = static_cast<std::int64_t>(m_known.counters.size());
-            auto done = write(m_database, "INSERT INTO counter VALUES(?,?,?,?,?)", [&](Statement& s) {
+            auto done = write(m_database, "INSERT INTO main.counter VALUES(?,?,?,?,?)", [&](Statement& s) {
                 s.bind(m_run).bind(number).bind(std::int64_t{counter.rank}).bind(counter.name).bind(counter.unit);
             });
             if (!done) return done;
@@ -335,7 +335,7 @@ Result<void> RunRows::addCounters(const Timeline& timeline)
         for (std::size_t at = 0; at < samples.size(); at += blockRows) {
             const auto part = samples.subspan(at, std::min(blockRows, samples.size() - at));
             const auto data = encodeSamples(m_encoder, part);
-            auto done = write(m_database, "INSERT INTO counter_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
+            auto done = write(m_database, "INSERT INTO main.counter_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
                 s.bind(m_run).bind(m_known.segments).bind(known->second).bind(static_cast<std::int64_t>(at / blockRows));
                 s.bind(static_cast<std::int64_t>(part.size())).bind(data);
             });

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "traces/run/run.h"
@@ -14,6 +15,7 @@
 #include "traces/store/database.h"
 #include "traces/store/recording_lock.h"
 #include "traces/store/run_file.h"
+#include "traces/store/step_log.h"
 
 namespace stagewright {
 
@@ -23,18 +25,68 @@ struct RunStore {
     {
     }
 
+    ~RunStore();
+    RunStore(const RunStore&) = delete;
+    RunStore& operator=(const RunStore&) = delete;
+
     std::string path;
     OpenMode mode;
     std::unique_ptr<Database> database;
     RecordingLock lock;
-    int writers = 0; // live RunWriters
+    int writers = 0;           // live RunWriters
+    std::int64_t pageSize = 0; // while recording
+    std::uint64_t device = 0, inode = 0;
+    bool logs = true; // the file has steps that may not be folded yet: version 5 and later
+    UnfoldedSteps unfolded;
 
     Result<void> mayWrite(); // acquires the lock; release it afterwards
     // Around a recording: others read complete steps while it grows. beginRecording() holds the lock until the matching endRecording(),
     // the last of which makes a single file again.
     Result<void> beginRecording();
     void endRecording();
+    // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
+    void leaveWal();
+    // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or
+    // that they are lost; nothing more is written to the path.
+    Result<void> inPlace();
+
+    std::string missing;                // RunFile::missing()
+    std::optional<std::string> savedIn; // while recording, where the runs were saved after the file was lost; "": nowhere
 };
+
+// One view of the file while it lives, even while another process appends, with the steps that are not folded yet. What is read without one lacks them.
+class Snapshot {
+public:
+    static Result<Snapshot> of(RunStore& store);
+    Snapshot(Snapshot&& other) noexcept : m_database(std::exchange(other.m_database, nullptr)) {}
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    Snapshot& operator=(Snapshot&&) = delete;
+    ~Snapshot();
+
+private:
+    explicit Snapshot(Database& database) : m_database(&database) {}
+    Database* m_database;
+};
+
+// read() within a snapshot.
+template <typename Read>
+auto inSnapshot(RunStore& store, Read read) -> decltype(read())
+{
+    const auto snapshot = Snapshot::of(store);
+    if (!snapshot) return tl::unexpected(snapshot.error());
+    return read();
+}
+
+// The same with the blocks of steps that are not folded.
+template <typename Read>
+auto withAllSteps(RunStore& store, Read read) -> decltype(read())
+{
+    return inSnapshot(store, [&]() -> decltype(read()) {
+        if (auto loaded = store.unfolded.loadAll(*store.database, store.mode == OpenMode::Read); !loaded) return tl::unexpected(std::move(loaded.error()));
+        return read();
+    });
+}
 
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);

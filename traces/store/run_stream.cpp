@@ -41,16 +41,6 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
     return tracks;
 }
 
-// One snapshot, even while another process appends.
-template <typename Work>
-auto inSnapshot(RunStore& store, Work work) -> decltype(work())
-{
-    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto result = work();
-    (void)store.database->execute("RELEASE reading");
-    return result;
-}
-
 Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& content)
 {
     std::map<std::int64_t, std::size_t> places;
@@ -78,7 +68,7 @@ Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::BlockBounds> blocks;
-    auto done = forEachRow(*store.database, "SELECT rowid, segment, step, begin_ns, end_ns, count FROM span_block WHERE run=?", id, [&](const Statement& row) -> Result<void> {
+    auto done = forEachRow(*store.database, fmt::format("SELECT rowid, segment, step, begin_ns, end_ns, count FROM {} WHERE run=?", store.unfolded.bounds()), id, [&](const Statement& row) -> Result<void> {
         const std::int64_t step = row.integer(2), spans = row.integer(5);
         if (step >= 0 && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
         return {};
@@ -92,7 +82,7 @@ Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::in
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::StepBounds> steps;
     auto done = forEachRow(*store.database,
-                           "SELECT step, min(begin_ns), max(end_ns), sum(count) FROM span_block WHERE run=? GROUP BY step ORDER BY step", id,
+                           fmt::format("SELECT step, min(begin_ns), max(end_ns), sum(count) FROM {} WHERE run=? GROUP BY step ORDER BY step", store.unfolded.bounds()), id,
                            [&](const Statement& row) -> Result<void> {
                                const std::int64_t step = row.integer(0);
                                if (step >= 0 && step < mostSteps)
@@ -119,7 +109,7 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
     }
     content.spanCount.assign(content.tracks.size(), 0);
     const auto read = [&]() -> Result<void> {
-        auto done = forEachRow(database, "SELECT track, sum(count) FROM span_block WHERE run=? GROUP BY track", id, [&](const Statement& row) -> Result<void> {
+        auto done = forEachRow(database, fmt::format("SELECT track, sum(count) FROM {} WHERE run=? GROUP BY track", store.unfolded.bounds()), id, [&](const Statement& row) -> Result<void> {
             if (const auto place = places.find(row.integer(0)); place != places.end())
                 content.spanCount[place->second] = std::clamp<std::int64_t>(row.integer(1), 0, std::max<std::int64_t>(0, content.info.spanCount));
             return {};
@@ -160,7 +150,7 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
 
 Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress)
 {
-    return inSnapshot(store, [&]() -> Result<std::int64_t> {
+    return withAllSteps(store, [&]() -> Result<std::int64_t> {
         Database& database = *store.database;
         const auto info = readRunInfo(store, id);
         if (!info) return tl::unexpected(info.error());
@@ -199,7 +189,7 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
 
 Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress)
 {
-    return inSnapshot(store, [&]() -> Result<std::int64_t> {
+    return withAllSteps(store, [&]() -> Result<std::int64_t> {
         const auto info = readRunInfo(store, id);
         if (!info) return tl::unexpected(info.error());
         std::vector<MemoryEvent> block;

@@ -87,11 +87,20 @@ DROP INDEX span_block_by_step;
 CREATE INDEX span_block_bounds ON span_block(run, step, segment, track, begin_ns, end_ns, count);
 )sql";
 
+// A recording appends a row a step, with all rows of the step's tables in it, until they are folded into the tables.
+constexpr std::string_view version5 = R"sql(
+CREATE TABLE step_log(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, segment INTEGER NOT NULL, first_step INTEGER NOT NULL, steps INTEGER NOT NULL,
+    span_count INTEGER NOT NULL, begin_ns INTEGER, end_ns INTEGER, facts BLOB NOT NULL, data BLOB NOT NULL);
+)sql";
+
+// Names without a schema: where steps are not folded yet, temporary views of these names hold them too (step_log.h).
 constexpr std::string_view queryViews = R"sql(
+CREATE TEMP VIEW runs AS SELECT id AS run, name, schedule_name AS schedule, note, created_unix_ms, state, provenance, clock, ranks,
+    stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns FROM run;
 CREATE TEMP VIEW steps AS SELECT run, step, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
-    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM main.span_block GROUP BY run, step;
+    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM span_block GROUP BY run, step;
 CREATE TEMP VIEW metrics AS SELECT v.run AS run, m.name AS name, v.step AS step, v.value AS value, m.unit AS unit, v.step + 1 AS step_number
-    FROM main.metric_value AS v JOIN main.metric AS m ON m.run = v.run AND m.metric = v.metric;
+    FROM metric_value AS v JOIN metric AS m ON m.run = v.run AND m.metric = v.metric;
 )sql";
 constexpr std::string_view notesView = R"sql(
 CREATE TEMP VIEW notes AS SELECT run, note, text, anchor, step, rank, last_rank, op, begin_ns, end_ns, created_unix_ms, step + 1 AS step_number
@@ -102,9 +111,9 @@ CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 
     0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
 )sql";
 
-constexpr std::array<Migration, 4> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}}};
+constexpr std::array<Migration, 5> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}}};
 
-constexpr std::array<RunTable, 15> tables{{
+constexpr std::array<RunTable, 16> tables{{
     {"run_text", "section, ordinal, key, value"},
     {"track", "track, rank, lane, name"},
     {"label", "label, text"},
@@ -120,6 +129,7 @@ constexpr std::array<RunTable, 15> tables{{
     {"metric_value", "metric, step, value"},
     {"note", "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms"},
     {"bookmark", "slot, step, begin_ns, end_ns, rank, op, occurrence"},
+    {"step_log", "segment, first_step, steps, span_count, begin_ns, end_ns, facts, data"},
 }};
 
 } // namespace
@@ -179,7 +189,7 @@ Result<void> migrate(Database& database, int from, std::span<const Migration> to
 
 Result<void> addQueryViews(Database& database, int version)
 {
-    return database.execute(fmt::format("PRAGMA temp_store=MEMORY; {}{}", queryViews, version < 3 ? noNotesView : notesView));
+    return database.execute(fmt::format("{}{}", queryViews, version < 3 ? noNotesView : notesView));
 }
 
 } // namespace stagewright

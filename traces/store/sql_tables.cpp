@@ -212,23 +212,23 @@ const std::array<SqlTable, 3>& sqlTables()
         SqlTable{"spans",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
                  "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
-                 "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM main.span_block AS b "
-                 "CROSS JOIN main.track AS t ON t.run=b.run AND t.track=b.track "
-                 "CROSS JOIN main.segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
+                 "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM span_block AS b "
+                 "CROSS JOIN track AS t ON t.run=b.run AND t.track=b.track "
+                 "CROSS JOIN segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
                  " ORDER BY b.run, b.segment, b.track, b.first",
                  {{0, "b.run"}, {1, "b.step"}, {2, "t.rank"}},
                  &makeSource<SpanSource>},
         SqlTable{"memory",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, stage INTEGER, microbatch INTEGER, category TEXT, "
                  "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
-                 "SELECT run, rank, count, data FROM main.memory_block WHERE 1",
+                 "SELECT run, rank, count, data FROM memory_block WHERE 1",
                  " ORDER BY run, segment, rank, ordinal",
                  {{0, "run"}, {2, "rank"}},
                  &makeSource<MemorySource>},
         SqlTable{"edges",
                  "CREATE TABLE x(run INTEGER, from_span INTEGER, to_span INTEGER, kind TEXT, arrival_ns INTEGER)",
-                 "SELECT b.run, s.first_span, b.count, b.data FROM main.edge_block AS b "
-                 "CROSS JOIN main.segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
+                 "SELECT b.run, s.first_span, b.count, b.data FROM edge_block AS b "
+                 "CROSS JOIN segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
                  " ORDER BY b.run, b.segment, b.ordinal",
                  {{0, "b.run"}},
                  &makeSource<EdgeSource>},

@@ -37,7 +37,7 @@ Result<std::int64_t> insertRun(RunStore& store, const StoredRow& row)
     if (!there) return tl::unexpected(there.error());
     std::string marks = "?";
     for (int i = 1; i < runRowCount; ++i) marks += ",?";
-    auto statement = database.prepare(fmt::format("INSERT INTO run({}) VALUES({})", runRowColumns, marks));
+    auto statement = database.prepare(fmt::format("INSERT INTO main.run({}) VALUES({})", runRowColumns, marks));
     if (!statement) return tl::unexpected(statement.error());
     const auto* name = std::get_if<std::string_view>(row.values.data());
     const std::string own = freeRunName(*there, name ? std::string(*name) : std::string());
@@ -55,7 +55,7 @@ Result<void> setColumns(Database& database, std::int64_t run, std::string_view c
         places += fmt::format("{}{}=?", places.empty() ? "" : ", ", columns.substr(begin, end - begin));
         begin = end + 2;
     }
-    auto statement = database.prepare(fmt::format("UPDATE run SET {} WHERE id=?", places));
+    auto statement = database.prepare(fmt::format("UPDATE main.run SET {} WHERE id=?", places));
     if (!statement) return tl::unexpected(statement.error());
     for (std::size_t i = first; i < row.values.size(); ++i) bindValue(*statement, row.values[i]);
     statement->bind(run);
@@ -64,7 +64,7 @@ Result<void> setColumns(Database& database, std::int64_t run, std::string_view c
 
 Result<void> setState(Database& database, std::int64_t run, std::string_view state)
 {
-    auto statement = bound(database, "UPDATE run SET state=? WHERE id=?", [&](Statement& s) { s.bind(state).bind(run); });
+    auto statement = bound(database, "UPDATE main.run SET state=? WHERE id=?", [&](Statement& s) { s.bind(state).bind(run); });
     if (!statement) return tl::unexpected(statement.error());
     return database.run(*statement);
 }
@@ -143,7 +143,7 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
     auto id = insertRun(*store, row);
     if (!id) return tl::unexpected(std::move(id.error()));
     for (const std::string_view reset : {"steps", "span_count"}) // until a step is complete
-        if (auto done = database.execute(fmt::format("UPDATE run SET {}=0 WHERE id={}", reset, *id)); !done) return done;
+        if (auto done = database.execute(fmt::format("UPDATE main.run SET {}=0 WHERE id={}", reset, *id)); !done) return done;
     if (auto done = setState(database, *id, "recording"); !done) return done;
     if (auto done = transaction->commit(); !done) return done;
     Ongoing& one = *find(block.run);
@@ -173,7 +173,7 @@ Result<void> StreamReplay::State::storeRows(Ongoing& one)
             if (row.values.size() != static_cast<std::size_t>(table.count)) return damaged(fmt::format("a row of {}", table.name));
             std::string marks;
             for (int i = 0; i < table.count; ++i) marks += ",?";
-            auto statement = database.cached(fmt::format("INSERT OR REPLACE INTO {}(run, {}) VALUES(?{})", table.name, table.columns, marks));
+            auto statement = database.cached(fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})", table.name, table.columns, marks));
             if (!statement) return tl::unexpected(statement.error());
             (*statement)->bind(one.run.here);
             for (const StoredValue& value : row.values) bindValue(**statement, value);

@@ -23,10 +23,22 @@ namespace {
 constexpr std::size_t fullBlock = std::size_t{1} << 20; // rows are packed to about so many bytes
 constexpr std::int64_t latest = std::numeric_limits<std::int64_t>::max();
 
+// runStepColumns as they are with the last step, which the run's row does not have before the run ends.
+std::string stepRow()
+{
+    std::string columns(runStepColumns);
+    for (const std::string_view total : {"steps", "span_count", "begin_ns", "end_ns"}) {
+        const std::size_t at = columns.find(total);
+        columns.replace(at, total.size(), fmt::format("coalesce((SELECT l.{0} FROM main.step_log AS l WHERE l.run=run.id ORDER BY l.id DESC LIMIT 1), {0})", total));
+    }
+    return columns;
+}
+
 struct Sent {
     bool begun = false;
     bool ended = false;
     std::int64_t segment = -1;                   // the last one
+    std::int64_t logged = 0;                     // of the file's steps that are not folded, the last one
     std::map<std::size_t, std::int64_t> numbers; // by table: the last number
 };
 
@@ -65,7 +77,7 @@ struct StepStreamWriter::State {
         const StepTable table = stepTable(number);
         const std::string where = table.grows.empty() ? std::string() : fmt::format(" AND {0} BETWEEN ? AND ? ORDER BY {0}", table.grows);
         const std::string first = table.grows.empty() ? "0" : std::string(table.grows);
-        auto statement = database.prepare(fmt::format("SELECT {}, {} FROM {} WHERE run=?{}", first, table.columns, table.name, where));
+        auto statement = database.prepare(fmt::format("SELECT {}, {} FROM main.{} WHERE run=?{}", first, table.columns, table.name, where));
         if (!statement) return tl::unexpected(statement.error());
         statement->bind(run);
         if (!table.grows.empty()) statement->bind(from).bind(to);
@@ -81,7 +93,7 @@ struct StepStreamWriter::State {
     }
     Result<void> runRow(Database& database, std::int64_t run, std::string_view columns, int count)
     {
-        auto statement = database.prepare(fmt::format("SELECT {} FROM run WHERE id=?", columns));
+        auto statement = database.prepare(fmt::format("SELECT {} FROM main.run WHERE id=?", columns));
         if (!statement) return tl::unexpected(statement.error());
         statement->bind(run);
         const auto there = database.step(*statement);
@@ -90,8 +102,36 @@ struct StepStreamWriter::State {
         rows.add(runRowTable, *statement, 0, count);
         return {};
     }
+    // Steps that are not folded, as they are; the run's columns that the last of them changes.
+    Result<void> steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment);
     Result<void> send(RunStore& store, std::int64_t run, bool end);
 };
+
+Result<void> StepStreamWriter::State::steps(Database& database, std::int64_t run, Sent& sent, std::int64_t& segment)
+{
+    auto logged = bound(database, "SELECT id, segment, facts, data FROM main.step_log WHERE id>? AND run=? ORDER BY id", [&](Statement& s) { s.bind(sent.logged).bind(run); });
+    if (!logged) return tl::unexpected(logged.error());
+    std::vector<std::byte> step, blocks;
+    StoredRow row;
+    for (;;) {
+        const auto more = database.step(*logged);
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) return {};
+        sent.logged = logged->integer(0);
+        if (logged->integer(1) <= sent.segment || !unpackStep(logged->blob(2), step) || !unpackStep(logged->blob(3), blocks)) continue;
+        step.insert(step.end(), blocks.begin(), blocks.end());
+        segment = std::max(segment, logged->integer(1));
+        for (RowReader reader(step); !reader.atEnd() && reader.next(row);) {
+            const std::string_view grows = row.table < stepTableCount() ? stepTable(row.table).grows : std::string_view();
+            if (grows.empty() || grows == "segment" || row.values.size() < 2) continue;
+            const auto* number = std::get_if<std::int64_t>(&row.values[grows == "step" ? 1 : 0]);
+            if (number) sent.numbers[row.table] = std::max(*number, sent.numbers.try_emplace(row.table, -1).first->second);
+        }
+        if (!rows.bytes().empty())
+            if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
+        if (auto done = write(blockBytes(StepBlockKind::Rows, static_cast<std::uint32_t>(run), step)); !done) return done;
+    }
+}
 
 Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bool end)
 {
@@ -116,10 +156,11 @@ Result<void> StepStreamWriter::State::send(RunStore& store, std::int64_t run, bo
         std::int64_t& last = sent.numbers.try_emplace(number, -1).first->second;
         if (auto done = this->table(database, run, number, last + 1, latest, last); !done) return done;
     }
+    if (auto done = steps(database, run, sent, segment); !done) return done;
     if (!rows.bytes().empty())
         if (auto done = flush(StepBlockKind::Rows, run); !done) return done;
     rows.number(segment);
-    if (auto done = runRow(database, run, end ? runRowColumns : runStepColumns, end ? runRowCount : runStepCount); !done) return done;
+    if (auto done = end ? runRow(database, run, runRowColumns, runRowCount) : runRow(database, run, stepRow(), runStepCount); !done) return done;
     if (auto done = flush(end ? StepBlockKind::End : StepBlockKind::Commit, run); !done) return done;
     sent.begun = true;
     sent.ended = end;

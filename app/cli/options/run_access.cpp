@@ -46,11 +46,12 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
                     "restore the file from a copy, or record the run again");
     auto notes = file.notes(id, true);
     if (!notes) return tl::unexpected(std::move(notes.error()));
-    return StoredRun{file.path(), std::move(*run), std::move(*notes)};
+    return StoredRun{file.path(), std::move(*run), std::move(*notes), file.missing()};
 }
 
 void warnOfDamage(const StoredRun& stored, Session& session)
 {
+    if (!stored.missing.empty() && stored.run.info.state == RunState::Interrupted) session.warn(fmt::format("{}: {}", describe(stored), stored.missing));
     if (stored.run.info.damagedBlocks == 0) return;
     session.warn(fmt::format("{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
                              "the run again",

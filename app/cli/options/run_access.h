@@ -17,14 +17,15 @@ class Session;
 struct StoredRun {
     std::string file;
     Run run;
-    std::vector<Note> notes; // its own, then those carried over from runs of the same schedule
+    std::vector<Note> notes;  // its own, then those carried over from runs of the same schedule
+    std::string missing = {}; // RunFile::missing()
 };
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
 // Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
 Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});
-void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out
+void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out, or its log is missing
 std::string describe(const StoredRun& stored);                // "demo.stagewright#3 zb-h1"
 
 } // namespace stagewright

@@ -128,6 +128,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
 
 std::string keptText(const Recording& recording, const std::string& path)
 {
+    if (recording.savedIn == "") return "nothing is kept";
     if (recording.runs.empty()) return "no measured step was complete, nothing is kept";
     int steps = 0;
     for (const int complete : recording.completeSteps) steps += complete;
@@ -137,8 +138,9 @@ std::string keptText(const Recording& recording, const std::string& path)
 
 } // namespace
 
-Result<int> endRecording(const std::string& path, Recording recording, Session& session)
+Result<int> endRecording(const std::string& given, Recording recording, Session& session)
 {
+    const std::string path = recording.savedIn.value_or(given);
     if (!recording.runs.empty() || recording.stall) {
         if (auto printed = tell(path, recording, session); !printed && !recording.stopped)
             return tl::unexpected(std::move(printed.error()));

@@ -248,19 +248,22 @@ bool isKept(const Ongoing& one, const RecordSettings& settings)
 }
 
 // Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
-void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording)
+void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording, const Progress& progress)
 {
     const bool early = recording.stopped.has_value();
     for (Ongoing& one : ongoing) {
         if (!one.writer) continue;
         const std::int64_t id = one.writer->id();
-        auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one));
+        auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one), progress);
         one.writer.reset();
         if (!finished && !recording.stopped) recording.stopped = std::move(finished.error());
+        if (file.keptIn() != file.path()) recording.savedIn = file.keptIn(); // without those that have no measured step
         if (!isKept(one, settings)) {
+            if (recording.savedIn) continue;
             if (auto removed = file.remove(id); !removed && !recording.stopped) recording.stopped = std::move(removed.error());
             continue;
         }
+        if (recording.savedIn == "") continue;
         recording.runs.push_back(id);
         recording.completeSteps.push_back(one.complete);
     }
@@ -387,8 +390,10 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     std::vector<std::int64_t> begun;
     for (const Ongoing& one : ongoing)
         if (one.writer) begun.push_back(one.writer->id());
-    closeRuns(ongoing, **file, settings, recording);
-    if (recording.stalledRun > 0) // complete steps do not say why there are no more
+    closeRuns(ongoing, **file, settings, recording, session.reporter("closing the run"));
+    line.clear();
+    if (recording.savedIn) settings.file = *recording.savedIn;
+    if (recording.stalledRun > 0 && !recording.savedIn) // complete steps do not say why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
             session.warn(noted.error().message);
     file->reset();
@@ -398,7 +403,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     }
     if (stream)
         if (auto ended = endStream(*stream, begun, settings.file, recording); !ended && !recording.stopped) recording.stopped = std::move(ended.error());
-    if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
+    if (recording.runs.empty() && !existed && !recording.savedIn) removeEmptyFile(settings.file);
     return recording;
 }
 

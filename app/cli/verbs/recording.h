@@ -34,9 +34,10 @@ struct RecordSettings {
 };
 
 struct Recording {
-    std::vector<std::int64_t> runs; // ids of the runs that are kept, in the order of the schedules: those with a measured step
-    std::vector<int> completeSteps; // of those, warm-up included
-    std::optional<Error> stopped;   // why it ended early; complete steps are kept
+    std::vector<std::int64_t> runs;     // ids of the runs that are kept, in the order of the schedules: those with a measured step
+    std::vector<int> completeSteps;     // of those, warm-up included
+    std::optional<std::string> savedIn; // the file was lost while recording: where its runs are; "": nowhere
+    std::optional<Error> stopped;       // why it ended early; complete steps are kept
     // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so it is
     // removed again).
     std::optional<Deadlock> stall;

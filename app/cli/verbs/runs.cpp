@@ -141,6 +141,7 @@ Result<int> run(const Options& options, Session& session)
 {
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
     if (!file) return tl::unexpected(std::move(file.error()));
+    if (!(*file)->missing().empty() && !options.verify) session.warn(fmt::format("{}: {}", options.file, (*file)->missing()));
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
     auto runs = (*file)->runs();
     if (!runs) return tl::unexpected(std::move(runs.error()));

@@ -1,0 +1,133 @@
+// The file while it is recorded into, and one view of it while it is read.
+#include <filesystem>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "traces/store/run_store.h"
+
+namespace stagewright {
+
+namespace {
+
+// "x.stagewright" → "x.saved.stagewright", or with a number.
+std::string freeNameBeside(const std::string& path)
+{
+    const std::filesystem::path whole(path);
+    for (int number = 1;; ++number) {
+        const auto name = whole.parent_path() / fmt::format("{}.saved{}{}", whole.stem().string(), number > 1 ? fmt::format("-{}", number) : "", whole.extension().string());
+        std::error_code unknown;
+        if (!std::filesystem::exists(name, unknown)) return name.string();
+    }
+}
+
+// Small pages while a file is small: a step of a small model writes a page of the log, one of the table and little more. A file that is in use or
+// already large keeps its own.
+void makePagesSmall(Database& database)
+{
+    constexpr std::int64_t smallPage = 1024, smallFile = std::int64_t{1} << 20;
+    const auto size = database.integer("PRAGMA page_size"), pages = database.integer("PRAGMA page_count");
+    if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
+}
+
+void growBy(Database& database, int bytes)
+{
+    (void)sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
+}
+
+} // namespace
+
+Result<void> RunStore::mayWrite()
+{
+    if (mode == OpenMode::Read)
+        return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
+    return lock.acquire();
+}
+
+void RunStore::leaveWal()
+{
+    (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite3_busy_timeout(database->handle(), 0);
+    (void)database->execute("PRAGMA journal_mode=DELETE");
+    sqlite3_busy_timeout(database->handle(), 10000);
+}
+
+Result<void> RunStore::beginRecording()
+{
+    if (auto held = mayWrite(); !held) return held;
+    // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
+    if (writers == 0) {
+        makePagesSmall(*database);
+        growBy(*database, 1 << 16);
+        (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
+        const auto size = database->integer("PRAGMA page_size");
+        pageSize = size ? *size : 0;
+        struct stat opened {};
+        if (::stat(path.c_str(), &opened) == 0) {
+            device = opened.st_dev;
+            inode = opened.st_ino;
+        }
+    }
+    ++writers;
+    return {};
+}
+
+void RunStore::endRecording()
+{
+    if (--writers == 0 && !savedIn) {
+        growBy(*database, 0);
+        leaveWal();
+    }
+    lock.release();
+}
+
+RunStore::~RunStore()
+{
+    if (mode != OpenMode::Read || !database) return;
+    // a reader does not put away the log of a killed recording: whether it is there shows whether steps are missing
+    const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
+    if (left && *left > 0) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+Result<void> RunStore::inPlace()
+{
+    struct stat present {};
+    const bool there = ::stat(path.c_str(), &present) == 0;
+    const bool same = there && present.st_dev == device && present.st_ino == inode;
+    const bool guarded = lock.restore();
+    if (!savedIn && same && guarded) return {};
+    if (!savedIn) {
+        savedIn = freeNameBeside(path);
+        auto copied = database->prepare("VACUUM INTO ?");
+        if (copied) copied->bind(std::string_view(*savedIn));
+        const auto saved = copied ? database->run(*copied) : Result<void>(tl::unexpected(copied.error()));
+        if (!saved || !RunFile::open(*savedIn, OpenMode::Write)) savedIn = "";
+        // the log and its index are at the path, too, and would be taken for those of the file that is there now
+        if (guarded) {
+            (void)database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'; PRAGMA wal_checkpoint(TRUNCATE)");
+            leaveWal();
+        }
+        sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    }
+    const std::string_view what = !there ? "it was removed or renamed" : !same ? "another file was put in its place"
+                                                                               : "its lock was removed and another program writes to it";
+    if (savedIn->empty()) return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what), "record again");
+    return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
+}
+
+Result<Snapshot> Snapshot::of(RunStore& store)
+{
+    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    Snapshot snapshot(*store.database);
+    if (store.logs)
+        if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
+    return Result<Snapshot>(std::move(snapshot));
+}
+
+Snapshot::~Snapshot()
+{
+    if (m_database) (void)m_database->execute("RELEASE reading");
+}
+
+} // namespace stagewright

@@ -1,0 +1,187 @@
+// Writing a run step by step: a step's rows are taken in memory and appended as one row of the file.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "traces/store/rows.h"
+#include "traces/store/run_digest.h"
+#include "traces/store/run_names.h"
+#include "traces/store/run_store.h"
+#include "traces/store/schema.h"
+
+namespace stagewright {
+
+struct RunWriter::State {
+    std::shared_ptr<RunStore> store;
+    std::unique_ptr<Database> staged; // in memory: the rows of the step at hand
+    RunRows rows;
+    StepRows step;
+    std::int64_t steps = 0;
+    bool done = false;
+};
+
+namespace {
+
+// A database in memory with the run's row, which takes the rows of one step after the other.
+Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
+{
+    auto opened = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (!opened) return opened;
+    if (auto done = migrate(**opened, 0, migrations()); !done) return tl::unexpected(std::move(done.error()));
+    const auto row = RunRows::insertHeader(**opened, run, RunState::Recording);
+    if (!row) return tl::unexpected(row.error());
+    if (auto done = (*opened)->execute(fmt::format("DELETE FROM main.run_text; UPDATE main.run SET id={} WHERE id={}", id, *row)); !done) return tl::unexpected(std::move(done.error()));
+    return opened;
+}
+
+// What only a step shows: the run's row has it from the first one on.
+Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
+{
+    auto from = bound(staged, "SELECT provenance, clock, ranks, time_unit, memory_unit, realised FROM main.run WHERE id=?", [&](Statement& s) { s.bind(run); });
+    if (!from) return tl::unexpected(from.error());
+    const auto row = staged.step(*from);
+    if (!row) return tl::unexpected(row.error());
+    auto to = database.prepare("UPDATE main.run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=?, realised=? WHERE id=?");
+    if (!to) return tl::unexpected(to.error());
+    for (int column = 0; column < 6; ++column) sqlite3_bind_value(to->handle(), column + 1, sqlite3_column_value(from->handle(), column));
+    sqlite3_bind_int64(to->handle(), 7, run);
+    return database.run(*to);
+}
+
+// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
+Result<void> makeRoom(Database& database, std::int64_t pageSize)
+{
+    auto pages = database.cached("PRAGMA page_count");
+    if (!pages) return tl::unexpected(pages.error());
+    const auto row = database.step(**pages);
+    if (!row) return tl::unexpected(row.error());
+    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
+    (*pages)->reset();
+    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
+    return {};
+}
+
+} // namespace
+
+Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
+{
+    const auto& store = this->store();
+    if (auto held = store->beginRecording(); !held) return tl::unexpected(held.error());
+    const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
+        auto transaction = Transaction::begin(*store->database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        Run own = header;
+        own.timeline = nullptr;
+        auto there = inSnapshot(*store, [&] { return readRunInfos(*store); });
+        if (!there) return tl::unexpected(there.error());
+        own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
+        const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
+        if (!id) return tl::unexpected(id.error());
+        auto staged = stagingFor(own, *id);
+        if (!staged) return tl::unexpected(std::move(staged.error()));
+        RunRows rows(**staged, *id);
+        if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
+        StepRows step;
+        if (auto done = takeStepRows(**staged, *id, step); !done) return tl::unexpected(done.error());
+        if (auto done = addStepRows(*store->database, "main.", *id, step.facts.bytes()); !done) return tl::unexpected(done.error());
+        step.facts.clear();
+        if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
+        rows.accept();
+        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
+        return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
+    };
+    auto writer = start();
+    if (!writer) store->endRecording();
+    (void)store->database->execute("PRAGMA wal_checkpoint(PASSIVE)"); // the file alone says that it is being recorded
+    return writer;
+}
+
+RunWriter::RunWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+
+RunWriter::~RunWriter()
+{
+    if (!m_state->done) (void)finish(RunState::Interrupted);
+}
+
+std::int64_t RunWriter::id() const
+{
+    return m_state->rows.run();
+}
+
+Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
+{
+    State& state = *m_state;
+    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
+    Database& database = *state.store->database;
+    if (auto there = state.store->inPlace(); !there) return there;
+    const auto write = [&]() -> Result<void> {
+        auto staged = Transaction::begin(*state.staged);
+        if (!staged) return tl::unexpected(staged.error());
+        if (auto done = state.rows.addSegment(step); !done) return done;
+        for (const auto& [name, value] : metrics)
+            if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
+        auto totals = totalsOf(*state.staged, id());
+        if (!totals) return tl::unexpected(totals.error());
+        totals->firstStep = std::max<std::int64_t>(0, totals->steps - 1);
+        for (const Span& span : step.spans()) totals->firstStep = std::min<std::int64_t>(totals->firstStep, span.step);
+        state.step.facts.clear();
+        state.step.blocks.clear();
+        if (auto done = takeStepRows(*state.staged, id(), state.step); !done) return done;
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (state.steps == 0)
+            if (auto done = setUnits(database, *state.staged, id()); !done) return done;
+        if (auto done = logStep(database, id(), *totals, state.step); !done) return done;
+        if (auto done = makeRoom(database, state.store->pageSize); !done) return done;
+        if (auto done = transaction->commit(); !done) return done;
+        return staged->commit();
+    };
+    auto done = write();
+    if (!done) {
+        state.rows.rollBack();
+        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
+    }
+    state.rows.accept();
+    ++state.steps;
+    return done;
+}
+
+Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs, const Progress& progress)
+{
+    State& state = *m_state;
+    if (state.done) return {};
+    state.done = true;
+    Database& database = *state.store->database;
+    if (auto there = state.store->inPlace(); !there) {
+        state.store->endRecording();
+        return there;
+    }
+    const auto close = [&]() -> Result<void> {
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        RunRows kept(database, id());
+        const auto totals = totalsOf(*state.staged, id());
+        if (!totals) return tl::unexpected(totals.error());
+        if (auto done = setTotals(database, id(), *totals); !done) return done;
+        if (costs)
+            if (auto done = kept.setCosts(*costs); !done) return done;
+        if (auto done = kept.setState(end == RunState::Recording ? RunState::Interrupted : end); !done) return done;
+        return transaction->commit();
+    };
+    auto closed = close();
+    if (!closed) { // what SQLite's log holds of a full disk is free after this
+        state.store->leaveWal();
+        closed = close();
+    }
+    const auto folded = foldSteps(database, id(), progress);
+    if (folded && *folded) { // else readers do without
+        (void)summarisePyramids(*state.store, id());
+        if (closed) closed = storeDigest(database, id());
+    }
+    state.store->endRecording();
+    return closed;
+}
+
+} // namespace stagewright

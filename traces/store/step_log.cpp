@@ -1,0 +1,415 @@
+#include "traces/store/step_log.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include "traces/store/rows.h"
+#include "traces/store/schema.h"
+#include "traces/store/step_tables.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t headBytes = 9;
+constexpr std::size_t mostCompressed = std::size_t{64} << 10; // larger steps are blocks, which are small already
+constexpr int stepsAtOnce = 512;                              // folded in a transaction
+
+void putNumber(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t value)
+{
+    for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
+}
+
+std::uint32_t numberAt(std::span<const std::byte> bytes, std::size_t at)
+{
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(bytes[at + i]) << (8 * i);
+    return value;
+}
+
+std::uint32_t checksum(std::span<const std::byte> bytes)
+{
+    return static_cast<std::uint32_t>(crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+std::string insertInto(std::string_view prefix, const StepTable& table)
+{
+    std::string marks;
+    for (int i = 0; i < table.count; ++i) marks += ",?";
+    return fmt::format("INSERT OR IGNORE INTO {}{}(run, {}) VALUES(?{})", prefix, table.name, table.columns, marks);
+}
+
+// Of all tables: a statement has no time to make its text for every row.
+const std::string& insertStatement(std::string_view prefix, std::size_t table)
+{
+    const auto make = [](std::string_view before) {
+        std::vector<std::string> made;
+        for (std::size_t i = 0; i < stepTableCount(); ++i) made.push_back(insertInto(before, stepTable(i)));
+        return made;
+    };
+    static const std::vector<std::string> own = make("main."), temporary = make("temp.log_");
+    return prefix == "main." ? own[table] : temporary[table];
+}
+
+void bindTotals(Statement& statement, const LoggedStep& totals)
+{
+    statement.bind(totals.steps).bind(totals.spans);
+    totals.empty ? statement.bindNull() : statement.bind(totals.begin);
+    totals.empty ? statement.bindNull() : statement.bind(totals.end);
+}
+
+// Columns first … first + 3.
+LoggedStep totalsIn(const Statement& row, int first)
+{
+    return {0, 0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
+}
+
+} // namespace
+
+std::vector<std::byte> packStep(std::span<const std::byte> rows)
+{
+    std::vector<std::byte> data(headBytes);
+    uLongf size = 0;
+    if (rows.size() <= mostCompressed) {
+        size = compressBound(static_cast<uLong>(rows.size()));
+        data.resize(headBytes + size);
+        if (compress2(reinterpret_cast<Bytef*>(data.data() + headBytes), &size, reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size()), 1) != Z_OK) size = 0;
+        data.resize(headBytes + size);
+    }
+    const bool compressed = size > 0 && size < rows.size();
+    if (!compressed) {
+        data.resize(headBytes);
+        data.insert(data.end(), rows.begin(), rows.end());
+    }
+    data[4] = std::byte{compressed};
+    putNumber(data, 5, static_cast<std::uint32_t>(rows.size()));
+    putNumber(data, 0, checksum(std::span(data).subspan(4)));
+    return data;
+}
+
+bool unpackStep(std::span<const std::byte> data, std::vector<std::byte>& rows)
+{
+    if (data.size() < headBytes || numberAt(data, 0) != checksum(data.subspan(4))) return false;
+    const std::size_t size = numberAt(data, 5);
+    const auto packed = data.subspan(headBytes);
+    if (data[4] == std::byte{0}) {
+        if (packed.size() != size) return false;
+        rows.assign(packed.begin(), packed.end());
+        return true;
+    }
+    if (data[4] != std::byte{1} || size > mostCompressed) return false;
+    rows.resize(size);
+    uLongf got = static_cast<uLongf>(size);
+    return uncompress(reinterpret_cast<Bytef*>(rows.data()), &got, reinterpret_cast<const Bytef*>(packed.data()), static_cast<uLong>(packed.size())) == Z_OK && got == size;
+}
+
+Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
+{
+    for (std::size_t number = 0; number < stepTableCount(); ++number) {
+        const StepTable table = stepTable(number);
+        auto statement = database.cached(fmt::format("SELECT {} FROM main.{} WHERE run=?", table.columns, table.name));
+        if (!statement) return tl::unexpected(statement.error());
+        (*statement)->bind(run);
+        bool any = false;
+        for (;;) {
+            const auto more = database.step(**statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) break;
+            any = true;
+            (table.grows == "segment" ? rows.blocks : rows.facts).add(static_cast<std::uint8_t>(number), **statement, 0, table.count);
+        }
+        (*statement)->reset();
+        if (!any) continue;
+        auto removed = database.cached(fmt::format("DELETE FROM main.{}", table.name));
+        if (!removed) return tl::unexpected(removed.error());
+        if (auto done = database.run(**removed); !done) return done;
+    }
+    return {};
+}
+
+Result<bool> addStepRows(Database& database, std::string_view prefix, std::int64_t run, std::span<const std::byte> rows)
+{
+    RowReader reader(rows);
+    StoredRow row;
+    while (!reader.atEnd()) {
+        if (!reader.next(row) || row.table >= stepTableCount() || row.values.size() != static_cast<std::size_t>(stepTable(row.table).count)) return false;
+        auto statement = database.cached(insertStatement(prefix, row.table));
+        if (!statement) return tl::unexpected(statement.error());
+        (*statement)->bind(run);
+        for (const StoredValue& value : row.values) bindValue(**statement, value);
+        if (auto done = database.run(**statement); !done) return tl::unexpected(std::move(done.error()));
+    }
+    return true;
+}
+
+Result<LoggedStep> totalsOf(Database& database, std::int64_t run)
+{
+    auto statement = database.cached("SELECT steps, span_count, begin_ns, end_ns, (SELECT max(segment) FROM main.segment WHERE run=?1) FROM main.run WHERE id=?1");
+    if (!statement) return tl::unexpected(statement.error());
+    (*statement)->bind(run);
+    const auto row = database.step(**statement);
+    if (!row) return tl::unexpected(row.error());
+    LoggedStep totals = *row ? totalsIn(**statement, 0) : LoggedStep{};
+    if (*row) totals.segment = (*statement)->integer(4);
+    (*statement)->reset();
+    return totals;
+}
+
+Result<void> setTotals(Database& database, std::int64_t run, const LoggedStep& totals)
+{
+    auto statement = database.cached("UPDATE main.run SET steps=?, span_count=?, begin_ns=?, end_ns=? WHERE id=?");
+    if (!statement) return tl::unexpected(statement.error());
+    bindTotals(**statement, totals);
+    (*statement)->bind(run);
+    return database.run(**statement);
+}
+
+Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& step, const StepRows& rows)
+{
+    const std::vector<std::byte> facts = packStep(rows.facts.bytes());
+    const std::vector<std::byte> blocks = packStep(rows.blocks.bytes());
+    auto statement = database.cached("INSERT INTO main.step_log(run, segment, first_step, steps, span_count, begin_ns, end_ns, facts, data) VALUES(?,?,?,?,?,?,?,?,?)");
+    if (!statement) return tl::unexpected(statement.error());
+    (*statement)->bind(run).bind(step.segment).bind(step.firstStep);
+    bindTotals(**statement, step);
+    (*statement)->bind(std::span<const std::byte>(facts)).bind(std::span<const std::byte>(blocks));
+    return database.run(**statement);
+}
+
+Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
+{
+    std::vector<std::int64_t> runs;
+    auto listed = forEachRow(database, "SELECT DISTINCT run FROM main.step_log WHERE id>? ORDER BY run", 0, [&](const Statement& row) -> Result<void> {
+        runs.push_back(row.integer(0));
+        return {};
+    });
+    if (!listed) return tl::unexpected(std::move(listed.error()));
+    return runs;
+}
+
+Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress)
+{
+    std::vector<std::byte> rows, blocks;
+    std::int64_t last = 0, folded = 0;
+    bool whole = true;
+    for (bool more = true; more;) {
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        auto steps = bound(database, fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE run=? AND id>? ORDER BY id LIMIT {}", stepsAtOnce),
+                           [&](Statement& s) { s.bind(run).bind(last); });
+        if (!steps) return tl::unexpected(steps.error());
+        std::vector<std::int64_t> done;
+        LoggedStep totals;
+        int read = 0;
+        for (; read < stepsAtOnce; ++read) {
+            const auto row = database.step(*steps);
+            if (!row) return tl::unexpected(row.error());
+            if (!*row) break;
+            last = steps->integer(0);
+            totals = totalsIn(*steps, 3);
+            if (!unpackStep(steps->blob(2), rows) || !unpackStep(steps->blob(1), blocks)) {
+                whole = false;
+                continue;
+            }
+            rows.insert(rows.end(), blocks.begin(), blocks.end());
+            if (auto execution = database.execute("SAVEPOINT step"); !execution) return tl::unexpected(execution.error());
+            const auto added = addStepRows(database, "main.", run, rows);
+            if (!added) return tl::unexpected(added.error());
+            if (!*added) {
+                whole = false;
+                if (auto back = database.execute("ROLLBACK TO step"); !back) return tl::unexpected(back.error());
+            } else {
+                done.push_back(last);
+            }
+            if (auto released = database.execute("RELEASE step"); !released) return tl::unexpected(released.error());
+        }
+        *steps = Statement();
+        more = read == stepsAtOnce;
+        if (read > 0)
+            if (auto set = setTotals(database, run, totals); !set) return tl::unexpected(set.error());
+        for (const std::int64_t id : done) {
+            auto removed = database.cached("DELETE FROM main.step_log WHERE id=?");
+            if (!removed) return tl::unexpected(removed.error());
+            (*removed)->bind(id);
+            if (auto gone = database.run(**removed); !gone) return tl::unexpected(gone.error());
+        }
+        if (auto committed = transaction->commit(); !committed) return tl::unexpected(committed.error());
+        folded += read;
+        if (more) progress.tell("closing the run", folded, std::max(folded, totals.steps));
+    }
+    return whole;
+}
+
+Result<void> UnfoldedSteps::makeViews(Database& database)
+{
+    std::string sql;
+    for (std::size_t number = 0; number < stepTableCount(); ++number) {
+        const StepTable table = stepTable(number);
+        if (table.text) continue; // never in a step
+        const bool rowid = table.name == "span_block";
+        sql += fmt::format("CREATE TEMP TABLE log_{0}(id INTEGER PRIMARY KEY, run, {1}); CREATE INDEX temp.log_{0}_by_run ON log_{0}(run, {2}); "
+                           "CREATE TEMP VIEW {0} AS SELECT {3}run, {1} FROM main.{0} UNION ALL SELECT {4}run, {1} FROM temp.log_{0};",
+                           table.name, table.columns, table.name == "span_block" ? "segment, track, first" : table.columns.substr(0, table.columns.find(',')),
+                           rowid ? "rowid AS rowid, " : "", rowid ? "-id AS rowid, " : "");
+    }
+    const std::string_view bounds = "run, segment, track, first, step, count, begin_ns, end_ns";
+    sql += fmt::format("CREATE INDEX temp.log_span_bounds ON log_span_block(run, step, segment, track, first, begin_ns, end_ns, count);"
+                       "CREATE TEMP VIEW span_bounds AS SELECT rowid AS rowid, {0} FROM main.span_block UNION ALL SELECT -id AS rowid, {0} FROM temp.log_span_block;",
+                       bounds);
+    const auto total = [](std::string_view column) { return fmt::format("iif(l.run IS NULL, r.{0}, l.{0}) AS {0}", column); };
+    sql += "CREATE TEMP TABLE log_run(run INTEGER PRIMARY KEY, steps, span_count, begin_ns, end_ns);";
+    sql += fmt::format("CREATE TEMP VIEW run AS SELECT r.id AS id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, microbatches, {}, "
+                       "warmup_steps, {}, {}, {}, time_unit, memory_unit, schedule, realised, costs FROM main.run AS r LEFT JOIN temp.log_run AS l ON l.run=r.id;",
+                       total("steps"), total("span_count"), total("begin_ns"), total("end_ns"));
+    m_views = true;
+    return database.execute(sql);
+}
+
+// False: steps that were read before have been folded or removed since.
+Result<bool> UnfoldedSteps::stillThere(Database& database) const
+{
+    for (const auto& [run, ids] : m_runs)
+        for (const std::int64_t id : {ids.first, ids.second}) {
+            auto statement = database.cached("SELECT run FROM main.step_log WHERE id=?");
+            if (!statement) return tl::unexpected(statement.error());
+            (*statement)->bind(id);
+            const auto row = database.step(**statement);
+            if (!row) return tl::unexpected(row.error());
+            const bool same = *row && (*statement)->integer(0) == run;
+            (*statement)->reset();
+            if (!same) return false;
+        }
+    return true;
+}
+
+Result<void> UnfoldedSteps::add(Database& database)
+{
+    auto steps = bound(database, "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE id>? ORDER BY id",
+                       [&](Statement& s) { s.bind(m_last); });
+    if (!steps) return tl::unexpected(steps.error());
+    std::vector<std::byte> facts;
+    std::map<std::int64_t, LoggedStep> totals; // by run, with its last step
+    for (;;) {
+        const auto more = database.step(*steps);
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) break;
+        const Row row{steps->integer(0), steps->integer(1), steps->integer(2), steps->integer(3), false};
+        m_last = row.id;
+        m_runs.try_emplace(row.run, row.id, row.id).first->second.second = row.id;
+        m_rows.push_back(row);
+        totals[row.run] = totalsIn(*steps, 5);
+        bool whole = unpackStep(steps->blob(4), facts);
+        if (whole) {
+            const auto added = addStepRows(database, "temp.log_", row.run, facts);
+            if (!added) return tl::unexpected(added.error());
+            whole = *added;
+        }
+        if (!whole) ++m_damaged[row.run];
+    }
+    for (const auto& [run, total] : totals) {
+        auto statement = database.cached("INSERT OR REPLACE INTO temp.log_run VALUES(?,?,?,?,?)");
+        if (!statement) return tl::unexpected(statement.error());
+        (*statement)->bind(run);
+        bindTotals(**statement, total);
+        if (auto done = database.run(**statement); !done) return done;
+    }
+    return {};
+}
+
+Result<void> UnfoldedSteps::load(Database& database, Row& row)
+{
+    auto statement = database.cached("SELECT data FROM main.step_log WHERE id=?");
+    if (!statement) return tl::unexpected(statement.error());
+    (*statement)->bind(row.id);
+    const auto there = database.step(**statement);
+    if (!there) return tl::unexpected(there.error());
+    std::vector<std::byte> blocks;
+    bool whole = *there && unpackStep((*statement)->blob(0), blocks);
+    (*statement)->reset();
+    row.loaded = true;
+    if (whole) {
+        const auto added = addStepRows(database, "temp.log_", row.run, blocks);
+        if (!added) return tl::unexpected(added.error());
+        whole = *added;
+    }
+    if (!whole) ++m_damaged[row.run];
+    return {};
+}
+
+namespace {
+
+// Temporary tables are written although the connection only reads.
+template <typename Write>
+Result<void> writingTemporaries(Database& database, bool readOnly, Write write)
+{
+    if (readOnly)
+        if (auto done = database.execute("PRAGMA query_only=0"); !done) return done;
+    auto written = write();
+    if (readOnly)
+        if (auto done = database.execute("PRAGMA query_only=1"); !done) return done;
+    return written;
+}
+
+} // namespace
+
+Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
+{
+    auto newest = database.cached("SELECT max(id) FROM main.step_log");
+    if (!newest) return tl::unexpected(newest.error());
+    const auto row = database.step(**newest);
+    if (!row) return tl::unexpected(row.error());
+    const std::int64_t last = (*newest)->integer(0);
+    (*newest)->reset();
+    const auto there = stillThere(database);
+    if (!there) return tl::unexpected(there.error());
+    if (*there && last == m_last) return {};
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+        if (!m_views)
+            if (auto done = makeViews(database); !done) return done;
+        if (!*there) {
+            m_rows.clear();
+            m_runs.clear();
+            m_damaged.clear();
+            m_last = 0;
+            std::string sql = "DELETE FROM temp.log_run;";
+            for (std::size_t number = 0; number < stepTableCount(); ++number)
+                if (!stepTable(number).text) sql += fmt::format("DELETE FROM temp.log_{};", stepTable(number).name);
+            if (auto done = database.execute(sql); !done) return done;
+        }
+        return add(database);
+    });
+}
+
+Result<void> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep)
+{
+    if (m_rows.empty()) return {};
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+        for (Row& row : m_rows) {
+            if (row.loaded || row.run != run || row.steps <= firstStep || row.firstStep > lastStep) continue;
+            if (auto done = load(database, row); !done) return done;
+        }
+        return {};
+    });
+}
+
+Result<void> UnfoldedSteps::loadAll(Database& database, bool readOnly)
+{
+    if (m_rows.empty()) return {};
+    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+        for (Row& row : m_rows)
+            if (!row.loaded)
+                if (auto done = load(database, row); !done) return done;
+        return {};
+    });
+}
+
+std::int64_t UnfoldedSteps::damaged(std::int64_t run) const
+{
+    const auto found = m_damaged.find(run);
+    return found == m_damaged.end() ? 0 : found->second;
+}
+
+} // namespace stagewright
