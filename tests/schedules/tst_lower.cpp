@@ -13,12 +13,12 @@ using namespace stagewright;
 
 namespace {
 
-QString shared(const QString& file)
+QString sharedText(const QString& file)
 {
     return qEnvironmentVariable("STAGEWRIGHT_SHARED") + "/fixtures/torch_csv/" + file;
 }
 
-std::string contents(const QString& path)
+std::string contentsOf(const QString& path)
 {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
@@ -199,7 +199,7 @@ private slots:
     }
     void torchFiles()
     {
-        QDir folder(shared(""));
+        QDir folder(sharedText(""));
         const QStringList files = folder.entryList({"*_comms.csv"});
         if (files.isEmpty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
         QVERIFY(files.size() > 20);
@@ -208,15 +208,15 @@ private slots:
         Lowering rule;
         rule.rule = LoweringRule::PyTorch;
         for (const QString& file : files) {
-            const auto expected = readScheduleCsv(contents(folder.filePath(file)), torch);
+            const auto expected = readScheduleCsv(contentsOf(folder.filePath(file)), torch);
             QVERIFY2(expected.has_value(), qPrintable(file));
             QVERIFY2(isLowered(*expected) && validate(*expected).valid(), qPrintable(file));
             // Written as it was read: the same bytes but for line ends.
             const auto written = writeScheduleCsv(*expected, torch);
             QVERIFY2(written.has_value(), qPrintable(file));
-            QCOMPARE(QString::fromStdString(*written).trimmed(), QString::fromStdString(contents(folder.filePath(file))).remove('\r').trimmed());
+            QCOMPARE(QString::fromStdString(*written).trimmed(), QString::fromStdString(contentsOf(folder.filePath(file))).remove('\r').trimmed());
             const QString computeFile = QString(file).replace("_comms.csv", ".csv");
-            const auto compute = readScheduleCsv(contents(folder.filePath(computeFile)), torch);
+            const auto compute = readScheduleCsv(contentsOf(folder.filePath(computeFile)), torch);
             QVERIFY2(compute.has_value(), qPrintable(computeFile));
             const auto lowered = lower(*compute, rule);
             QVERIFY2(lowered.has_value(), qPrintable(file));
@@ -224,8 +224,8 @@ private slots:
             QCOMPARE(withoutCommunication(*expected), *compute);
         }
         // PyTorch's own test of its pass: there an I directly before its W had been merged into B first.
-        const auto expected = readScheduleCsv(contents(shared("upstream/pytorch_zb1p_2rank_2stagep_comms.csv")), torch);
-        const auto compute = readScheduleCsv(contents(shared("upstream/pytorch_zb1p_2rank_2stagep_compute.csv")), torch);
+        const auto expected = readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_comms.csv")), torch);
+        const auto compute = readScheduleCsv(contentsOf(sharedText("upstream/pytorch_zb1p_2rank_2stagep_compute.csv")), torch);
         QVERIFY(expected && compute);
         Schedule merged = *compute;
         for (auto& row : merged.order)

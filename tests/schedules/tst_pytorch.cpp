@@ -12,7 +12,7 @@ using namespace stagewright;
 
 namespace {
 
-std::string contents(const QString& path)
+std::string fileText(const QString& path)
 {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
@@ -40,7 +40,7 @@ private slots:
         int computeOnly = 0;
         int withMessages = 0;
         for (const QString& file : files) {
-            const std::string text = contents(shared + file);
+            const std::string text = fileText(shared + file);
             const auto schedule = readScheduleCsv(text, strict());
             QVERIFY2(schedule.has_value(), qPrintable(file));
             const auto again = writeScheduleCsv(*schedule, strict());

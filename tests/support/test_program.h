@@ -33,7 +33,7 @@ bool addTest(const char* file, bool withoutWindow)
 #undef QTEST_GUILESS_MAIN
 #undef QTEST_APPLESS_MAIN
 #define STAGEWRIGHT_TEST_ENTRY(Test, withoutWindow) \
-    [[maybe_unused]] static const bool isEntryOfTheProgram = stagewright::tests::addTest<Test>(__FILE__, withoutWindow);
+    [[maybe_unused]] static const bool isEntryOfTheProgram##Test = stagewright::tests::addTest<Test>(__FILE__, withoutWindow);
 #define QTEST_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, false)
 #define QTEST_GUILESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)
 #define QTEST_APPLESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)

@@ -6,7 +6,7 @@ namespace stagewright::samples {
 
 namespace {
 
-constexpr Nanos us = 1'000;
+using samples::us;
 
 } // namespace
 

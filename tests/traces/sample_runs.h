@@ -12,6 +12,8 @@
 
 namespace stagewright::samples {
 
+inline constexpr Nanos us = 1'000;
+
 inline Schedule schedule(const std::string& name, int ranks, int microbatches)
 {
     Shape shape;

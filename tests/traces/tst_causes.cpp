@@ -23,7 +23,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr Nanos unit = rankShare;
+constexpr Nanos oneUnit = rankShare;
 
 Nanos of(const BubbleReport& report, IdleCause cause)
 {
@@ -47,7 +47,7 @@ Timed timed(const Schedule& schedule, const CostModel& costs, std::optional<Byte
 Timed disturbed(const char* name, const char* text, double latency = 0)
 {
     const Schedule schedule = samples::schedule(name, 4, 8);
-    return timed(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, 4).value(), unit));
+    return timed(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, 4).value(), oneUnit));
 }
 
 const Gap& largest(const BubbleReport& report, IdleCause cause)
@@ -146,8 +146,8 @@ private slots:
             costs.replicas = 2;
             costs.sharding.level = ShardLevel::Weights;
             for (int s = 0; s < sharded.stages; ++s) {
-                costs.setDuration(OpKind::Unshard, s, unit / 2);
-                costs.setDuration(OpKind::ReduceGrad, s, unit / 4);
+                costs.setDuration(OpKind::Unshard, s, oneUnit / 2);
+                costs.setDuration(OpKind::ReduceGrad, s, oneUnit / 4);
             }
             const Timed step = timed(sharded, costs);
             QCOMPARE(std::accumulate(step.report.byCause.begin(), step.report.byCause.end(), Nanos(0)), step.report.idle);
@@ -157,15 +157,15 @@ private slots:
                     for (const RankBubbles& rank : step.report.ranks) apart += rank.apart;
                     return apart;
                 }());
-            QVERIFY(of(step.report, IdleCause::Collective) >= 4 * 8 * unit / 2);
+            QVERIFY(of(step.report, IdleCause::Collective) >= 4 * 8 * oneUnit / 2);
             const Gap& gap = largest(step.report, IdleCause::Collective);
             QCOMPARE(step.timeline->spans()[gap.blamed].op.kind, OpKind::Unshard);
             QVERIFY(explainGap(*step.timeline, gap).find("are still being gathered by") != std::string::npos);
             QVERIFY(scheduleOf(*step.timeline, 0).value() == sharded);
             const CostModel fitted = fitCosts(*step.timeline).value();
             for (int s = 0; s < sharded.stages; ++s) {
-                QCOMPARE(fitted.duration(OpKind::Unshard, s, sharded.placement.rankOf(s, -1)), unit / 2);
-                QCOMPARE(fitted.duration(OpKind::ReduceGrad, s, sharded.placement.rankOf(s, -1)), unit / 4);
+                QCOMPARE(fitted.duration(OpKind::Unshard, s, sharded.placement.rankOf(s, -1)), oneUnit / 2);
+                QCOMPARE(fitted.duration(OpKind::ReduceGrad, s, sharded.placement.rankOf(s, -1)), oneUnit / 4);
             }
             QVERIFY(fitted.launch.empty());
             QCOMPARE(simulate(sharded, fitted)->makespan, simulate(sharded, costs)->makespan);
@@ -193,11 +193,11 @@ private slots:
         QFETCH(int, drain);
         QFETCH(int, order);
         const auto report = analyseBubbles(*samples::simulated(name.toStdString(), 4, 8), 0).value();
-        QCOMPARE(of(report, IdleCause::Warmup), 6 * unit);
-        QCOMPARE(of(report, IdleCause::Dependency), dependency * unit);
-        QCOMPARE(of(report, IdleCause::Drain), drain * unit);
-        QCOMPARE(of(report, IdleCause::Order), order * unit);
-        QCOMPARE(report.idle, (6 + dependency + drain + order) * unit);
+        QCOMPARE(of(report, IdleCause::Warmup), 6 * oneUnit);
+        QCOMPARE(of(report, IdleCause::Dependency), dependency * oneUnit);
+        QCOMPARE(of(report, IdleCause::Drain), drain * oneUnit);
+        QCOMPARE(of(report, IdleCause::Order), order * oneUnit);
+        QCOMPARE(report.idle, (6 + dependency + drain + order) * oneUnit);
     }
 
     void withACapOrderBecomesMemory()
@@ -205,9 +205,9 @@ private slots:
         const Schedule schedule = samples::schedule("1f1b", 4, 8);
         const Timed run = timed(schedule, samples::unitCosts(schedule), 4 * activationShare);
         QCOMPARE(run.report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Order)], Nanos{0});
-        QCOMPARE(run.report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Memory)], 6 * unit);
+        QCOMPARE(run.report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Memory)], 6 * oneUnit);
         QCOMPARE(run.report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Memory)], Nanos{0}); // holds 3 of 4
-        QCOMPARE(of(run.report, IdleCause::Order) + of(run.report, IdleCause::Memory), 12 * unit);
+        QCOMPARE(of(run.report, IdleCause::Order) + of(run.report, IdleCause::Memory), 12 * oneUnit);
     }
 
     void sumsOverAllSchedules()
@@ -284,14 +284,14 @@ private slots:
         const auto timeline = timelineOf(schedule, place(schedule, durations, costs.links).value(), costs).value();
         const auto report = analyseBubbles(*timeline, 0).value();
         // Ranks 0 to 2 wait three units longer each for their first gradient: no more than that is the slow op's.
-        QCOMPARE(of(report, IdleCause::Straggler), 9 * unit);
+        QCOMPARE(of(report, IdleCause::Straggler), 9 * oneUnit);
         QCOMPARE(of(report, IdleCause::Imbalance), Nanos{0});
-        QCOMPARE(of(report, IdleCause::Dependency), 18 * unit);
+        QCOMPARE(of(report, IdleCause::Dependency), 18 * oneUnit);
         const Gap& gap = largest(report, IdleCause::Straggler);
         QCOMPARE(nameOf(*timeline, gap.blamed), std::string("3F3"));
         const GapExplanation explanation = GapExplainer(*timeline, 0).explain(gap);
-        QCOMPARE(explanation.experiment->after, 33 * unit);
-        QCOMPARE(explanation.experiment->before, 36 * unit);
+        QCOMPARE(explanation.experiment->after, 33 * oneUnit);
+        QCOMPARE(explanation.experiment->before, 36 * oneUnit);
         QCOMPARE(nameOf(*timeline, explanation.chain.back().span), std::string("3F3"));
     }
 
@@ -303,8 +303,8 @@ private slots:
         QCOMPARE(run.timeline->trackOf(gap.blamed).rank, 2); // a gradient on its way to rank 1
         QCOMPARE(gap.rank, 1);
         const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
-        QCOMPARE(explanation.experiment->before, 35 * unit);
-        QCOMPARE(explanation.experiment->after, 34 * unit); // the way there still takes one
+        QCOMPARE(explanation.experiment->before, 35 * oneUnit);
+        QCOMPARE(explanation.experiment->after, 34 * oneUnit); // the way there still takes one
     }
 
     void lateLaunchesAreLaunch()
@@ -314,7 +314,7 @@ private slots:
         for (const Gap& gap : run.report.gaps)
             if (gap.cause == IdleCause::Launch) QCOMPARE(gap.rank, 3);
         const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(largest(run.report, IdleCause::Launch));
-        QCOMPARE(explanation.experiment->after, 33 * unit);
+        QCOMPARE(explanation.experiment->after, 33 * oneUnit);
     }
 
     void heldBackRecomputations()
@@ -326,7 +326,7 @@ private slots:
         QCOMPARE(of(run.report, IdleCause::Launch), Nanos{0});
         const Gap& gap = largest(run.report, IdleCause::RecomputeWait);
         QCOMPARE(run.timeline->spans()[gap.next].op.kind, OpKind::Recompute);
-        QVERIFY(gap.end - gap.start <= unit);
+        QVERIFY(gap.end - gap.start <= oneUnit);
         const Schedule hoisted = withRecompute(plain, {true, true, true, false}, true);
         QCOMPARE(of(timed(hoisted, samples::unitCosts(hoisted)).report, IdleCause::RecomputeWait), Nanos{0});
         checkStep(*run.timeline, run.report, true);
@@ -430,9 +430,9 @@ private slots:
     {
         Schedule schedule = samples::schedule("chimera:sync=eager", 4, 8);
         auto& late = schedule.order[3]; // it comes six units late to the reduction of stage 3
-        late.insert(std::find(late.begin(), late.end(), makeOp(OpKind::ReduceGrad, 3)), makeFiller(3, 6 * unit));
+        late.insert(std::find(late.begin(), late.end(), makeOp(OpKind::ReduceGrad, 3)), makeFiller(3, 6 * oneUnit));
         CostModel costs = samples::unitCosts(schedule);
-        for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, unit / 4);
+        for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, oneUnit / 4);
         const Timed run = timed(schedule, costs);
         checkStep(*run.timeline, run.report, true);
         QCOMPARE(of(run.report, IdleCause::Launch), Nanos{0});

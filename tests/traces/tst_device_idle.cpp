@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Nanos us = 1'000;
+using samples::us;
 
 // One rank: kernels with the time of their launch (−1: unknown), a collective beside them, a copy, and calls in which the host waits.
 class Step {

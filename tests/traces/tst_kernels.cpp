@@ -17,7 +17,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr Nanos us = 1'000;
+using samples::us;
 
 std::shared_ptr<const Timeline> step() { return samples::gpuStep(); }
 

@@ -42,7 +42,7 @@ QStringList linesOf(const RangeStacks& stacks)
 }
 
 // Two layers in a step on rank 0, each with kernels; one kernel that nobody launched; rank 1 has the first layer only.
-std::shared_ptr<const Timeline> sample()
+std::shared_ptr<const Timeline> nestedRanges()
 {
     TimelineBuilder builder(Provenance::Imported, "wall", 2);
     Rank zero(builder), one(builder, 1);
@@ -68,7 +68,7 @@ class TestRangeStacks : public QObject {
 private slots:
     void kernelsLieInTheirRanges()
     {
-        const auto timeline = sample();
+        const auto timeline = nestedRanges();
         const RangeStacks stacks = foldRanges(*timeline, 0);
         QVERIFY(stacks.device);
         QCOMPARE(linesOf(stacks), (QStringList{"step 110 (1)", "memset 3 (1)", "step › layer 80 (2)", "step › gemm 20 (1)", "step › adam 10 (1)", "step › layer › gemm 70 (2)", "step › layer › norm 10 (1)"}));
@@ -84,7 +84,7 @@ private slots:
 
     void aPartIsTrimmed()
     {
-        const auto timeline = sample();
+        const auto timeline = nestedRanges();
         QCOMPARE(linesOf(foldRanges(*timeline, 0, 20, 60, {0})), (QStringList{"step 30 (1)", "step › layer 30 (2)", "step › layer › gemm 20 (2)", "step › layer › norm 10 (1)"}));
         QCOMPARE(linesOf(foldRanges(*timeline, 0, 0, 1000, {1})), (QStringList{"step 20 (0)", "step › gemm 20 (1)"}));
         QVERIFY(foldRanges(*timeline, 0, 2000, 3000).empty());

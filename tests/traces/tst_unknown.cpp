@@ -15,7 +15,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr Nanos us = 1'000;
+using samples::us;
 
 // Two ranks with kernels, a communication kernel and a copy each, under one range that is not an op. On rank 0:
 //   compute        0–10 µs, 20–30 µs   communication 25–40 µs   copy 50–60 µs (launched at 40)

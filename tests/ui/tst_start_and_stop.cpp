@@ -37,7 +37,7 @@ using namespace stagewright;
 
 namespace {
 
-constexpr int longWait = 60000;
+constexpr int waitOfAProcess = 60000;
 
 std::vector<RunInfo> runsOf(const QString& path)
 {
@@ -98,18 +98,18 @@ private slots:
         MainWindow window;
         QVERIFY(WindowFixture::open(window, {path}));
         window.workspace().feature<Recording>()->startRecording(endless(), path, false);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, waitOfAProcess);
         QMessageBox* box = asked(window);
         QVERIFY(box != nullptr);
         QVERIFY(window.isVisible());
         answer(box, QMessageBox::RejectRole)->click();
         QTest::qWait(100);
         QVERIFY(window.isVisible() && window.workspace().feature<Recording>()->process()->running());
-        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, waitOfAProcess);
         box = asked(window);
         QVERIFY(box != nullptr);
         answer(box, QMessageBox::AcceptRole)->click();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), waitOfAProcess);
         const auto runs = runsOf(path);
         QCOMPARE(runs.size(), std::size_t(2));
         QVERIFY(runs[1].steps >= 2);
@@ -133,16 +133,16 @@ private slots:
             MainWindow window;
             QVERIFY(WindowFixture::open(window, {path}));
             window.workspace().feature<Recording>()->startRecording(endless(), path, false);
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2 && window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2 && window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file), waitOfAProcess);
             state = window.workspace().feature<SessionController>()->state();
             QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
             window.workspace().actions()[ActionId::CancelRecording]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running(), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running(), waitOfAProcess);
             // as a killed window leaves it: the file in its temporary folder
             const QString file = state.value(QStringLiteral("recording")).toStringList().value(0);
             scratch = m_fixture->dir.filePath(QStringLiteral("left/recording-1.stagewright"));
             QVERIFY(QDir().mkpath(QFileInfo(scratch).path()));
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), waitOfAProcess);
             QVERIFY(!QFileInfo::exists(file)); // adopted here; replaced by another one
             QVERIFY(QFile::copy(path, scratch));
         }
@@ -151,8 +151,8 @@ private slots:
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
         again.workspace().feature<SessionController>()->restore(state);
-        QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, longWait);
-        QTRY_VERIFY2_WITH_TIMEOUT(again.workspace().banner()->text().contains(QStringLiteral("during a recording")), qPrintable(again.workspace().banner()->text()), longWait);
+        QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, waitOfAProcess);
+        QTRY_VERIFY2_WITH_TIMEOUT(again.workspace().banner()->text().contains(QStringLiteral("during a recording")), qPrintable(again.workspace().banner()->text()), waitOfAProcess);
         QVERIFY(!QFileInfo::exists(scratch));
     }
 
@@ -202,9 +202,9 @@ private slots:
         QVERIFY(WindowFixture::open(window, {good}));
         for (const QString& path : {good, fresh}) {
             window.workspace().feature<Recording>()->startRecording(endless(1000000), path, path == fresh);
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, waitOfAProcess);
             window.workspace().actions()[ActionId::CancelRecording]->trigger();
-            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
             QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("nothing was kept")), qPrintable(window.workspace().banner()->text()));
         }
         QCOMPARE(runsOf(good).size(), std::size_t(1));
@@ -221,7 +221,7 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         for (const bool isNew : {true, false}) {
             window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, isNew);
-            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
         }
         const auto runs = runsOf(path);
         QCOMPARE(runs.size(), std::size_t(2));
@@ -229,7 +229,7 @@ private slots:
         QCOMPARE(runTitle(runs[1]), runTitle(runs[0]) + QStringLiteral(" (2)"));
         // A new recording never replaces a file.
         window.workspace().feature<Recording>()->startRecording(WindowFixture::tinyRecording(), path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
         QCOMPARE(runsOf(path).size(), std::size_t(2));
         QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("names-2.stagewright")));
     }
@@ -259,7 +259,7 @@ private slots:
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
             again.workspace().feature<SessionController>()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QVERIFY2(again.workspace().banner()->text().isEmpty(), qPrintable(again.workspace().banner()->text()));
             QVERIFY(again.workspace().library()->isSimulated(again.workspace().shown().ref().file));
             QCOMPARE(again.workspace().shown().view()->run->info.ranks, 3);
@@ -270,14 +270,14 @@ private slots:
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
             again.workspace().feature<SessionController>()->restore(state);
-            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
         }
         MainWindow listed; // runs are listed, none is shown
         QVERIFY(WindowFixture::show(listed));
         QVERIFY(welcomeText(listed).contains(QStringLiteral("Start in one of these ways")));
         listed.workspace().library()->open(path);
-        QTRY_COMPARE_WITH_TIMEOUT(listed.workspace().runs()->refs().size(), std::size_t(2), longWait);
+        QTRY_COMPARE_WITH_TIMEOUT(listed.workspace().runs()->refs().size(), std::size_t(2), waitOfAProcess);
         QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Start in one of these ways")), qPrintable(welcomeText(listed)));
     }
 
@@ -301,12 +301,12 @@ private slots:
         QVERIFY(WindowFixture::show(again));
         QVERIFY(again.workspace().feature<EditController>()->offersRecovery());
         again.workspace().feature<SessionController>()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
         QTest::qWait(100);
         QVERIFY(again.workspace().shown().mode() == Shown::Mode::Run);
         for (QPushButton* button : again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) button->click();
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(), waitOfAProcess);
         QVERIFY(again.workspace().feature<OrderEditing>()->editor().schedule().order == edited.order);
         QCOMPARE(again.workspace().shown().ref(), (RunRef{path, 1}));
         QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(1));
@@ -323,7 +323,7 @@ private slots:
         field->setFocus();
         QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 B"));
         QTest::keyClick(field, Qt::Key_Return);
-        QTRY_COMPARE_WITH_TIMEOUT(field->answer(), QStringLiteral("1 of 2"), longWait);
+        QTRY_COMPARE_WITH_TIMEOUT(field->answer(), QStringLiteral("1 of 2"), waitOfAProcess);
         const Timeline& timeline = *window.workspace().shown().view()->run->timeline;
         QVERIFY(timeline.spans()[window.workspace().viewState()->selected().span].op.kind == OpKind::InputGrad);
         QTest::keyClick(field, Qt::Key_Return);
@@ -362,7 +362,7 @@ private slots:
         };
         click(2);
         click(3); // before the first is on screen
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
         QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(3));
         for (int i = 0; i < 3; ++i) QCOMPARE(window.workspace().runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(), QString(QChar(u'A' + i)));
         const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
@@ -374,19 +374,19 @@ private slots:
         window.workspace().actions()[ActionId::NextCompared]->trigger();
         QVERIFY(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = B")));
         click(4);
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, waitOfAProcess);
         click(5); // no room
         QVERIFY(window.workspace().settled());
         QVERIFY(window.workspace().banner()->text().contains(QStringLiteral("At most four runs")));
         click(2); // off again
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 3, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 3, waitOfAProcess);
         QCOMPARE(window.workspace().runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
         // All of it is restored.
         const QVariantMap state = stateOf(window);
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
         again.workspace().feature<SessionController>()->restore(state);
-        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Compare, longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
         QCOMPARE(again.workspace().views().timeline->panels().size(), std::size_t(3));
     }
 
@@ -399,10 +399,10 @@ private slots:
         auto* tree = window.findChild<QTreeView*>();
         for (const int row : {0, 1}) {
             window.workspace().feature<RunComparing>()->show({{path, 1}, {path, 2}});
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Compare, waitOfAProcess);
             const QModelIndex run = tree->model()->index(row, 0, tree->model()->index(0, 0));
             QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(run).center());
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
             QCOMPARE(window.workspace().shown().ref(), (RunRef{path, row + 1}));
         }
         // A click on the edited run does not leave edit mode.
@@ -446,10 +446,10 @@ private slots:
         settings.schedules = {QStringLiteral("1f1b")};
         settings.steps = 4;
         window.workspace().feature<Recording>()->startRecording(settings, path, true);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
         const auto split = [&] {
             window.workspace().shown().showRun({path, 1});
-            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().ref() == (RunRef{path, 1}), longWait);
+            QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().ref() == (RunRef{path, 1}), waitOfAProcess);
             window.workspace().feature<OrderEditing>()->enterEdit();
             QVERIFY(WindowFixture::settle(window));
             QVERIFY2(!window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("I and W")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
@@ -479,7 +479,7 @@ private slots:
         window.workspace().feature<OrderEditing>()->leaveEdit();
         settings.schedules = {QStringLiteral("zb-h1")};
         window.workspace().feature<Recording>()->startRecording(settings, path, false);
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
         split();
         QVERIFY2(window.workspace().feature<EditController>()->panel()->plainText().contains(QStringLiteral("What I frees is as in run 2, ZB-H1")), qPrintable(window.workspace().feature<EditController>()->panel()->plainText()));
         const CostModel& taken = window.workspace().feature<OrderEditing>()->editor().costs();
