@@ -26,7 +26,7 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
     replay->m_plan = std::move(*plan);
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
-    replay->m_shapes = {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)};
+    replay->m_shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)}, options.replicaSamples);
     Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
     replay->m_memory = std::move(*memory);
@@ -44,10 +44,10 @@ Result<void> Replay::makeStages()
             const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
             if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
             Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
-                m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
+                m_options.model, slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
-            (*stage)->setLossScale(lossScaleOf(m_schedule));
-            if (!m_shapes.sliceTokens.empty()) (*stage)->setSlices(m_shapes.sliceTokens);
+            (*stage)->setLossScale(m_shapes.lossScale(m_schedule, rank));
+            if (const auto& cut = m_shapes.ofRank(rank).sliceTokens; !cut.empty()) (*stage)->setSlices(cut);
             if (m_options.recomputedLayers) {
                 (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
             }
@@ -88,7 +88,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
         });
     if (planned.op.kind != OpKind::Forward || !model.slice().last) return;
     for (const PlannedPart& part : m_plan.ranks[static_cast<std::size_t>(rank)].partsOf(planned))
-        losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.shareOf(part.part) * model.loss(part.part);
+        losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.ofRank(rank).shareOf(part.part) * model.loss(part.part);
 }
 
 Result<double> Replay::step(std::stop_token stop)
@@ -100,8 +100,8 @@ Result<double> Replay::step(std::stop_token stop)
             copy.reduced.clear();
         }
         std::vector<OpExecution> executions;
-        for (const RankPlan& plan : m_plan.ranks)
-            executions.emplace_back(plan, m_shapes, m_data, *m_allocator);
+        for (std::size_t rank = 0; rank < m_plan.ranks.size(); ++rank)
+            executions.emplace_back(m_plan.ranks[rank], m_shapes.ofRank(static_cast<int>(rank)), m_data, *m_allocator);
         std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches), 0.0);
         std::vector<std::size_t> next(m_schedule.order.size(), 0);
         std::size_t left = m_schedule.opCount();
@@ -119,10 +119,7 @@ Result<double> Replay::step(std::stop_token stop)
                 return fail(ErrorCode::Invalid, fmt::format("one-rank replay: {} ops wait for each other", left));
         }
         sumAndStep();
-        double sum = 0;
-        for (const double loss : losses)
-            sum += loss;
-        return sum / static_cast<double>(losses.size());
+        return m_shapes.meanOf(losses);
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, fmt::format("one-rank replay: {}", e.what()));
     }

@@ -46,7 +46,7 @@ private:
     Schedule m_schedule;
     TrainingOptions m_options;
     ExecutionPlan m_plan;
-    PartShapes m_shapes;
+    BatchShapes m_shapes;
     std::unique_ptr<Backend> m_backend;
     std::unique_ptr<Memory> m_memory;       // null: the host's
     std::unique_ptr<Allocator> m_allocator; // outlives the stages and messages below

@@ -207,7 +207,7 @@ void StaleModel::update(Stage& stage)
 Result<double> StaleModel::step(std::stop_token stop)
 {
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches, m_shapes);
+        m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches, BatchShapes(m_schedule, m_shapes, {}));
         const bool eachMicrobatch = m_schedule.weights != WeightRule::TwoVersions;
         double sum = 0;
         for (int j = 0; j < m_schedule.microbatches; ++j) {

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "engine/training/gradient_rules.h"
+
 namespace stagewright {
 
 Region PartShapes::regionOf(int slice, int half) const
@@ -42,21 +44,57 @@ double PartShapes::shareOf(const Part& part) const
            static_cast<double>(regionOf(-1, 0).positions());
 }
 
-void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const PartShapes& shapes)
+BatchShapes::BatchShapes(const Schedule& schedule, const PartShapes& common, const std::vector<int>& samples) : m_pipelineRanks(schedule.pipelineRanks())
 {
-    m_size = shapes.regionOf(-1, 0).positions();
-    m_bytes.resize(2 * m_size * static_cast<std::size_t>(microbatches));
+    if (samples.empty()) {
+        m_shapes = {common};
+        return;
+    }
+    for (const int size : samples) {
+        m_shapes.push_back(common);
+        m_shapes.back().batch = size;
+    }
+    for (int j = 0; j < schedule.microbatches; ++j) {
+        m_replica.push_back(schedule.replicaOf(schedule.placement.rankOf(0, j)));
+        m_samples += ofMicrobatch(j).batch;
+    }
+}
+
+float BatchShapes::lossScale(const Schedule& schedule, int rank) const
+{
+    if (m_replica.empty()) return lossScaleOf(schedule);
+    return static_cast<float>(ofRank(rank).batch) / static_cast<float>(m_samples);
+}
+
+double BatchShapes::meanOf(std::span<const double> losses) const
+{
+    double sum = 0;
+    for (std::size_t j = 0; j < losses.size(); ++j) sum += m_replica.empty() ? losses[j] : losses[j] * ofMicrobatch(static_cast<int>(j)).batch;
+    return sum / static_cast<double>(m_replica.empty() ? static_cast<std::int64_t>(losses.size()) : m_samples);
+}
+
+void StepData::sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes)
+{
+    m_begin.clear();
+    std::size_t size = 0;
+    for (int j = 0; j < microbatches; ++j)
+        for (int k = 0; k < 2; ++k) {
+            m_begin.push_back(size);
+            size += shapes.ofMicrobatch(j).regionOf(-1, 0).positions();
+        }
+    m_bytes.resize(size);
     for (int j = 0; j < microbatches; ++j) {
-        const std::size_t at = 2 * m_size * static_cast<std::size_t>(j);
-        corpus.sample(seed, step, j, shapes.batch, shapes.sequence, std::span(m_bytes).subspan(at, m_size),
-                      std::span(m_bytes).subspan(at + m_size, m_size));
+        const PartShapes& own = shapes.ofMicrobatch(j);
+        const std::size_t at = m_begin[2 * static_cast<std::size_t>(j)];
+        const std::size_t positions = own.regionOf(-1, 0).positions();
+        corpus.sample(seed, step, j, own.batch, own.sequence, std::span(m_bytes).subspan(at, positions), std::span(m_bytes).subspan(at + positions, positions));
     }
 }
 
 std::span<const std::uint8_t> StepData::of(std::size_t index, const Part& part, const PartShapes& shapes,
                                            std::vector<std::uint8_t>& cut) const
 {
-    const std::span<const std::uint8_t> whole = std::span(m_bytes).subspan(index * m_size, m_size);
+    const std::span<const std::uint8_t> whole = std::span(m_bytes).subspan(m_begin[index], shapes.regionOf(-1, 0).positions());
     if (part.slice < 0 && part.half == 0) return whole;
     const Region region = shapes.regionOf(part.slice, part.half);
     cut.resize(region.positions());

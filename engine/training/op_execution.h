@@ -41,6 +41,25 @@ struct PartShapes {
     double shareOf(const Part& part) const;
 };
 
+// The shapes of a job's microbatches, which may be of other sizes in each replica, and what each weighs in the whole batch.
+class BatchShapes {
+public:
+    BatchShapes() = default;
+    // samples: of one microbatch, by replica; empty: those of `common`.
+    BatchShapes(const Schedule& schedule, const PartShapes& common, const std::vector<int>& samples);
+    const PartShapes& ofRank(int rank) const { return m_shapes[m_shapes.size() == 1 ? 0 : static_cast<std::size_t>(rank / m_pipelineRanks)]; }
+    const PartShapes& ofMicrobatch(int microbatch) const { return m_shapes[m_replica.empty() ? 0 : static_cast<std::size_t>(m_replica[static_cast<std::size_t>(microbatch)])]; }
+    // Of a rank's microbatches in a gradient of the mean over all samples.
+    float lossScale(const Schedule& schedule, int rank) const;
+    double meanOf(std::span<const double> losses) const; // over samples; by microbatch
+
+private:
+    std::vector<PartShapes> m_shapes; // one, or by replica
+    std::vector<int> m_replica;       // by microbatch, where there are several
+    int m_pipelineRanks = 1;
+    std::int64_t m_samples = 0; // of the whole batch, where there are several
+};
+
 // Copies the positions that both regions have, each a block of (samples, tokens, width) elements of its region.
 template <typename T>
 void copyCommon(const Region& to, T* target, const Region& from, const T* source, std::size_t width)
@@ -65,7 +84,7 @@ void copyCommon(Memory& memory, const Region& to, float* target, const Region& f
 // A step's tokens and targets, (batch, tokens) bytes per microbatch.
 class StepData {
 public:
-    void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const PartShapes& shapes);
+    void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes);
     // Of a part: the whole itself, or a copy in `cut`.
     std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes, std::vector<std::uint8_t>& cut) const
     {
@@ -79,7 +98,7 @@ public:
 private:
     std::span<const std::uint8_t> of(std::size_t index, const Part& part, const PartShapes& shapes,
                                      std::vector<std::uint8_t>& cut) const;
-    std::size_t m_size = 0;
+    std::vector<std::size_t> m_begin; // of each microbatch's tokens, then its targets
     std::vector<std::uint8_t> m_bytes;
 };
 

@@ -24,7 +24,7 @@ public:
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
-          m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
+          m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes.ofRank(rank), state.data, *m_run.allocator),
           m_exchange(state, rank), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
     {
         std::size_t most = 0;
@@ -42,16 +42,17 @@ public:
                 StageRun& run = stageRun(stage);
                 m_run.status.set(RankPhase::Preparing, stage);
                 const TrainingOptions& options = m_state.options;
+                const PartShapes& shapes = m_state.shapes.ofRank(m_rank);
                 Result<std::unique_ptr<StageModel>> model =
-                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, options.microbatchSize, options.seed, options.optimizer, *run.share, *m_run.allocator)
-                              : m_state.backend->makeStage(options.model, run.slice, options.microbatchSize, options.seed, options.optimizer, *m_run.allocator);
+                    run.share ? m_state.backend->makeSharedStage(options.model, run.slice, shapes.batch, options.seed, options.optimizer, *run.share, *m_run.allocator)
+                              : m_state.backend->makeStage(options.model, run.slice, shapes.batch, options.seed, options.optimizer, *m_run.allocator);
                 if (!model) {
                     m_state.stop(std::move(model.error()).with(fmt::format("rank {}", m_rank)));
                     return;
                 }
                 run.model = std::move(*model);
-                run.model->setLossScale(lossScaleOf(*m_state.schedule));
-                if (!m_state.shapes.sliceTokens.empty()) run.model->setSlices(m_state.shapes.sliceTokens);
+                run.model->setLossScale(m_state.shapes.lossScale(*m_state.schedule, m_rank));
+                if (!shapes.sliceTokens.empty()) run.model->setSlices(shapes.sliceTokens);
                 if (m_state.options.recomputedLayers) {
                     const auto [first, last] = *m_state.options.recomputedLayers;
                     run.model->setRecomputedLayers(first, last);
@@ -385,7 +386,7 @@ private:
     {
         const RankTrace::Range range = m_trace.other();
         for (const auto& [run, part] : m_losses)
-            run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.shareOf(part) * run->model->loss(part);
+            run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.ofRank(m_rank).shareOf(part) * run->model->loss(part);
         m_losses.clear();
     }
 

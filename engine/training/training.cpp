@@ -322,12 +322,12 @@ private:
     double meanLoss() const
     {
         const Schedule& schedule = *m_state->schedule;
-        double sum = 0;
+        std::vector<double> losses;
         for (int j = 0; j < schedule.microbatches; ++j) {
             const int rank = schedule.placement.rankOf(schedule.stages - 1, j);
-            sum += m_state->stageOn(schedule.stages - 1, rank).losses[static_cast<std::size_t>(j)];
+            losses.push_back(m_state->stageOn(schedule.stages - 1, rank).losses[static_cast<std::size_t>(j)]);
         }
-        return sum / static_cast<double>(schedule.microbatches);
+        return m_state->shapes.meanOf(losses);
     }
 
     std::shared_ptr<TrainingState> m_state;
@@ -393,6 +393,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     }
     add("stage_layers", layers);
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
+    if (!options.replicaSamples.empty()) add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
     add("data", options.data->name());
     add("seed", fmt::format("{}", options.seed));
     if (optimizer.kind == OptimizerKind::AdamW) {
@@ -412,8 +413,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         if (options.sharding.bucket > 0) add("bucket_bytes", fmt::format("{}", options.sharding.bucket));
     }
     if (synchronous && m_state->plan.steps && !m_state->plan.shared) add("optimizer_steps", "by rank, validated afterwards");
-    if (!m_state->shapes.sliceTokens.empty())
-        add("slice_tokens", fmt::format("{}", fmt::join(m_state->shapes.sliceTokens, ",")));
+    if (const auto& slices = m_state->shapes.ofRank(0).sliceTokens; !slices.empty()) add("slice_tokens", fmt::format("{}", fmt::join(slices, ",")));
     if (options.recomputedLayers && m_state->plan.recomputes)
         add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
@@ -513,13 +513,14 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
-    if (options.microbatchSize < 1) {
-        return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", options.microbatchSize));
-    }
-    if (plan->halves && options.microbatchSize % 2 != 0) {
-        return fail(ErrorCode::Usage,
-                    fmt::format("microbatch size {} is odd, but the schedule halves microbatches", options.microbatchSize),
-                    "use an even one");
+    if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
+        return fail(ErrorCode::Usage, fmt::format("{} sizes of microbatches for {} replicas", options.replicaSamples.size(), schedule.replicas), "give one for each replica");
+    std::vector<int> sizes = options.replicaSamples;
+    if (sizes.empty()) sizes = {options.microbatchSize};
+    for (const int size : sizes) {
+        if (size < 1) return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", size));
+        if (plan->halves && size % 2 != 0)
+            return fail(ErrorCode::Usage, fmt::format("microbatch size {} is odd, but the schedule halves microbatches", size), "use an even one");
     }
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
@@ -603,7 +604,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         if (!numbers) return tl::unexpected(std::move(numbers.error()));
         state->messageNumbers = *numbers;
     }
-    state->shapes = {options.microbatchSize, options.model.sequence, width, std::move(*tokens)};
+    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     state->addStages(*slices);
     auto training = std::make_unique<RankTraining>(std::move(state));
     if (Result<void> started = training->start(processes); !started) return tl::unexpected(std::move(started.error()));

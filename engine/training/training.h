@@ -46,6 +46,8 @@ std::string_view toText(ClockMode mode);
 struct TrainingOptions {
     ModelConfig model;
     int microbatchSize = 4;
+    // Samples of one microbatch, by replica: gradients and losses are means over all samples. Empty: microbatchSize in all.
+    std::vector<int> replicaSamples;
     std::vector<int> stageLayers; // empty: balanced
     OptimizerConfig optimizer;
     std::uint64_t seed = 1;

@@ -158,7 +158,7 @@ struct TrainingState {
     std::vector<SumPlace> sums; // by stage, then by rank
     bool shared = false;        // ranks share state: sharesState(*schedule)
     std::unique_ptr<Transport> transport;
-    PartShapes shapes;
+    BatchShapes shapes;
     StepData data;
     std::optional<MessageNumbers> messageNumbers; // where a tracer is to distinguish messages
     int step = 0;                                 // 0-based, the one that runs

@@ -59,7 +59,9 @@ Nanos longestPause(const TrainingState& state)
 {
     if (state.clock == ClockMode::Virtual) return 0; // nothing is delayed
     const TrainingOptions& options = state.options;
-    const Bytes message = static_cast<Bytes>(sizeof(float)) * options.microbatchSize * options.model.sequence *
+    int samples = options.microbatchSize;
+    for (const int size : options.replicaSamples) samples = std::max(samples, size);
+    const Bytes message = static_cast<Bytes>(sizeof(float)) * samples * options.model.sequence *
                           static_cast<Bytes>(options.model.hidden);
     Nanos delay = 0;
     Nanos transfer = 0;

@@ -119,6 +119,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     if (shared) placeEnds(record);
     for (std::vector<RecordedOp>& ops : record.ops)
         for (RecordedOp& op : ops) {
+            if (op.position < 0) continue; // placed below
             if (op.arrived >= 0) op.arrived = op.takeBegin = op.takeEnd = op.end;
             last = std::max(last, op.end);
         }

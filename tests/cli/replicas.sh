@@ -87,6 +87,7 @@ shared zbv --shard weights --gather microbatch:prefetch=2 --reduce microbatch --
 expect_json 16 checks 0 traffic 0 gathers
 shared chimera --reduce late
 shared 1f1b --shard weights --gather batch --sends rendezvous --lower rank-parity
+shared 1f1b --replica-batch 3x1,5x3 --shard gradients --reduce overlapped
 shared 1f1b --replica-batch 3,5 --shard weights --reduce overlapped
 expect_json weights checks 0 shard
 

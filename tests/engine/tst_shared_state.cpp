@@ -158,10 +158,39 @@ private slots:
             TrainingOptions options = trained(shardingOf(level, 0, 2), ClockMode::Wall);
             options.channels.sends = SendMode::Rendezvous;
             options.lowering.rule = LoweringRule::RankParity;
-            const auto result = checkSchedule(sharedSchedule("1f1b", 2, 4, 2, level, {GatherRule::Microbatch, 1, ReduceRule::Overlapped}), options, 2, {});
+            const auto result = checkSchedule(sharedSchedule("1f1b", 2, 4, 2, level, {GatherRule::Batch, 0, ReduceRule::Overlapped}), options, 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
         }
+    }
+
+    // Microbatches of other sizes in each replica: gradients and losses are means over all samples, so that two replicas of 2 × 2 and
+    // 4 × 1 samples weigh alike.
+    void microbatchesOfOtherSizes()
+    {
+        const Schedule parts[] = {librarySchedule("1f1b", 2, 3), librarySchedule("1f1b", 2, 5)};
+        const Schedule plain = overReplicas(parts).value();
+        for (const bool sharded : {false, true}) {
+            TrainingOptions options = trained(sharded ? StateSharding{ShardLevel::Weights, ShardBy::Even, {}, 0} : StateSharding{});
+            options.replicaSamples = {4, 1};
+            const auto result = checkSchedule(sharded ? addShardOps(plain, ShardLevel::Weights, {}).value() : plain, options, 2, {});
+            QVERIFY2(result, result ? "" : result.error().message.c_str());
+            QVERIFY2(result->passed, result->note.c_str());
+        }
+        // One replica's gradients are those of the mean over its own samples: sizes weigh, not numbers of microbatches.
+        TrainingOptions options = trained({});
+        options.replicaSamples = {4, 1};
+        const auto [both, outcome] = run(plain, options, 1);
+        double sum = 0; // the same samples, each replica alone
+        for (int replica = 0; replica < 2; ++replica) {
+            TrainingOptions alone = trained({});
+            alone.microbatchSize = options.replicaSamples[static_cast<std::size_t>(replica)];
+            const int microbatches = replica == 0 ? 3 : 8; // the second's are 3 to 7 of the job
+            const auto [training, single] = run(librarySchedule("gpipe", 2, microbatches), alone, 1);
+            const auto before = replica == 0 ? 0.0 : run(librarySchedule("gpipe", 2, 3), alone, 1).second.loss * 3;
+            sum += (single.loss * microbatches - before) * alone.microbatchSize;
+        }
+        QVERIFY(std::abs(outcome.loss - sum / (3 * 4 + 5 * 1)) < 1e-6);
     }
 
     // Bytes that a rank takes in a step, with Ψ elements: a reduction and a gather each bring Ψ·(N−1)/N, whatever is sharded; sharded
@@ -301,7 +330,9 @@ private slots:
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
                 const ShardLevel level = everyLevel[n % 4];
                 const ShardRules rules = rulesOf(n, level);
-                const Schedule schedule = sharedSchedule(n % 3 == 0 ? "bfs" : n % 3 == 1 ? "zb-h1" : "1f1b", 2, 4, 2, level, rules);
+                const Schedule schedule = sharedSchedule(n % 3 == 0 ? "bfs" : n % 3 == 1 ? "zb-h1"
+                                                                                         : "1f1b",
+                                                         2, 4, 2, level, rules);
                 const auto [training, outcome] = run(schedule, trained(shardingOf(level, n, 2), clock), 1);
                 CostModel costs = CostModel::uniform(schedule);
                 costs.links.collectives = CollectiveLane::Beside;
@@ -310,7 +341,8 @@ private slots:
                     for (const Lane lane : {Lane::Compute, Lane::Gather, Lane::Reduce}) {
                         std::vector<Op> planned;
                         for (const Op& op : schedule.order[static_cast<std::size_t>(rank)])
-                            if ((op.kind == OpKind::ReduceGrad ? Lane::Reduce : isCollective(op.kind) ? Lane::Gather : Lane::Compute) == lane) planned.push_back(op);
+                            if ((op.kind == OpKind::ReduceGrad ? Lane::Reduce : isCollective(op.kind) ? Lane::Gather
+                                                                                                      : Lane::Compute) == lane) planned.push_back(op);
                         std::vector<Op> ran;
                         if (const Track* track = outcome.timeline->trackOf(rank, lane))
                             for (const Span& span : outcome.timeline->spansOf(*track))
@@ -340,7 +372,7 @@ private slots:
             }
             return waited;
         };
-        const Nanos slow = 300'000; // far less than a chunk's 8 forwards
+        const Nanos slow = 300'000;                // far less than a chunk's 8 forwards
         QVERIFY(exposed(0, slow) >= 2 * 6 * slow); // every gather but the first waits: 2 · 4 − 1
         QVERIFY(exposed(1, slow) < 2 * slow);
     }

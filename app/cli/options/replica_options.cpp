@@ -84,7 +84,7 @@ Result<std::vector<ReplicaBatch>> readBatches(const std::string& text, int repli
     auto read = parseReplicaBatches(text, replicas);
     if (!read) return tl::unexpected(std::move(read.error()).with("--replica-batch"));
     if (std::any_of(read->begin(), read->end(), [](const ReplicaBatch& batch) { return batch.samples > 0; }))
-        return fail(ErrorCode::Usage, "--replica-batch: microbatches of other sizes are not possible yet", "give their number alone, such as 3,5");
+        return fail(ErrorCode::Usage, "--replica-batch: microbatches of other sizes can be trained but not simulated", "give their number alone, such as 3,5");
     return read;
 }
 
@@ -132,7 +132,7 @@ void addReplicaOptions(OptionSet& verb, ReplicaOptions& options)
     verb.value("--gather", &options.gather, "Sharded weights: for each microbatch, or batch: while the next K + 1 stages of a rank need them; :prefetch=K [batch]").form("microbatch|batch[:prefetch=K]");
     verb.value("--reduce", &options.reduce, "Gradients: late (at the end), overlapped (after a stage's last one), microbatch (after each); :bucket=SIZE [late]").form("WHEN[:bucket=SIZE]");
     verb.value("--collectives", &options.collectives, "How ranks gather and reduce over --link: ring, tree, two-level; :per-host=N, :between=LATENCY,BANDWIDTH of hosts, :shared with messages [ring]").form("HOW");
-    verb.value("--replica-batch", &options.batch, "Microbatches of each replica").form("M,M");
+    verb.value("--replica-batch", &options.batch, "Microbatches of each replica; record and check also take their samples, 3x2,5x1").form("M[xB],M[xB]");
     verb.value("--speed", &options.speed, "Speed of each replica, or of each rank; 0.5 takes twice as long").form("X,X");
     verb.value("--cut", &options.cut, "Partial backward: the layer each replica goes back to").form("LAYER[,…]");
 }
@@ -186,7 +186,7 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     return out;
 }
 
-Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
+Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options, int microbatchSize,
                                         const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches)
 {
     if (!options.collectives.empty())
@@ -206,11 +206,14 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
         choice.speeds = std::move(*speeds);
     }
     Result<Schedule> whole = schedule;
+    std::vector<int> samples;
     if (options.replicas > 1 && options.batch.empty()) {
         whole = overReplicas(schedule, options.replicas);
     } else if (options.replicas > 1) {
-        auto batches = readBatches(options.batch, options.replicas);
-        if (!batches) return tl::unexpected(std::move(batches.error()));
+        auto batches = parseReplicaBatches(options.batch, options.replicas);
+        if (!batches) return tl::unexpected(std::move(batches.error()).with("--replica-batch"));
+        if (std::any_of(batches->begin(), batches->end(), [](const ReplicaBatch& batch) { return batch.samples > 0; }))
+            for (const ReplicaBatch& batch : *batches) samples.push_back(batch.samples > 0 ? batch.samples : microbatchSize);
         std::vector<Schedule> each;
         for (const ReplicaBatch& batch : *batches) {
             auto one = ofMicrobatches(batch.microbatches);
@@ -226,7 +229,7 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
         whole = addShardOps(*whole, choice.sharding.level, choice.rules);
         if (!whole) return tl::unexpected(std::move(whole.error()));
     }
-    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds)};
+    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples)};
 }
 
 void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)

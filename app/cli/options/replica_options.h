@@ -55,8 +55,9 @@ struct TrainedReplicas {
     StateSharding sharding;
     ShardRules rules;
     std::vector<double> speeds; // by rank; empty: all alike
+    std::vector<int> samples;   // of a microbatch, by replica; empty: --microbatch-size in all
 };
-Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options,
+Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options, int microbatchSize,
                                         const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
 // Declared speeds as slow ranks: the fastest runs as it is, others take longer.
 void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds);

@@ -269,7 +269,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     const auto addReplicas = [&](const std::string& name, const Schedule& one) -> Result<void> {
         auto with = recomputed(one, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()));
-        auto several = trainedReplicas(*with, options.replicas, [&](int microbatches) {
+        auto several = trainedReplicas(*with, options.replicas, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = options.schedule.shape;
             shape.microbatches = microbatches;
             auto other = chooseSchedule(name, shape, session);
@@ -279,6 +279,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
         schedules.push_back(std::move(several->schedule));
         training.sharding = several->sharding;
         speeds = std::move(several->speeds);
+        training.replicaSamples = std::move(several->samples);
         return {};
     };
     for (const std::string& name : options.schedule.schedules) {

@@ -125,7 +125,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
         schedule = recomputed(*schedule, options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        auto replicas = trainedReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
+        auto replicas = trainedReplicas(*schedule, options.replicas, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
             ShapeOptions shape = options.schedule.shape;
             shape.microbatches = microbatches;
             auto one = chooseSchedule(name, shape, session);
@@ -134,6 +134,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
         schedule = std::move(replicas->schedule);
         settings.training.sharding = replicas->sharding;
+        settings.training.replicaSamples = std::move(replicas->samples);
         speeds = std::move(replicas->speeds);
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
