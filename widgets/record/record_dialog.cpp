@@ -93,7 +93,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
-    m_schedules->setMinimumSize(280, 56);
+    m_schedules->setMinimumSize(280, 120);
+    m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
     fillSchedules();
     left->addWidget(m_schedules, 1);
     m_parameters = line("parameters", tr("its parameters"), {});
