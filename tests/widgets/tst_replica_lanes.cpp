@@ -233,8 +233,13 @@ private slots:
                 const Schedule without = removeOps(schedule, {spot})->schedule;
                 const auto missing = missingCollectives(without);
                 QCOMPARE(missing.size(), std::size_t{1});
-                QVERIFY(missing.front().op == *at && missing.front().at == spot);
-                QCOMPARE(insertOps(without, rank, spot.position, {missing.front().op})->schedule.order, schedule.order);
+                QCOMPARE(missing.front().op, *at);
+                QCOMPARE(missing.front().at.rank, rank);
+                const Schedule again = insertOps(without, rank, missing.front().at.position, {missing.front().op})->schedule;
+                QVERIFY(validate(again).valid());
+                if (kind != OpKind::Unshard) continue;
+                QVERIFY(!validate(without).valid());
+                QCOMPARE(again.order, schedule.order);
             }
     }
 

@@ -93,7 +93,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
-    m_schedules->setMinimumWidth(280);
+    m_schedules->setMinimumSize(280, 120);
+    m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
     fillSchedules();
     left->addWidget(m_schedules, 1);
     m_parameters = line("parameters", tr("its parameters"), {});
@@ -118,6 +119,19 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     left->addLayout(fileRow);
     left->addSpacing(4);
     addPlace(left);
+    FieldGrid replicas(this, left, tr("Replicas"));
+    m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
+    m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
+    m_owners = line("owners", tr("equal pieces"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
+    m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
+    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, tr("When gradients are summed over the replicas."));
+    m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
+    replicas.add(tr("Replicas"), m_replicas, true);
+    replicas.add(tr("Shard"), m_shard, true);
+    replicas.add(tr("Owners"), m_owners, true);
+    replicas.add(tr("Gather"), m_gather, true);
+    replicas.add(tr("Reduce"), m_reduce, true);
+    replicas.add(tr("Their batches"), m_replicaBatch, true);
 
     auto* right = new QVBoxLayout;
     right->setSpacing(8);
@@ -132,20 +146,6 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     shape.add(tr("Stages per rank"), m_chunks);
     m_microbatchSize = number("microbatchSize", 1, 256, tr("Sequences in one microbatch."));
     shape.add(tr("Microbatch size"), m_microbatchSize);
-
-    FieldGrid replicas(this, right, tr("Replicas"));
-    m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
-    m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
-    m_owners = line("owners", tr("equal pieces"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
-    m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
-    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, tr("When gradients are summed over the replicas."));
-    m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
-    replicas.add(tr("Replicas"), m_replicas);
-    replicas.add(tr("Shard"), m_shard);
-    replicas.add(tr("Owners"), m_owners);
-    replicas.add(tr("Gather"), m_gather);
-    replicas.add(tr("Reduce"), m_reduce);
-    replicas.add(tr("Microbatches of each"), m_replicaBatch);
 
     FieldGrid model(this, right, tr("Model"));
     m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
