@@ -72,6 +72,7 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
     { // checked like any file that is opened
         auto other = RunFile::open(otherPath, OpenMode::Read);
         if (!other) return tl::unexpected(other.error());
+        if (auto whole = (*other)->checkPages(); !whole) return whole;
         auto infos = (*other)->runs();
         if (!infos) return tl::unexpected(infos.error());
         runs = std::move(*infos);

@@ -15,6 +15,7 @@
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
 #include "traces/store/step_log.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -132,6 +133,29 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
     return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
 }
 
+// The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not looked at.
+Result<int> trusted(RunStore& store, std::int64_t bytes)
+{
+    constexpr std::int64_t smallFile = 10'000'000;
+    constexpr double seconds = 4;
+    Database& database = *store.database;
+    const Deadline deadline(database, seconds + static_cast<double>(bytes) / 10e6);
+    const auto check = [&]() -> Result<int> {
+        if (auto done = limitFor(database, bytes); !done) return tl::unexpected(std::move(done.error()));
+        const auto version = checkRunFile(database);
+        if (!version) return version;
+        auto ignored = checkSchema(database, *version);
+        if (!ignored) return tl::unexpected(std::move(ignored.error()));
+        for (const std::string& name : *ignored) store.ignored += (store.ignored.empty() ? "" : ", ") + name;
+        if (bytes <= smallFile && !store.lock.heldElsewhere())
+            if (auto done = checkPages(database, false); !done) return tl::unexpected(std::move(done.error()));
+        return version;
+    };
+    auto version = check();
+    if (!version && deadline.passed()) return fail(ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy");
+    return version;
+}
+
 // In memory, unless many steps are not folded.
 Result<void> keepTemporaries(RunStore& store)
 {
@@ -177,7 +201,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         if (*tables == 0 && *application == 0)
             if (auto done = setUp(*store->database); !done) return tl::unexpected(done.error());
     }
-    const auto version = checkRunFile(*store->database);
+    const auto version = trusted(*store, kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0);
     if (!version) return tl::unexpected(version.error());
     if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
     store->logs = mode != OpenMode::Read || *version >= 5;
@@ -215,6 +239,11 @@ const std::string& RunFile::path() const
 const std::string& RunFile::missing() const
 {
     return m_state->store->missing;
+}
+
+const std::string& RunFile::ignored() const
+{
+    return m_state->store->ignored;
 }
 
 const std::string& RunFile::keptIn() const
@@ -306,6 +335,11 @@ Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
     return digestHolds(*m_state->store->database, id);
 }
 
+Result<void> RunFile::checkPages() const
+{
+    return stagewright::checkPages(*m_state->store->database, true);
+}
+
 Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const
 {
     return stagewright::streamMemory(*m_state->store, id, sink, progress);
@@ -395,6 +429,7 @@ Result<void> RunFile::compact()
     const RecordingLockHold hold(store.lock);
     const auto logged = runsWithLoggedSteps(*store.database);
     if (!logged) return tl::unexpected(logged.error());
+    if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
     for (const std::int64_t run : *logged)
         if (auto folded = foldSteps(*store.database, run); !folded) {
             if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());

@@ -142,6 +142,9 @@ Result<int> run(const Options& options, Session& session)
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
     if (!file) return tl::unexpected(std::move(file.error()));
     if (!(*file)->missing().empty() && !options.verify) session.warn(fmt::format("{}: {}", options.file, (*file)->missing()));
+    if (!(*file)->ignored().empty()) session.note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", options.file, (*file)->ignored()));
+    if (options.verify)
+        if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
     auto runs = (*file)->runs();
     if (!runs) return tl::unexpected(std::move(runs.error()));
