@@ -15,6 +15,7 @@
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
 #include "traces/store/step_log.h"
+#include "traces/store/table_digests.h"
 #include "traces/store/trust.h"
 
 namespace stagewright {
@@ -207,6 +208,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     store->logs = mode != OpenMode::Read || *version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
+        store->database->keepDigests();
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
             return tl::unexpected(done.error());
@@ -332,12 +334,21 @@ Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink,
 
 Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
 {
-    return digestHolds(*m_state->store->database, id);
+    Database& database = *m_state->store->database;
+    const auto digests = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
+    if (!digests) return tl::unexpected(digests.error());
+    if (*digests > 0)
+        if (auto tables = tablesHold(database, id); !tables || *tables) return tables;
+    // of an earlier version, which kept a checksum of some tables: it can show damage, not that there is none
+    auto some = digestHolds(database, id);
+    if (some && *some == true) return std::optional<bool>();
+    return some;
 }
 
 Result<void> RunFile::checkPages() const
 {
-    return stagewright::checkPages(*m_state->store->database, true);
+    if (auto done = stagewright::checkPages(*m_state->store->database, true); !done) return done;
+    return checkFileDigests(*m_state->store->database);
 }
 
 Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const
@@ -369,7 +380,6 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     }
     if (run.timeline)
         if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
-    if (auto done = storeDigest(*store.database, *id); !done) return tl::unexpected(done.error());
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
     return id;
@@ -387,14 +397,14 @@ Result<void> RunFile::annotate(std::int64_t id, const std::string& note)
 
 Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string& text)
 {
-    RunStore& store = *m_state->store;
-    if (auto held = store.mayWrite(); !held) return held;
-    const RecordingLockHold hold(store.lock);
-    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
-    auto statement = store.database->prepare(sql);
-    if (!statement) return tl::unexpected(statement.error());
-    statement->bind(text).bind(id);
-    return store.database->run(*statement);
+    return writing([&]() -> Result<void> {
+        Database& database = *m_state->store->database;
+        if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
+        auto statement = database.prepare(sql);
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(text).bind(id);
+        return database.run(*statement);
+    });
 }
 
 Result<void> RunFile::remove(std::int64_t id)
@@ -450,17 +460,17 @@ Result<void> RunFile::writing(const std::function<Result<void>()>& write)
     RunStore& store = *m_state->store;
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    return write();
+    auto transaction = Transaction::begin(*store.database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    if (auto done = write(); !done) return done;
+    return transaction->commit();
 }
 
 Result<void> RunFile::setNotes(std::int64_t id, const std::vector<Note>& notes)
 {
     return writing([&]() -> Result<void> {
         if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
-        auto transaction = Transaction::begin(*m_state->store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        if (auto done = writeNotes(*m_state->store->database, id, notes); !done) return done;
-        return transaction->commit();
+        return writeNotes(*m_state->store->database, id, notes);
     });
 }
 
