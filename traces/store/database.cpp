@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "traces/store/table_digests.h"
+
 namespace stagewright {
 
 namespace {
@@ -147,9 +149,17 @@ Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, cons
     return database;
 }
 
+Database::Database(sqlite3* handle, std::string path) : m_handle(handle), m_path(std::move(path)) {}
+
+void Database::keepDigests()
+{
+    if (!m_digests) m_digests = std::make_unique<TableDigests>(m_handle);
+}
+
 Database::~Database()
 {
     m_cache.clear();
+    m_digests.reset();
     sqlite3_close_v2(m_handle);
 }
 
@@ -229,6 +239,8 @@ Transaction::~Transaction()
 
 Result<void> Transaction::commit()
 {
+    if (TableDigests* digests = m_database->digests())
+        if (auto done = digests->flush(*m_database); !done) return done;
     if (auto done = m_database->execute("COMMIT"); !done) return done;
     m_database = nullptr;
     return {};

@@ -51,6 +51,8 @@ private:
     int m_next = 1;
 };
 
+class TableDigests;
+
 class Database {
 public:
     // flags as sqlite3_open_v2. Extended result codes, a ten-second busy timeout, no triggers.
@@ -75,15 +77,20 @@ public:
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle); }
     Error error(int code) const; // of the last call, naming the file
 
+    // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
+    void keepDigests();
+    TableDigests* digests() const { return m_digests.get(); }
+
 private:
     static Result<std::unique_ptr<Database>> openAs(const std::string& name, const std::string& path, int flags);
-    Database(sqlite3* handle, std::string path) : m_handle(handle), m_path(std::move(path)) {}
+    Database(sqlite3* handle, std::string path);
     sqlite3* m_handle;
     std::string m_path;
     std::unordered_map<std::string, Statement> m_cache;
+    std::unique_ptr<TableDigests> m_digests;
 };
 
-// BEGIN IMMEDIATE … COMMIT; rolled back unless committed.
+// BEGIN IMMEDIATE … COMMIT; rolled back unless committed. Changes of a run file are made in one: it renews the digests.
 class Transaction {
 public:
     static Result<Transaction> begin(Database& database);

@@ -133,8 +133,6 @@ Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark)
         return fail(ErrorCode::Usage, fmt::format("bookmark {}: must be 1 to 9", bookmark.slot), "choose a number from 1 to 9");
     if (auto known = readRunInfo(store, bookmark.run); !known) return tl::unexpected(known.error());
     Database& database = *store.database;
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::unexpected(transaction.error());
     auto old = database.prepare("DELETE FROM bookmark WHERE slot=?");
     if (!old) return tl::unexpected(old.error());
     old->bind(std::int64_t(bookmark.slot));
@@ -146,8 +144,7 @@ Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark)
         row->bind(std::int64_t(bookmark.selection->rank)).bind(std::string_view(bookmark.selection->op)).bind(std::int64_t(bookmark.selection->occurrence));
     else
         row->bindNull().bindNull().bindNull();
-    if (auto done = database.run(*row); !done) return done;
-    return transaction->commit();
+    return database.run(*row);
 }
 
 Result<std::vector<SavedQuery>> readSavedQueries(RunStore& store)

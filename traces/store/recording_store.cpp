@@ -105,7 +105,8 @@ Result<void> RunStore::inPlace()
         if (!saved || !RunFile::open(*savedIn, OpenMode::Write)) savedIn = "";
         // the log and its index are at the path, too, and would be taken for those of the file that is there now
         if (guarded) {
-            (void)database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'; PRAGMA wal_checkpoint(TRUNCATE)");
+            if (auto transaction = Transaction::begin(*database); transaction && database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'")) (void)transaction->commit();
+            (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             leaveWal();
         }
         sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);

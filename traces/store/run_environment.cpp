@@ -11,6 +11,9 @@ Result<void> addEnvironment(const std::string& path, std::int64_t run, const Tex
 {
     auto database = Database::open(path, SQLITE_OPEN_READWRITE);
     if (!database) return tl::unexpected(std::move(database.error()));
+    const auto digests = (*database)->integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
+    if (!digests) return tl::unexpected(digests.error());
+    if (*digests > 0) (*database)->keepDigests();
     auto transaction = Transaction::begin(**database);
     if (!transaction) return tl::unexpected(std::move(transaction.error()));
     auto known = (*database)->integer(fmt::format("SELECT count(*) FROM run WHERE id={}", run));

@@ -15,6 +15,8 @@
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
 #include "traces/store/step_log.h"
+#include "traces/store/table_digests.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -132,6 +134,29 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
     return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
 }
 
+// The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not looked at.
+Result<int> trusted(RunStore& store, std::int64_t bytes)
+{
+    constexpr std::int64_t smallFile = 10'000'000;
+    constexpr double seconds = 4;
+    Database& database = *store.database;
+    const Deadline deadline(database, seconds + static_cast<double>(bytes) / 10e6);
+    const auto check = [&]() -> Result<int> {
+        if (auto done = limitFor(database, bytes); !done) return tl::unexpected(std::move(done.error()));
+        const auto version = checkRunFile(database);
+        if (!version) return version;
+        auto ignored = checkSchema(database, *version);
+        if (!ignored) return tl::unexpected(std::move(ignored.error()));
+        for (const std::string& name : *ignored) store.ignored += (store.ignored.empty() ? "" : ", ") + name;
+        if (bytes <= smallFile && !store.lock.heldElsewhere())
+            if (auto done = checkPages(database, false); !done) return tl::unexpected(std::move(done.error()));
+        return version;
+    };
+    auto version = check();
+    if (!version && deadline.passed()) return fail(ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy");
+    return version;
+}
+
 // In memory, unless many steps are not folded.
 Result<void> keepTemporaries(RunStore& store)
 {
@@ -177,12 +202,13 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         if (*tables == 0 && *application == 0)
             if (auto done = setUp(*store->database); !done) return tl::unexpected(done.error());
     }
-    const auto version = checkRunFile(*store->database);
+    const auto version = trusted(*store, kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0);
     if (!version) return tl::unexpected(version.error());
     if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
     store->logs = mode != OpenMode::Read || *version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
+        store->database->keepDigests();
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
             return tl::unexpected(done.error());
@@ -215,6 +241,11 @@ const std::string& RunFile::path() const
 const std::string& RunFile::missing() const
 {
     return m_state->store->missing;
+}
+
+const std::string& RunFile::ignored() const
+{
+    return m_state->store->ignored;
 }
 
 const std::string& RunFile::keptIn() const
@@ -303,7 +334,21 @@ Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink,
 
 Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
 {
-    return digestHolds(*m_state->store->database, id);
+    Database& database = *m_state->store->database;
+    const auto digests = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
+    if (!digests) return tl::unexpected(digests.error());
+    if (*digests > 0)
+        if (auto tables = tablesHold(database, id); !tables || *tables) return tables;
+    // of an earlier version, which kept a checksum of some tables: it can show damage, not that there is none
+    auto some = digestHolds(database, id);
+    if (some && *some == true) return std::optional<bool>();
+    return some;
+}
+
+Result<void> RunFile::checkPages() const
+{
+    if (auto done = stagewright::checkPages(*m_state->store->database, true); !done) return done;
+    return checkFileDigests(*m_state->store->database);
 }
 
 Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const
@@ -335,7 +380,6 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     }
     if (run.timeline)
         if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
-    if (auto done = storeDigest(*store.database, *id); !done) return tl::unexpected(done.error());
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
     return id;
@@ -353,14 +397,14 @@ Result<void> RunFile::annotate(std::int64_t id, const std::string& note)
 
 Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string& text)
 {
-    RunStore& store = *m_state->store;
-    if (auto held = store.mayWrite(); !held) return held;
-    const RecordingLockHold hold(store.lock);
-    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
-    auto statement = store.database->prepare(sql);
-    if (!statement) return tl::unexpected(statement.error());
-    statement->bind(text).bind(id);
-    return store.database->run(*statement);
+    return writing([&]() -> Result<void> {
+        Database& database = *m_state->store->database;
+        if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
+        auto statement = database.prepare(sql);
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(text).bind(id);
+        return database.run(*statement);
+    });
 }
 
 Result<void> RunFile::remove(std::int64_t id)
@@ -395,6 +439,7 @@ Result<void> RunFile::compact()
     const RecordingLockHold hold(store.lock);
     const auto logged = runsWithLoggedSteps(*store.database);
     if (!logged) return tl::unexpected(logged.error());
+    if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
     for (const std::int64_t run : *logged)
         if (auto folded = foldSteps(*store.database, run); !folded) {
             if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());
@@ -415,17 +460,17 @@ Result<void> RunFile::writing(const std::function<Result<void>()>& write)
     RunStore& store = *m_state->store;
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    return write();
+    auto transaction = Transaction::begin(*store.database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    if (auto done = write(); !done) return done;
+    return transaction->commit();
 }
 
 Result<void> RunFile::setNotes(std::int64_t id, const std::vector<Note>& notes)
 {
     return writing([&]() -> Result<void> {
         if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
-        auto transaction = Transaction::begin(*m_state->store->database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        if (auto done = writeNotes(*m_state->store->database, id, notes); !done) return done;
-        return transaction->commit();
+        return writeNotes(*m_state->store->database, id, notes);
     });
 }
 

@@ -39,6 +39,8 @@ public:
     const std::string& path() const;
     // What can't be read of a killed recording, as a sentence: its log is not beside the file, or in a folder that can't be written to. Mostly empty.
     const std::string& missing() const;
+    // Names of tables and indexes in the file that are not ours and are not read. Mostly empty.
+    const std::string& ignored() const;
     // Where its runs are: the path, unless the file was removed, renamed or replaced while recording. "": they are lost.
     const std::string& keptIn() const;
     Result<std::vector<RunInfo>> runs() const; // by id
@@ -108,6 +110,9 @@ public:
     // Whether the run's data outside its blocks is unchanged since it was stored (names, notes and state may change); empty if
     // unknown, as for an interrupted recording. Blocks are checked when they are read.
     Result<std::optional<bool>> intact(std::int64_t id) const;
+
+    // Reads every page, table and index as SQLite sees them. Unreadable with the first thing that is wrong.
+    Result<void> checkPages() const;
 
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
     // starts at time begin + i × bucketWidth; a power of two; `begin` is the last multiple of it at or before the first span.

@@ -1,6 +1,7 @@
 // Reading a run back: rows, then blocks into a TimelineBuilder. Damaged blocks are left out and counted.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
 constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
+constexpr std::size_t gap = 1'000'000; // values of metrics that no row has
 
 constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
                                          "stages, microbatches, steps, warmup_steps, span_count";
@@ -116,6 +118,12 @@ private:
     Result<void> metrics()
     {
         std::map<std::int64_t, std::size_t> places;
+        std::size_t room = gap; // for values: no more than the rows that are there, and some gaps
+        auto counted = forEachRow(m_database, "SELECT count(*) FROM metric_value WHERE run=?", m_id, [&](const Statement& row) -> Result<void> {
+            room += 2 * static_cast<std::size_t>(row.integer(0));
+            return {};
+        });
+        if (!counted) return counted;
         auto named = forEachRow(m_database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", m_id,
                                 [&](const Statement& row) -> Result<void> {
                                     places[row.integer(0)] = m_run.metrics.size();
@@ -132,13 +140,14 @@ private:
                                   return {};
                               }
                               auto& values = m_run.metrics[place->second].values;
-                              // a step far beyond the others is damage, not a gap
-                              if (step > static_cast<std::int64_t>(values.size()) + 1'000'000) {
+                              const std::size_t grows = static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
+                              if (grows > room) { // a step far beyond the others is damage
                                   ++m_damaged;
                                   return {};
                               }
+                              room -= grows;
                               values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
-                              values.back() = row.real(2);
+                              values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
                               return {};
                           });
     }
@@ -280,7 +289,7 @@ private:
     Result<void> spans()
     {
         std::vector<StoredSpan> block;
-        std::int64_t read = 0;
+        std::int64_t read = 0, numbered = 0;
         std::int64_t most = 0;                                                       // spans that the blocks can hold: the limit of valid numbers
         if (!m_steps.rows.empty()) most = std::numeric_limits<std::uint32_t>::max(); // their numbers are in a map
         auto counted = !m_steps.rows.empty() ? Result<void>() : forEachRow(m_database, fmt::format("SELECT count(*) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), wanted()), m_id, [&](const Statement& row) -> Result<void> {
@@ -299,8 +308,10 @@ private:
                 const std::int64_t first = row.integer(2);
                 const std::int64_t step = row.integer(3);
                 const std::int64_t count = row.integer(4);
-                const bool placed =
-                    first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows);
+                const auto segment = m_ids.find(row.integer(0));
+                const std::int64_t before = segment == m_ids.end() ? 0 : static_cast<std::int64_t>(segment->second.size());
+                const bool placed = first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows) &&
+                                    (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most); // of all segments together
                 const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps;
                 if (!placed || !known ||
                     !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block)) {
@@ -310,10 +321,12 @@ private:
                 auto& ids = m_ids[row.integer(0)];
                 std::vector<SpanId> part; // of a range, instead of ids
                 const auto end = static_cast<std::size_t>(first + count);
-                if (m_steps.times)
+                if (m_steps.times) {
                     part.assign(block.size(), noSpan);
-                else if (ids.size() < end)
+                } else if (ids.size() < end) {
+                    numbered += static_cast<std::int64_t>(end - ids.size());
                     ids.resize(end, noSpan);
+                }
                 for (std::size_t i = 0; i < block.size(); ++i) {
                     Span& span = block[i].span;
                     if (!overlaps(span)) continue;

@@ -50,6 +50,7 @@ struct RunStore {
     // that they are lost; nothing more is written to the path.
     Result<void> inPlace();
 
+    std::string ignored;                // RunFile::ignored()
     std::string missing;                // RunFile::missing()
     std::optional<std::string> savedIn; // while recording, where the runs were saved after the file was lost; "": nowhere
 };

@@ -1,5 +1,6 @@
 // Reading a run in parts: its steps, its tracks, its blocks one after the other. Nothing of the size of the run is held.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -50,14 +51,21 @@ Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& 
         return {};
     });
     if (!done) return done;
+    std::int64_t rows = 0;
+    done = forEachRow(database, "SELECT count(*) FROM metric_value WHERE run=?", id, [&](const Statement& row) -> Result<void> {
+        rows = row.integer(0);
+        return {};
+    });
+    if (!done) return done;
     return forEachRow(database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", id,
                       [&](const Statement& row) -> Result<void> {
                           const auto place = places.find(row.integer(0));
                           const std::int64_t step = row.integer(1);
                           if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
+                          if (step > 2 * rows + 1'000'000) return {}; // far beyond the others: damage
                           auto& values = content.metrics[place->second].values;
                           values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
-                          values.back() = row.real(2);
+                          values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
                           return {};
                       });
 }

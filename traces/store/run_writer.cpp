@@ -5,7 +5,6 @@
 
 #include "schedules/base/step_number.h"
 #include "traces/store/rows.h"
-#include "traces/store/run_digest.h"
 #include "traces/store/run_names.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
@@ -178,7 +177,6 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     const auto folded = foldSteps(database, id(), progress);
     if (folded && *folded) { // else readers do without
         (void)summarisePyramids(*state.store, id());
-        if (closed) closed = storeDigest(database, id());
     }
     state.store->endRecording();
     return closed;

@@ -91,6 +91,7 @@ CREATE INDEX span_block_bounds ON span_block(run, step, segment, track, begin_ns
 constexpr std::string_view version5 = R"sql(
 CREATE TABLE step_log(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, segment INTEGER NOT NULL, first_step INTEGER NOT NULL, steps INTEGER NOT NULL,
     span_count INTEGER NOT NULL, begin_ns INTEGER, end_ns INTEGER, facts BLOB NOT NULL, data BLOB NOT NULL);
+CREATE TABLE table_digest(run INTEGER NOT NULL, name TEXT NOT NULL, rows INTEGER NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID;
 )sql";
 
 // Names without a schema: where steps are not folded yet, temporary views of these names hold them too (step_log.h).

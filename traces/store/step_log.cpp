@@ -9,6 +9,7 @@
 #include "traces/store/rows.h"
 #include "traces/store/schema.h"
 #include "traces/store/step_tables.h"
+#include "traces/store/table_digests.h"
 
 namespace stagewright {
 
@@ -215,12 +216,14 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
                 continue;
             }
             rows.insert(rows.end(), blocks.begin(), blocks.end());
-            if (auto execution = database.execute("SAVEPOINT step"); !execution) return tl::unexpected(execution.error());
+            if (auto begun = database.execute("SAVEPOINT step"); !begun) return tl::unexpected(begun.error());
+            auto before = database.digests() ? database.digests()->changes() : TableDigests::Changes();
             const auto added = addStepRows(database, "main.", run, rows);
             if (!added) return tl::unexpected(added.error());
             if (!*added) {
                 whole = false;
                 if (auto back = database.execute("ROLLBACK TO step"); !back) return tl::unexpected(back.error());
+                if (database.digests()) database.digests()->restore(std::move(before));
             } else {
                 done.push_back(last);
             }

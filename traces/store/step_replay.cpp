@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "traces/store/rows.h"
-#include "traces/store/run_digest.h"
 #include "traces/store/run_names.h"
 #include "traces/store/run_store.h"
 #include "traces/store/step_blocks.h"
@@ -69,6 +68,14 @@ Result<void> setState(Database& database, std::int64_t run, std::string_view sta
     return database.run(*statement);
 }
 
+Result<void> setStateAlone(Database& database, std::int64_t run, std::string_view state)
+{
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    if (auto done = setState(database, run, state); !done) return done;
+    return transaction->commit();
+}
+
 } // namespace
 
 struct StreamReplay::State {
@@ -129,7 +136,7 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
             known->segment = found->isNull(1) ? nothingYet : found->integer(1);
             known->run.steps = found->smallInteger(2);
             found->reset();
-            return known->run.ended ? Result<void>() : setState(database, known->run.here, "recording");
+            return known->run.ended ? Result<void>() : setStateAlone(database, known->run.here, "recording");
         }
         known->run.ended = false; // it was removed here: once more
         known->run.steps = 0;
@@ -203,8 +210,6 @@ Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
         const std::string_view all = runRowColumns;
         if (auto done = setColumns(database, one.run.here, end ? all.substr(all.find(", ") + 2) : runStepColumns, row, end ? 1 : 0); !done) return done;
         if (auto done = transaction->commit(); !done) return done;
-        if (end)
-            if (auto done = storeDigest(database, one.run.here); !done) return done;
         one.segment = *segment;
     }
     one.run.steps = std::max(one.run.steps, static_cast<int>(*steps));
@@ -260,7 +265,7 @@ StreamReplay::~StreamReplay()
 {
     if (!m_state->recording) return;
     for (const Ongoing& one : m_state->ongoing)
-        if (one.begun && one.run.here != 0 && !one.run.ended) (void)setState(*m_state->store->database, one.run.here, "interrupted");
+        if (one.begun && one.run.here != 0 && !one.run.ended) (void)setStateAlone(*m_state->store->database, one.run.here, "interrupted");
     m_state->store->endRecording();
 }
 

@@ -94,8 +94,10 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
         const auto intact = file.intact(info.id);
         result.intact.back() = intact ? *intact : false;
         const bool altered = result.intact.back() == false;
+        if (!result.intact.back())
+            session.note(fmt::format("run {} {}: written by an earlier version, so its pyramids and the headers of its blocks could not be checked", info.id, info.name));
         if (altered)
-            session.warn(fmt::format("run {} {}: the run's metadata (configuration, environment, schedule, tracks, metrics) changed since it was "
+            session.warn(fmt::format("run {} {}: the run's metadata or data (configuration, schedule, tracks, metrics, spans, memory, edges, pyramids) changed since it was "
                                      "written\n  restore the file from a copy",
                                      info.id, info.name));
         if (info.damagedBlocks > 0 || altered) ++result.damaged;
@@ -142,6 +144,9 @@ Result<int> run(const Options& options, Session& session)
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
     if (!file) return tl::unexpected(std::move(file.error()));
     if (!(*file)->missing().empty() && !options.verify) session.warn(fmt::format("{}: {}", options.file, (*file)->missing()));
+    if (!(*file)->ignored().empty()) session.note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", options.file, (*file)->ignored()));
+    if (options.verify)
+        if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
     auto runs = (*file)->runs();
     if (!runs) return tl::unexpected(std::move(runs.error()));

@@ -1,0 +1,52 @@
+// A digest of every table of a run, kept in the file and renewed by every change within its transaction: the sum of the hashes of its rows, so that a
+// change costs what it changes. `runs --verify` adds them up again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "schedules/base/result.h"
+#include "traces/store/database.h"
+
+namespace stagewright {
+
+// Rows that were added to or taken from a connection's tables since its last commit.
+class TableDigests {
+public:
+    struct Sum {
+        std::int64_t rows = 0;
+        std::uint64_t hash = 0;
+    };
+    using Changes = std::map<std::pair<std::int64_t, std::string>, Sum>; // by run (0: of the file) and table
+
+    // From now on every change of the connection is counted. The connection must outlive this.
+    explicit TableDigests(sqlite3* handle);
+    ~TableDigests();
+    TableDigests(const TableDigests&) = delete;
+    TableDigests& operator=(const TableDigests&) = delete;
+
+    // Into the file; before every commit. Of runs that have none, since an earlier version wrote them, nothing.
+    Result<void> flush(Database& database);
+    // Around a savepoint that is rolled back.
+    Changes changes() const { return m_changes; }
+    void restore(Changes changes) { m_changes = std::move(changes); }
+    void forget(std::int64_t run); // its digests come from elsewhere
+
+private:
+    static void changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64 before, sqlite3_int64 after);
+    static void rolledBack(void* self);
+    sqlite3* m_handle;
+    Changes m_changes;
+    bool m_forgot = false; // changes of a run: the numbering of runs may have changed with them
+};
+
+// Whether all tables of the run are what they were; empty: an earlier version wrote it, so there are no digests.
+Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run);
+// The same of what is the file's own, and that there are digests of its runs only. Unreadable where not.
+Result<void> checkFileDigests(Database& database);
+
+} // namespace stagewright

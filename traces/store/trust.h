@@ -1,0 +1,37 @@
+// What is looked at before anything of a run file is read: it may come from anywhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/store/database.h"
+
+namespace stagewright {
+
+// Lengths, depths and memory that reading a file of that many bytes may need; cells and pages are checked as they are read.
+Result<void> limitFor(Database& database, std::int64_t fileBytes);
+
+// Compares the schema with that of the version, word for word. A trigger, a view or a generated column that is not ours, a table of ours that is missing or
+// differs, and a table with the name of a virtual one are refused by name (Unreadable). Returns the names of tables and indexes that are not ours; they are
+// not read.
+Result<std::vector<std::string>> checkSchema(Database& database, int version);
+
+// The tree of pages, without what indexes hold; all: those too. Unreadable with the first thing that is wrong.
+Result<void> checkPages(Database& database, bool all);
+
+// Ends whatever SQLite does on the connection after so many seconds, while it lives.
+class Deadline {
+public:
+    Deadline(Database& database, double seconds);
+    Deadline(const Deadline&) = delete;
+    Deadline& operator=(const Deadline&) = delete;
+    ~Deadline();
+    bool passed() const;
+
+private:
+    Database& m_database;
+    double m_until;
+};
+
+} // namespace stagewright
