@@ -5,6 +5,7 @@
 #include <QProxyStyle>
 #include <QStyleFactory>
 
+#include "app/ui/shell/dialog_icons.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/preferences/preferences.h"
@@ -14,7 +15,7 @@
 namespace stagewright {
 namespace {
 
-// Fusion without underlined mnemonics; Alt and the letter still work.
+// Fusion with icons of ours, and without underlined mnemonics; Alt and the letter still work.
 class QuietStyle : public QProxyStyle {
 public:
     QuietStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
@@ -22,6 +23,17 @@ public:
     {
         if (hint == SH_Widget_Animation_Duration && PreferenceStore::instance().value().reducedMotion) return 0;
         return hint == SH_UnderlineShortcut ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
+    }
+    QIcon standardIcon(StandardPixmap what, const QStyleOption* option, const QWidget* widget) const override
+    {
+        const QIcon own = dialogIcon(what);
+        return own.isNull() ? QProxyStyle::standardIcon(what, option, widget) : own;
+    }
+    QPixmap standardPixmap(StandardPixmap what, const QStyleOption* option, const QWidget* widget) const override
+    {
+        const QIcon own = dialogIcon(what);
+        const int side = pixelMetric(PM_MessageBoxIconSize, option, widget);
+        return own.isNull() ? QProxyStyle::standardPixmap(what, option, widget) : own.pixmap(QSize(side, side));
     }
 };
 
