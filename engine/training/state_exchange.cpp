@@ -220,24 +220,25 @@ bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
         if (own.begin <= chunk.begin && chunk.end <= own.end) target = state.sums(own) + (chunk.begin - own.begin);
     const float* mine = reduction.own.empty() ? target : reduction.own[reduction.next].data();
     const int number = stage.run->slice.stage;
-    Buffer sum = m_run.allocator->take(count, bucketTag(number));
+    // Where the sum may grow at once: nothing of this rank's own lies there, or its own comes first.
+    const bool straight = reduction.first && (!reduction.own.empty() || stage.own == 0);
+    Buffer apart = straight ? Buffer() : m_run.allocator->take(count, bucketTag(number));
+    float* sum = straight ? target : apart.data();
     Buffer part = stage.members.size() > 2 || stage.own == 0 ? m_run.allocator->take(count, bucketTag(number)) : Buffer();
     for (int member = 0; member < static_cast<int>(stage.members.size()); ++member) {
         if (member == stage.own) {
-            if (member == 0)
-                std::memcpy(sum.data(), mine, count * sizeof(float));
-            else
-                add({mine, count}, sum.data());
+            if (member > 0)
+                add({mine, count}, sum);
+            else if (mine != sum)
+                std::memcpy(sum, mine, count * sizeof(float));
             continue;
         }
-        Buffer& into = member == 0 ? sum : part;
-        if (!collect(stage, member, ControlKey::Kind::WeightGradients, into.span(), reduction.taking)) return false;
-        if (member > 0) add(part.span(), sum.data());
+        const std::span<float> into = member == 0 ? std::span(sum, count) : part.span();
+        if (!collect(stage, member, ControlKey::Kind::WeightGradients, into, reduction.taking)) return false;
+        if (member > 0) add(into, sum);
     }
-    if (reduction.first)
-        std::memcpy(target, sum.data(), count * sizeof(float));
-    else
-        add(sum.span(), target);
+    if (!straight && reduction.first) std::memcpy(target, sum, count * sizeof(float));
+    if (!straight && !reduction.first) add({sum, count}, target);
     if (!reduction.own.empty()) reduction.own[reduction.next].reset();
     ++reduction.next;
     return true;

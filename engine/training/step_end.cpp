@@ -109,7 +109,8 @@ std::vector<StageSum> StepEnd::ownSums()
 bool StepEnd::judgeShared()
 {
     m_hooks.where("summing up gradients");
-    if (!m_exchange.awaitGradients()) return false;
+    // What owners let go is taken before any of them steps it.
+    if (!m_exchange.awaitGathers() || !m_exchange.awaitGradients()) return false;
     for (const int stage : m_plan.stages) {
         StageRun& run = stageRun(stage);
         run.squareSum = run.model->gradientSquareSum();

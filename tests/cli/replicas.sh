@@ -91,6 +91,13 @@ shared 1f1b --replica-batch 3x1,5x3 --shard gradients --reduce overlapped
 shared 1f1b --replica-batch 3,5 --shard weights --reduce overlapped
 expect_json weights checks 0 shard
 
+# every schedule and variant; what can't share its state is left out by name
+run stagewright check -p 2 -m 4 --replicas 2 --backend cpu --shard weights --gather microbatch:prefetch=1 --reduce microbatch
+expect_code 0
+expect_out 'dualpipe .* pass'
+expect_out 'pipedream skipped: the state of a schedule with stashed weights'
+expect_no_out FAIL
+
 # recorded: lanes, bytes and numbering; ZeRO 3's volume is Ψ a collective less what the rank owns
 model=layers=2,hidden=16,heads=2,seq=16
 run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --shard weights --gather microbatch --model $model --steps 2 --speed 1,0.5 -o "shards.stagewright" --json

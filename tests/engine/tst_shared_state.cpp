@@ -151,6 +151,25 @@ private slots:
         for (const ShardLevel level : everyLevel) check(plain, shardingOf(level, 2, 3), {GatherRule::Batch, 1, ReduceRule::Overlapped});
     }
 
+    // Lists of your own: a gather that nothing needs before the step brings the weights of before the step.
+    void gathersForNothing()
+    {
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            Schedule schedule = sharedSchedule("gpipe", 2, 4, 3, ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Late});
+            for (auto& ops : schedule.order) {
+                const auto at = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
+                const int stage = at->stage;
+                ops.insert(at, {makeOp(OpKind::Unshard, stage), makeOp(OpKind::Reshard, stage)});
+                ops.insert(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, stage)), makeOp(OpKind::Unshard, stage));
+                ops.push_back(makeOp(OpKind::Reshard, stage));
+            }
+            QVERIFY2(validate(schedule).valid(), toText(schedule).c_str());
+            const auto result = checkSchedule(schedule, trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, clock), 3, {});
+            QVERIFY2(result, result ? "" : result.error().message.c_str());
+            QVERIFY2(result->passed, result->note.c_str());
+        }
+    }
+
     // Sends that wait for their receives, in lists that also gather and reduce.
     void rendezvous()
     {
@@ -375,6 +394,38 @@ private slots:
         const Nanos slow = 300'000;                // far less than a chunk's 8 forwards
         QVERIFY(exposed(0, slow) >= 2 * 6 * slow); // every gather but the first waits: 2 · 4 − 1
         QVERIFY(exposed(1, slow) < 2 * slow);
+    }
+
+    // A backend that can't hold a part of a stage says so, by its name.
+    void refusesOtherBackends()
+    {
+        TrainingOptions options = fakeOptions();
+        options.sharding.level = ShardLevel::Weights;
+        const auto training = fakeTraining(sharedSchedule("1f1b", 2, 4, 2, ShardLevel::Weights, {}), options);
+        QVERIFY(!training);
+        QVERIFY2(QString::fromStdString(training.error().message).contains("the fake backend can't share a stage's state"), training.error().message.c_str());
+        QVERIFY(QString::fromStdString(training.error().remedy).contains("--backend cpu"));
+    }
+
+    // Beyond a declared limit a rank's allocation is refused, by rank, op and sizes; below it the training is the same.
+    void limitsMemory()
+    {
+        TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0});
+        const Schedule schedule = sharedSchedule("gpipe", 1, 4, 2, ShardLevel::Weights, {});
+        const auto [free, outcome] = run(schedule, options, 1);
+        Bytes held = 0;
+        for (std::size_t i = 0; i < memoryCategoryCount; ++i) held += free->peak(static_cast<MemoryCategory>(i))[1];
+        options.rankMemory = {0, held};
+        QCOMPARE(run(schedule, options, 1).second.loss, outcome.loss);
+        options.rankMemory = {0, held / 2};
+        auto training = Training::create(schedule, options);
+        QVERIFY(training);
+        const auto stopped = (*training)->step({});
+        QVERIFY(!stopped);
+        const QString words = QString::fromStdString(stopped.error().message);
+        QVERIFY2(words.startsWith("rank 1, op ") && words.contains("bytes beside the") && words.contains(QString("over the limit of %1").arg(held / 2)), qPrintable(words));
+        options.rankMemory = {0};
+        QVERIFY(!Training::create(schedule, options));
     }
 
     void refusals_data()

@@ -37,6 +37,13 @@ constexpr auto notUnderTorch = std::to_array<NotHonoured>({
     {"--keep-trace", "", "the job folder keeps PyTorch's traces"},
     {"--processes", "", "every rank is a process anyway"},
     {"--ranks-per-process", "", "every rank is a process of its own"},
+    {"--replicas", "", "its pipelining trains one pipeline"},
+    {"--shard", "", "its pipelining trains one pipeline"},
+    {"--gather", "", "its pipelining trains one pipeline"},
+    {"--reduce", "", "its pipelining trains one pipeline"},
+    {"--replica-batch", "", "its pipelining trains one pipeline"},
+    {"--speed", "", "PyTorch's ranks can't be disturbed"},
+    {"--rank-memory", "", "PyTorch's memory can't be limited so"},
     {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
 });
 constexpr const char* inItsConfig = "the job's own configuration says it";
