@@ -74,6 +74,14 @@ expect_code 1
 expect_err 'over the limit'
 run stagewright simulate -s 1f1b --memory-limit 4
 expect_code 0
+run stagewright simulate -s 1f1b --memory-limit 4,3,2,1
+expect_code 0
+run stagewright simulate -s 1f1b --memory-limit 4,3,1,1
+expect_code 1
+expect_err 'rank 2 holds 2 at its peak, over the limit of 1'
+run stagewright simulate -s 1f1b --memory-limit 4,3
+expect_code 2
+expect_err '2 limits for 4 ranks'
 run stagewright simulate -s 1f1b --memory-limit 64MB
 expect_code 2
 

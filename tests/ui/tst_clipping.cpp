@@ -182,6 +182,13 @@ private slots:
         QVERIFY(gpus->isVisible());
         gpus->setSettings(onGpus);
         dialog("record_gpus", gpus);
+        RecordSettings several;
+        several.replicas = 2;
+        several.shard = QStringLiteral("weights"); // every field of the group
+        RecordDialog* replicas = window.workspace().feature<Recording>()->openRecordDialog();
+        QVERIFY(replicas->isVisible());
+        replicas->setSettings(several);
+        dialog("record_replicas", replicas);
         ExportDialog* picture = window.workspace().feature<ExportController>()->openDialog();
         QVERIFY(picture != nullptr);
         QVERIFY(QTest::qWaitFor([&] { return picture->settled(); }, 60000));

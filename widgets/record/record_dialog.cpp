@@ -93,7 +93,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
-    m_schedules->setMinimumSize(280, 120);
+    m_schedules->setMinimumSize(280, 44);
     m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
     fillSchedules();
     left->addWidget(m_schedules, 1);
@@ -128,10 +128,10 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
     replicas.add(tr("Replicas"), m_replicas, true);
     replicas.add(tr("Shard"), m_shard, true);
-    replicas.add(tr("Owners"), m_owners, true);
     replicas.add(tr("Gather"), m_gather, true);
     replicas.add(tr("Reduce"), m_reduce, true);
-    replicas.add(tr("Their batches"), m_replicaBatch, true);
+    replicas.add(tr("Owners"), m_owners);
+    replicas.add(tr("Their batches"), m_replicaBatch);
 
     auto* right = new QVBoxLayout;
     right->setSpacing(8);

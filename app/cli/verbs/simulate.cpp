@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -28,6 +31,25 @@ bool collectivesAreFree(const CostModel& costs)
     for (int stage = 0; stage < costs.stages(); ++stage)
         if (costs.memory[static_cast<std::size_t>(stage)].weight > 0 || costs.duration(OpKind::Unshard, stage, -1) > 0 || costs.duration(OpKind::ReduceGrad, stage, -1) > 0) return false;
     return true;
+}
+
+// By rank; empty: none. Given once, or for each rank of a pipeline.
+Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& costs, const Schedule& schedule)
+{
+    std::vector<Bytes> given;
+    for (const std::string_view item : split(text, ",")) {
+        if (text.empty()) break;
+        auto limit = readMemoryLimit(std::string(item), costs);
+        if (!limit) return tl::unexpected(std::move(limit.error()));
+        if (!*limit) return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: a rank's limit is missing", text), "write 4,4,3,3");
+        given.push_back(**limit);
+    }
+    const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
+    if (given.size() > 1 && given.size() != pipeline)
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", given.size(), pipeline), "give one, or one for each rank of a pipeline: 4,4,3,3");
+    std::vector<Bytes> out;
+    for (int rank = 0; !given.empty() && rank < schedule.ranks; ++rank) out.push_back(given[given.size() == 1 ? 0 : static_cast<std::size_t>(rank) % pipeline]);
+    return out;
 }
 
 struct Options {
@@ -105,8 +127,11 @@ Result<int> run(const Options& options, Session& session)
     shareCosts(*costs, *replicas);
     if (replicas->shared && replicas->sharding.level != ShardLevel::None && collectivesAreFree(*costs))
         session.warn("these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights");
-    auto limit = readMemoryLimit(options.memoryLimit, *costs);
-    if (!limit) return tl::unexpected(std::move(limit.error()));
+    const auto limits = readLimits(options.memoryLimit, *costs, *schedule);
+    if (!limits) return tl::unexpected(limits.error());
+    // Of all ranks: a wait for memory is a cause of its own.
+    const bool one = !limits->empty() && std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
+    const auto limit = one ? std::optional<Bytes>(limits->front()) : std::nullopt;
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
     simulated->info.createdUnixMs = unixMilliseconds();
@@ -114,13 +139,11 @@ Result<int> run(const Options& options, Session& session)
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
     if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
     if (perturbation->secret) simulated->costs.reset(); // would give it away: the run is one of an unknown machine
-    if (*limit) {
-        simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
-        simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
-    }
+    if (!limits->empty()) simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
+    if (limit) simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
     addReplicaFacts(simulated->configuration, *replicas);
     if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
-    auto figures = reportOf(*simulated, {.step = 0, .memoryCap = *limit, .levers = true});
+    auto figures = reportOf(*simulated, {.step = 0, .memoryCap = limit, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()));
 
     std::vector<WhatIfRow> answers;
@@ -157,16 +180,14 @@ Result<int> run(const Options& options, Session& session)
     if (simulated->costs && simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
     if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
-    if (*limit) {
-        for (int rank = 0; rank < simulated->info.ranks; ++rank) {
-            const Bytes peak = figures->peak(rank, MemoryCategory::Activations);
-            if (peak > **limit)
-                session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank, figures->units.memoryText(peak),
-                                         figures->units.memoryText(**limit)));
-        }
-        if (figures->largestPeak(MemoryCategory::Activations) > **limit) return ExitDoesNotHold;
+    int exit = ExitDone;
+    for (std::size_t rank = 0; rank < limits->size(); ++rank) {
+        const Bytes peak = figures->peak(static_cast<int>(rank), MemoryCategory::Activations);
+        if (peak <= (*limits)[rank]) continue;
+        session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank, figures->units.memoryText(peak), figures->units.memoryText((*limits)[rank])));
+        exit = ExitDoesNotHold;
     }
-    return ExitDone;
+    return exit;
 }
 
 } // namespace
@@ -182,8 +203,8 @@ Command command_simulate()
                 addChannelOptions(verb, options->channels);
                 addReplicaOptions(verb, options->replicas);
                 verb.value("--memory-limit", &options->memoryLimit,
-                           "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
-                    .form("X|SIZE");
+                           "Activations a rank may hold: one limit, or one for each rank of a pipeline; exit code 1 if it holds more; waits for one limit are shown separately")
+                    .form("X|SIZE[,…]");
                 addWhatIfOption(verb, options->whatIf);
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
                 verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
