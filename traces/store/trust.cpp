@@ -18,34 +18,20 @@ namespace {
 constexpr std::int64_t heapBytes = std::int64_t{512} << 20;
 
 struct Entry {
-    std::string type, sql;
+    std::string type, table, sql;
 };
 using Schema = std::map<std::string, Entry>;
-
-// Spaces as they come: they mean nothing outside of quotes, and no text of ours has two of them in quotes.
-std::string folded(std::string_view sql)
-{
-    std::string out;
-    for (const char c : sql) {
-        const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-        if (!space)
-            out += c;
-        else if (!out.empty() && out.back() != ' ')
-            out += ' ';
-    }
-    return out;
-}
 
 Result<Schema> schemaOf(Database& database)
 {
     Schema schema;
-    auto rows = database.prepare("SELECT type, name, sql FROM main.sqlite_schema");
+    auto rows = database.prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_schema");
     if (!rows) return tl::unexpected(rows.error());
     for (;;) {
         const auto row = database.step(*rows);
         if (!row) return tl::unexpected(row.error());
         if (!*row) return schema;
-        schema[rows->text(1)] = {rows->text(0), folded(rows->text(2))};
+        schema[rows->text(1)] = {rows->text(0), rows->text(2), rows->text(3)};
     }
 }
 
@@ -114,7 +100,7 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version)
     for (const auto& [name, entry] : *there) {
         const std::string shown = shownText(name.substr(0, 80));
         if (const auto ours = (*known)->find(name); ours != (*known)->end()) {
-            if (ours->second.type != entry.type || ours->second.sql != entry.sql) return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
+            if (ours->second.type != entry.type || ours->second.table != entry.table || ours->second.sql != entry.sql) return refused(fmt::format("its {} {} is not the one that stagewright makes", entry.type, shown));
             continue;
         }
         if (name.starts_with("sqlite_")) continue; // SQLite's own, which no statement can make

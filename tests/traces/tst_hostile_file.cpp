@@ -1,0 +1,217 @@
+// Run files that somebody made or changed: what is not ours is refused by name, what lies about sizes takes no memory, and no changed byte passes.
+#include <QtTest/QtTest>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <sqlite3.h>
+
+#include "recorded_runs.h"
+#include "traces/store/run_file.h"
+
+using namespace stagewright;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool execute(const std::string& path, const std::string& sql)
+{
+    sqlite3* handle = nullptr;
+    const bool done = sqlite3_open(path.c_str(), &handle) == SQLITE_OK && sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr) == SQLITE_OK &&
+                      sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+    sqlite3_close(handle);
+    return done;
+}
+
+// All rows of all tables and the schema, as text; "": the file can't be read.
+std::string contentOf(const std::string& path)
+{
+    sqlite3* handle = nullptr;
+    std::string out;
+    std::vector<std::string> tables;
+    bool whole = sqlite3_open(path.c_str(), &handle) == SQLITE_OK;
+    const auto rows = [&](const std::string& sql, bool names) {
+        sqlite3_stmt* statement = nullptr;
+        whole = whole && sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK;
+        int code = SQLITE_DONE;
+        while (whole && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+            if (names) tables.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 1)));
+            for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+                const auto* text = static_cast<const char*>(sqlite3_column_blob(statement, i));
+                const int bytes = sqlite3_column_bytes(statement, i);
+                out += std::to_string(bytes) + ":" + (text != nullptr ? std::string(text, static_cast<std::size_t>(bytes)) : std::string());
+            }
+        }
+        whole = whole && code == SQLITE_DONE;
+        sqlite3_finalize(statement);
+    };
+    rows("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type<>'table'", false);
+    rows("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type='table'", true);
+    for (const std::string& table : tables) rows("SELECT * FROM \"" + table + "\"", false);
+    rows("PRAGMA user_version", false);
+    sqlite3_close(handle);
+    return whole ? out : std::string();
+}
+
+} // namespace
+
+class TestHostileFile : public QObject {
+    Q_OBJECT
+
+private:
+    QTemporaryDir m_folder;
+    int m_files = 0;
+    std::string m_good;
+
+    std::string freshPath() { return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString(); }
+
+private slots:
+    void initTestCase()
+    {
+        m_good = freshPath();
+        samples::recordRun(m_good, {2, 4, 12, "1f1b"}).value();
+        const auto file = RunFile::open(m_good, OpenMode::Write).value();
+        QVERIFY(file->add(samples::simulatedRun("zb-h1", 2, 4, 0.1)).has_value());
+        QVERIFY(file->setNotes(1, {Note{}}).has_value());
+        QVERIFY(file->saveQuery({"mine", "SELECT 1", "about"}).has_value());
+        QVERIFY(file->rename(2, "other").has_value());
+        for (const std::int64_t run : {1, 2}) QCOMPARE(file->intact(run).value(), std::optional<bool>(true));
+        QVERIFY(file->checkPages().has_value());
+    }
+
+    void schemasThatAreNotOurs_data()
+    {
+        QTest::addColumn<QString>("sql");
+        QTest::addColumn<QString>("says");
+        const auto row = [](const char* name, const char* sql, const char* says) { QTest::newRow(name) << QString(sql) << QString(says); };
+        row("trigger", "CREATE TRIGGER quiet AFTER INSERT ON run BEGIN SELECT 1; END", "trigger named quiet");
+        row("view", "CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT x FROM n", "view named endless");
+        row("changed view", "DROP VIEW runs; CREATE VIEW runs AS SELECT 1", "its view runs");
+        row("column", "ALTER TABLE run ADD COLUMN more AS (1)", "its table run");
+        row("view for a table", "DROP TABLE label; CREATE VIEW label AS SELECT 1 AS run, 1 AS label, 'x' AS text", "its view label");
+        row("hidden table", "CREATE TABLE spans(x)", "table named spans");
+        row("missing table", "DROP TABLE pyramid", "pyramid is missing");
+        row("missing index", "DROP INDEX span_block_bounds", "span_block_bounds is missing");
+    }
+    void schemasThatAreNotOurs()
+    {
+        QFETCH(QString, sql);
+        QFETCH(QString, says);
+        for (const OpenMode mode : {OpenMode::Read, OpenMode::Write}) {
+            const std::string path = freshPath();
+            fs::copy_file(m_good, path);
+            QVERIFY(execute(path, sql.toStdString()));
+            const auto file = RunFile::open(path, mode);
+            QVERIFY(!file.has_value());
+            QCOMPARE(file.error().code, ErrorCode::Unreadable);
+            QVERIFY2(QString::fromStdString(file.error().message).contains(says), file.error().message.c_str());
+        }
+    }
+
+    void otherTablesAreNamed()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "CREATE TABLE mine(x); CREATE INDEX \"a\x1b[31mb\" ON run(name)"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        QVERIFY(file->ignored().find("mine") != std::string::npos);
+        QVERIFY(file->ignored().find('\x1b') == std::string::npos);
+        QVERIFY(file->read(1).has_value());
+    }
+
+    // What asked for 147 GB: each row is small, and each says that it is far away.
+    void numbersThatLie()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x+1 FROM n WHERE x<20000) INSERT INTO metric SELECT 1, x, 'm'||x, '' FROM n;"
+                              "INSERT INTO metric_value SELECT 1, metric, 1000000, 1.0 FROM metric WHERE run=1 AND metric>=100;"
+                              "UPDATE run SET ranks=65536, stages=1000000000, steps=1000000000 WHERE id=1; UPDATE span_block SET first=first+40000 WHERE run=2"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const auto run = file->read(1);
+        QVERIFY(run.has_value());
+        QVERIFY(run->info.damagedBlocks > 19'000);
+        std::size_t values = 0;
+        for (const Metric& metric : run->metrics) values += metric.values.size();
+        QVERIFY(values < 2'000'000);
+        QVERIFY(file->read(2).value().info.damagedBlocks > 0);
+    }
+
+    void infinityIsUnknown()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "UPDATE metric_value SET value=9e999 WHERE run=1 AND step=3"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const Run run = file->read(1).value();
+        QVERIFY(std::isnan(run.metric("step_time_ns")->values.at(3)));
+        QVERIFY(std::isfinite(run.metric("step_time_ns")->values.at(4)));
+        QCOMPARE(file->intact(1).value(), std::optional<bool>(false));
+        QCOMPARE(file->intact(2).value(), std::optional<bool>(true));
+    }
+
+    void olderRunsAreUnknown()
+    {
+        for (const int version : {1, 2, 3, 4}) {
+            const std::string path = freshPath();
+            fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright", path);
+            QCOMPARE(RunFile::open(path, OpenMode::Read).value()->intact(1).value(), std::optional<bool>());
+            { // and stay so in a file of this version, beside runs that have digests
+                const auto file = RunFile::open(path, OpenMode::Write).value();
+                QVERIFY(file->rename(1, "renamed").has_value());
+                QVERIFY(file->merge(m_good).has_value());
+                QCOMPARE(file->intact(1).value(), std::optional<bool>());
+                QCOMPARE(file->intact(2).value(), std::optional<bool>(true));
+                QVERIFY(file->remove(2).has_value());
+                QVERIFY(file->checkPages().has_value());
+            }
+        }
+    }
+
+    // A run that was damaged does not become whole by being merged.
+    void damageIsMerged()
+    {
+        const std::string path = freshPath(), target = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "UPDATE pyramid SET count=count+1 WHERE run=1"));
+        const auto file = RunFile::open(target, OpenMode::Create).value();
+        QVERIFY(file->merge(path).has_value());
+        QCOMPARE(file->intact(1).value(), std::optional<bool>(false));
+        QCOMPARE(file->intact(2).value(), std::optional<bool>(true));
+    }
+
+    // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a minute.
+    void noChangedBytePasses()
+    {
+        const int flips = std::max(300, qEnvironmentVariableIntValue("STAGEWRIGHT_FLIPS"));
+        std::ifstream in(m_good, std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+        const std::string content = contentOf(m_good);
+        QVERIFY(!content.empty());
+        std::mt19937 random(5);
+        const std::string path = freshPath();
+        int changed = 0;
+        for (int tried = 0; changed < flips && tried < 20 * flips; ++tried) {
+            std::string copy = bytes;
+            const std::size_t at = random() % copy.size();
+            copy[at] = static_cast<char>(copy[at] ^ static_cast<char>(1 + random() % 255));
+            std::ofstream(path, std::ios::binary) << copy;
+            if (contentOf(path) == content) continue;
+            ++changed;
+            const auto file = RunFile::open(path, OpenMode::Read);
+            if (!file || !(*file)->checkPages()) continue;
+            const auto infos = (*file)->runs();
+            bool found = !infos || infos->size() != 2;
+            for (std::size_t i = 0; !found && i < infos->size(); ++i) {
+                const auto intact = (*file)->intact((*infos)[i].id);
+                found = !intact || *intact != true;
+            }
+            QVERIFY2(found, qPrintable(QStringLiteral("byte %1 was 0x%2").arg(at).arg(static_cast<unsigned char>(bytes[at]), 2, 16)));
+        }
+        QCOMPARE(changed, flips);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestHostileFile)
+#include "tst_hostile_file.moc"
