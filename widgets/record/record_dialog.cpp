@@ -122,7 +122,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     FieldGrid replicas(this, left, tr("Replicas"));
     m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
     m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
-    m_owners = line("owners", tr("equal pieces"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
+    m_owners = line("owners", tr("even"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
     m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
     m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, tr("When gradients are summed over the replicas."));
     m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
