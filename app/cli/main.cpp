@@ -1,8 +1,11 @@
 // stagewright: the command line. One verb per call; see command.h.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
+
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -12,6 +15,38 @@
 
 namespace stagewright {
 namespace {
+
+constexpr char outOfMemory[] = "stagewright: out of memory\n  take fewer ranks, microbatches or steps, or a smaller model\n";
+
+// After an error: what libraries do at an exit may wait for memory or threads that they did not get.
+[[noreturn]] void endNow(int code)
+{
+    std::fflush(nullptr);
+    ::_exit(code);
+}
+
+// An exception that nothing could catch: on a thread of a library, or while another one was under way.
+[[noreturn]] void endUncaught()
+{
+    static bool ending = false;
+    if (!ending) {
+        ending = true;
+        if (::write(STDERR_FILENO, outOfMemory, sizeof outOfMemory - 1) < 0) ::_exit(ExitFailed);
+    }
+    ::_exit(ExitFailed);
+}
+
+// Only what is out of memory ends in a sentence: anything else is a fault of the program, and leaves its trace.
+void onTerminate()
+{
+    try {
+        if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    } catch (const std::bad_alloc&) {
+        endUncaught();
+    } catch (...) {
+    }
+    std::abort();
+}
 
 int finish(Session& session, int code)
 {
@@ -36,7 +71,7 @@ int runProgram(int count, char** words)
     }
     if (result) return finish(session, *result);
     session.complain(result.error());
-    return finish(session, exitCodeOf(result.error().code));
+    endNow(finish(session, exitCodeOf(result.error().code)));
 }
 
 } // namespace
@@ -46,12 +81,13 @@ int main(int count, char** words)
 {
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
     std::signal(SIGXFSZ, SIG_IGN); // a file at its size limit is like a full disk: an error that can be reported
+    std::set_terminate(stagewright::onTerminate);
     try {
         return stagewright::runProgram(count, words);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "stagewright: out of memory\n  take fewer ranks, microbatches or steps, or a smaller model\n");
+        stagewright::endUncaught();
     } catch (const std::exception& error) {
         fmt::print(stderr, "stagewright: {}\n", stagewright::shownText(error.what()));
     }
-    return stagewright::ExitFailed;
+    stagewright::endNow(stagewright::ExitFailed);
 }

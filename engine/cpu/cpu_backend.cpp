@@ -40,17 +40,22 @@ std::int64_t machineBytes()
     return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
 }
 
-std::string gibibytes(std::int64_t bytes)
+// "1.5 GiB", "12.0 KiB": in the largest unit that is not below one.
+std::string sizeText(std::int64_t bytes)
 {
-    const std::int64_t tenths = bytes / ((std::int64_t{1} << 30) / 10);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+    const char* name = " KiB";
+    std::int64_t unit = 1 << 10;
+    if (bytes >= 1 << 20) name = " MiB", unit = 1 << 20;
+    if (bytes >= 1 << 30) name = " GiB", unit = 1 << 30;
+    const std::int64_t tenths = (bytes + unit / 10 - 1) / (unit / 10);
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + name;
 }
 
 std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
 {
     const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
                                                : "all " + std::to_string(slices.size()) + " stages together need ";
-    return who + gibibytes(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
+    return who + sizeText(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
 }
 
 class CpuBackend final : public Backend, public layers::MathSource {
@@ -85,7 +90,7 @@ public:
         const std::int64_t present = machineBytes();
         if (present == 0 || weightBytes(model, slices, optimizer, m_precision) <= present) return {};
         return fail(ErrorCode::Unavailable,
-                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + gibibytes(present),
+                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + sizeText(present),
                     "use a smaller model");
     }
 

@@ -22,6 +22,17 @@ constexpr std::string_view grouped = "GROUPED"; // two messages posted together
 constexpr std::size_t mostSlicesOfCsv = 4096;
 constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
 
+constexpr std::size_t mostQuoted = 80; // bytes of a cell in a message
+
+// At most so many bytes, cut between characters.
+std::string cut(std::string_view text, std::size_t most)
+{
+    if (text.size() <= most) return std::string(text);
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    return std::string(text.substr(0, end)) + "…";
+}
+
 struct CsvReader {
     CsvOptions options;
     Schedule schedule;
@@ -45,15 +56,15 @@ struct CsvReader {
 
     tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
     {
-        return error({line, cell, std::string(text)}, std::move(what), std::move(remedy));
+        return error(here(), std::move(what), std::move(remedy));
     }
     static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
     {
         return fail(ErrorCode::Unreadable,
-                    fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, what),
+                    fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, cut(what, 4 * mostQuoted)),
                     std::move(remedy));
     }
-    Place here() const { return {line, cell, std::string(text)}; }
+    Place here() const { return {line, cell, cut(text, mostQuoted)}; }
 
     Result<void> readSettings(std::string_view row);
     Result<void> readOp(std::string_view word);

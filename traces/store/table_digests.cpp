@@ -21,7 +21,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::string_view queries = "saved_query"; // the file's own: its first column is no run
+constexpr std::string_view queries = "saved_query"; // the file's own: its first column does not name one
 constexpr std::string_view sequence = "sqlite_sequence";
 
 // Every step is reversible, so that no change of one value goes unseen.
