@@ -15,7 +15,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr double half = 0.5; // rounds what is not negative
+constexpr double rounding = 0.5; // rounds what is not negative
 
 const char* letterOf(OpKind kind)
 {
@@ -257,7 +257,7 @@ private:
         const auto columnOf = [begin = axis.range.begin, left = axis.left * m_ratio,
                                scale = axis.width * m_ratio / static_cast<double>(axis.range.duration()),
                                most = static_cast<double>(m_canvas->clip().right() + 2 + 2 * pixel)](Nanos time) {
-            return static_cast<int>(std::clamp(left + static_cast<double>(time - begin) * scale, 0.0, most) + half);
+            return static_cast<int>(std::clamp(left + static_cast<double>(time - begin) * scale, 0.0, most) + rounding);
         };
         for (const std::size_t i : row.compute.wide) {
             const Slice& slice = slices[i];
