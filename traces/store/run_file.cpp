@@ -142,7 +142,8 @@ Result<int> trusted(RunStore& store, std::int64_t bytes)
     Database& database = *store.database;
     const Deadline deadline(database, seconds + static_cast<double>(bytes) / 10e6);
     const auto check = [&]() -> Result<int> {
-        if (auto done = limitFor(database, bytes); !done) return tl::unexpected(std::move(done.error()));
+        constexpr std::int64_t largestStep = 1'000'000'000; // SQLite's own limit of a row
+        if (auto done = limitFor(database, store.mode == OpenMode::Read ? bytes : std::max(bytes, largestStep)); !done) return tl::unexpected(std::move(done.error()));
         const auto version = checkRunFile(database);
         if (!version) return version;
         auto ignored = checkSchema(database, *version);

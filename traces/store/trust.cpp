@@ -69,9 +69,9 @@ double now()
 
 Result<void> limitFor(Database& database, std::int64_t fileBytes)
 {
-    constexpr std::int64_t leastLength = std::int64_t{64} << 20, mostLength = 1'000'000'000;
+    constexpr std::int64_t leastLength = std::int64_t{256} << 20, mostLength = 1'000'000'000;
     const auto limit = [&](int which, std::int64_t value) { sqlite3_limit(database.handle(), which, static_cast<int>(value)); };
-    limit(SQLITE_LIMIT_LENGTH, std::clamp(fileBytes, leastLength, mostLength)); // no text or blob is longer than its file
+    limit(SQLITE_LIMIT_LENGTH, std::clamp(fileBytes, leastLength, mostLength)); // no text or blob is longer than its file, but that may grow
     limit(SQLITE_LIMIT_SQL_LENGTH, 16 << 20);
     limit(SQLITE_LIMIT_COLUMN, 500);
     limit(SQLITE_LIMIT_EXPR_DEPTH, 200);
