@@ -4,7 +4,9 @@
 
 #include "sample_runs.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/execute/simulate.h"
 #include "schedules/model/recompute.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/compare/compare.h"
@@ -87,6 +89,34 @@ class TestLevers : public QObject {
     Q_OBJECT
 
 private slots:
+    // The gain of free collectives is the step less that of the same lists whose gathers and reductions take no time. On the compute
+    // lane they are work of the rank, and there is no such lever.
+    void freeCollectives()
+    {
+        ShardRules rules;
+        rules.gather = GatherRule::Microbatch;
+        const Schedule schedule = addShardOps(scheduleFor("1f1b"), ShardLevel::Weights, rules).value();
+        CostModel costs = samples::unitCosts(schedule);
+        costs.links.collectives = CollectiveLane::Beside;
+        const Nanos free = figuresOf(schedule, simulate(schedule, costs).value()).makespan;
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            costs.setDuration(OpKind::Unshard, stage, unit / 2);
+            costs.setDuration(OpKind::ReduceGrad, stage, unit);
+        }
+        for (const CollectiveLane lane : {CollectiveLane::Beside, CollectiveLane::Compute}) {
+            costs.links.collectives = lane;
+            const Run run = simulatedRun(schedule, costs).value();
+            const LeverTable table = leversOf(run, 0);
+            const Lever* lever = find(table, "collectives");
+            QCOMPARE(lever != nullptr, lane == CollectiveLane::Beside);
+            if (lever == nullptr) continue;
+            QVERIFY(lever->makespan && *lever->makespan < *table.simulated);
+            QCOMPARE(lever->gain, *table.simulated - *lever->makespan);
+            QCOMPARE(*lever->makespan, free);
+            QVERIFY(of(analyseBubbles(*run.timeline, 0).value(), IdleCause::Collective) > 0);
+            QCOMPARE(table.gainOf(IdleCause::Collective), std::optional(lever->gain));
+        }
+    }
     void nothingToGain()
     {
         const Run run = disturbed(scheduleFor("1f1b"), "");

@@ -62,6 +62,7 @@ public:
         ranks();
         stages();
         links();
+        collectives();
         launch();
         jitter();
         transients();
@@ -231,6 +232,16 @@ private:
             }
         }
         return out;
+    }
+
+    // Only those beside compute: a reduction on the compute lane is work of the rank.
+    void collectives()
+    {
+        if (m_subject.costs.links.collectives == CollectiveLane::Compute) return;
+        CostModel free = m_subject.costs;
+        for (int stage = 0; stage < free.stages(); ++stage)
+            for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) free.scale(kind, stage, 0);
+        if (free != m_subject.costs) addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
     }
 
     void links()
@@ -433,6 +444,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank};
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
+    case IdleCause::Collective: return {LeverKind::Collectives};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};
     default: return {};
     }

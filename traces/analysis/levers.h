@@ -48,6 +48,7 @@ enum class LeverKind : std::uint8_t {
     LaunchRank, // a rank's launch delay
     Launch,
     Links,
+    Collectives, // beside compute
     Jitter,
     Sends,
     Channels,

@@ -52,6 +52,7 @@ static QString leverText(const Lever& lever)
     case LeverKind::LaunchRank: return SidePanel::tr("No launch delay, rank %1").arg(place);
     case LeverKind::Launch: return SidePanel::tr("No launch delay");
     case LeverKind::Links: return SidePanel::tr("Free links");
+    case LeverKind::Collectives: return SidePanel::tr("Free gathers and reductions");
     case LeverKind::Jitter: return SidePanel::tr("No jitter");
     case LeverKind::Sends: return SidePanel::tr("Buffered sends");
     case LeverKind::Channels: return SidePanel::tr("Unlimited channels");
