@@ -69,7 +69,7 @@ function(stagewright_unity target)
     foreach(source IN LISTS sources)
         if(source MATCHES "\\.cpp$" AND NOT IS_ABSOLUTE ${source})
             get_filename_component(folder ${source} DIRECTORY)
-            if(folder IN_LIST ARGN)
+            if(folder AND folder IN_LIST ARGN) # an empty list has an empty folder
                 continue()
             endif()
             string(MAKE_C_IDENTIFIER "folder_${folder}" group)

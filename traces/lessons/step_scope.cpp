@@ -284,9 +284,9 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
             words += " " + word;
         } else {
             return wrongUse(fmt::format("sim() has no '{}'", key),
-                         "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, hoist, sends, lower, link, launch, "
-                         "replicas, shard, gather, reduce, parameters, UNSHARD, REDUCE_GRAD, "
-                         "warmup, flush, lag and do");
+                            "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, hoist, sends, lower, link, launch, "
+                            "replicas, shard, gather, reduce, parameters, UNSHARD, REDUCE_GRAD, "
+                            "warmup, flush, lag and do");
         }
     }
     auto made = m_in.reportOf(fmt::format("sim {} {} {} {}", name, mine ? "" : changesOf(m_in.step.settings), words, edits), [&]() -> Result<Canvas> {

@@ -30,8 +30,8 @@ public:
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
     // What is edited, where its costs come from, and the times of its steps: a change of time within their noise has no colour.
     void setSource(const QString& name, const QString& costs, const StepSample& steps);
-    void setSplitNote(const QString& text);                                // the source of I and W; shown once the order has any. Empty: they were measured
-    void setChosen(const std::vector<OpPosition>& positions);              // the first is the selected op
+    void setSplitNote(const QString& text);                   // the source of I and W; shown once the order has any. Empty: they were measured
+    void setChosen(const std::vector<OpPosition>& positions); // the first is the selected op
     void setCanRun(bool can, const QString& whyNot);
     void setRecognised(const QString& text, const QString& tooltip); // empty: search in progress
     void setReference(const Reference& reference);

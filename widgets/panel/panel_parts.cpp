@@ -198,6 +198,7 @@ void PanelSection::removeAll()
     while (QLayoutItem* item = m_grid->takeAt(0)) {
         if (QWidget* widget = item->widget()) {
             widget->hide();
+            widget->setParent(nullptr); // nobody finds and shows it again before it goes
             widget->deleteLater();
         }
         delete item;
