@@ -37,7 +37,7 @@ const Lever* find(const LeverTable& table, const std::string& name)
     return nullptr;
 }
 
-Nanos of(const BubbleReport& report, IdleCause cause)
+Nanos idleOf(const BubbleReport& report, IdleCause cause)
 {
     return report.byCause[static_cast<std::size_t>(cause)];
 }
@@ -113,7 +113,7 @@ private slots:
             QVERIFY(lever->makespan && *lever->makespan < *table.simulated);
             QCOMPARE(lever->gain, *table.simulated - *lever->makespan);
             QCOMPARE(*lever->makespan, free);
-            QVERIFY(of(analyseBubbles(*run.timeline, 0).value(), IdleCause::Collective) > 0);
+            QVERIFY(idleOf(analyseBubbles(*run.timeline, 0).value(), IdleCause::Collective) > 0);
             QCOMPARE(table.gainOf(IdleCause::Collective), std::optional(lever->gain));
         }
     }
@@ -238,8 +238,8 @@ private slots:
         const BubbleReport report = analyseBubbles(*slow.timeline, 0).value();
         QVERIFY(report.slowness[2].known);
         QVERIFY(std::fabs(report.slowness[2].factor - 2) < 1e-6);
-        QVERIFY(of(report, IdleCause::Straggler) > 0);
-        QCOMPARE(of(report, IdleCause::Imbalance), Nanos{0});
+        QVERIFY(idleOf(report, IdleCause::Straggler) > 0);
+        QCOMPARE(idleOf(report, IdleCause::Imbalance), Nanos{0});
         QCOMPARE(stragglerRank(report), std::optional<int>(2));
         const std::string sentence = stragglerSentence(report, slow.timeline->timeUnit());
         QVERIFY2(sentence.find("rank 2 is busy") == 0 && sentence.find("the rank is slow, not its stages") != std::string::npos, sentence.c_str());
@@ -258,8 +258,8 @@ private slots:
         for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, dear, 3);
         const Run uneven = simulatedRun(schedule, costs).value();
         const BubbleReport other = analyseBubbles(*uneven.timeline, 0).value();
-        QCOMPARE(of(other, IdleCause::Straggler), Nanos{0});
-        QVERIFY(of(other, IdleCause::Imbalance) > 0);
+        QCOMPARE(idleOf(other, IdleCause::Straggler), Nanos{0});
+        QVERIFY(idleOf(other, IdleCause::Imbalance) > 0);
         QCOMPARE(stragglerRank(other), std::optional<int>());
         QVERIFY(stragglerSentence(other, 1).empty());
         const LeverTable even = leversOf(uneven, 0);
@@ -273,8 +273,8 @@ private slots:
         const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
         QCOMPARE(stragglerRank(report), std::optional<int>(2));
         QVERIFY(stragglerSentence(report, run.timeline->timeUnit()).find("the rank is slow or its stage costs more") != std::string::npos);
-        QVERIFY(of(report, IdleCause::Imbalance) > 0);
-        QCOMPARE(of(report, IdleCause::Straggler), Nanos{0});
+        QVERIFY(idleOf(report, IdleCause::Imbalance) > 0);
+        QCOMPARE(idleOf(report, IdleCause::Straggler), Nanos{0});
     }
 
     // Order has the most idle time but no gain, so it is not first.
