@@ -7,9 +7,10 @@
 weights (ZeRO 3) is compared with FullyShardedDataParallel (FULL_SHARD, one unit a block), optimizer (ZeRO 1) with
 DistributedDataParallel and ZeroRedundancyOptimizer. Both sides train compare_torch.py's decoder with AdamW and the same number of
 samples a replica; the engine with a chunk a block, gathered one ahead and reduced as each chunk's backward ends.
-A round runs both, and the next one in the other order; the first step of a run is not counted. The ratio is engine / torch of the medians of all steps,
-its spread the quartiles of the rounds' own ratios. Held: weights, gradients and optimizer state of the rank that has most,
-by each side's own count, behind a step's backward (gradients are then still there). Resident: of the largest process.
+A round runs both, the next one in the other order; the first step of a run is not counted. A step's time: the engine's from its first to its last span over
+all ranks, PyTorch's between two barriers on rank 0. The ratio is engine / torch of the medians of all steps, its spread the quartiles of
+the rounds' own ratios. Held: weights, gradients and optimizer state that stay from step to step on the rank that has most, by each
+side's own count; the engine's "at most" also has gathered weights, whole gradients and buckets. Resident: of the largest process.
 --python runs PyTorch: for one in a root of its own, tests/support/torch_root_python.sh with STAGEWRIGHT_TEST_TORCH_ROOT.
 Without PyTorch it says so and ends with code 0.
 """
@@ -90,9 +91,10 @@ def start_ranks(arguments, replicas):
     for rank in range(replicas):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(replicas), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
                            USE_LIBUV="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
-        ranks.append(subprocess.Popen([sys.executable, __file__, "--as", "rank"] + arguments, env=environment))
-    codes = [rank.wait() for rank in ranks]
-    return max(abs(code) for code in codes)
+        ranks.append(subprocess.Popen([sys.executable, __file__, "--as", "rank"] + arguments, env=environment, stdout=subprocess.PIPE, text=True))
+    for rank in ranks:
+        print(rank.communicate()[0].strip(), flush=True)
+    return max(abs(rank.returncode) for rank in ranks)
 
 
 def torch_run(options, shard):
@@ -129,7 +131,7 @@ def engine_run(options, shard):
         for rank, category, size in sql("SELECT rank, category, sum(delta_bytes) FROM memory WHERE category IN ('weights', 'gradients', 'optimizer') GROUP BY rank, category"):
             held.setdefault(rank, {})[category] = int(size)
         most = sql("SELECT max(total) FROM (SELECT sum(delta_bytes) OVER (PARTITION BY rank ORDER BY time_ns ROWS UNBOUNDED PRECEDING) AS total FROM memory "
-                   "WHERE category IN ('weights', 'gradients', 'optimizer', 'gathered', 'buckets'))")
+                   "WHERE category IN ('weights', 'gradients', 'optimizer', 'gathered weights', 'buckets'))")
         return {"times": times, "held": max(held.values(), key=lambda one: sum(one.values())), "most": int(most[0][0]), "resident": resident}
 
 
