@@ -94,10 +94,15 @@ void ParameterSet::addShared(Parameter& parameter, const std::function<void(std:
 void ParameterSet::gatherWeights()
 {
     m_shared->takeWeights();
+    std::size_t at = 0;
     for (Parameter& p : m_parameters) {
         p.value = m_shared->weightsWindow(p.offset, p.offset + p.count);
         p.used = elementsIn(p.value);
+        if (!m_keptNorms || !isOfNorm(p)) continue;
+        std::copy_n(m_keptNorms.data() + at, p.count, p.value.data()); // a weight gradient may read them before the others' pieces come
+        at += static_cast<std::size_t>(p.count);
     }
+    if (m_keptNorms) m_shared->refreshOwn(); // which may have been stepped since
 }
 
 void ParameterSet::releaseWeights()

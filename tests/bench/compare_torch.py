@@ -20,8 +20,8 @@ import time
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread"
 
 
-def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
-    """A function that trains one step and returns its loss; and what it uses, in words."""
+def torch_decoder(torch, hidden, heads, layers, tokens):
+    """The engine's decoder; the type of its blocks; and whether it attends fused."""
     from torch import nn
     from torch.nn import functional
 
@@ -66,7 +66,14 @@ def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
             return self.head(self.norm(x))
 
     torch.manual_seed(1)
-    model = Decoder()
+    return Decoder(), Block, fused_attention
+
+
+def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
+    """A function that trains one step and returns its loss; and what it uses, in words."""
+    from torch.nn import functional
+
+    model, _, fused_attention = torch_decoder(torch, hidden, heads, layers, tokens)
     settings = {"lr": 3e-3, "betas": (0.9, 0.95), "weight_decay": 0.1}
     fused_step = True
     try:

@@ -9,6 +9,22 @@ expect_json ON checks 0 losses_equal
 expect_json 0.0 checks 0 gradient_error
 expect_json ON against_double 0 passed
 expect_json "3 layers of 16, sequence 8" against_double 0 model
+# Beside them a grid: three schedules with each level of shared state, over two and three replicas.
+expect_same 12 "$(grep -c '"replicas": 2' <<<"$out")"
+expect_same 12 "$(grep -c '"replicas": 3' <<<"$out")"
+for level in none optimizer gradients weights; do expect_same 6 "$(grep -c "\"shard\": \"$level" <<<"$out")"; done
+grid=$(($(json checks) - 24))
+for ((i = grid; i < grid + 24; i++)); do
+    expect_json ON checks $i weights_equal
+    expect_that "gradients were reduced" [ "$(json checks $i traffic 0 reduced_bytes)" -gt 0 ]
+done
+expect_json 1f1b checks $((grid + 3)) schedule
+expect_json 'weights:shares=2/3,1/3' checks $((grid + 3)) shard
+expect_json 'batch:prefetch=1' checks $((grid + 3)) gather
+expect_json 'overlapped:bucket=4000B' checks $((grid + 3)) reduce
+run stagewright check -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 1
+expect_code 0
+expect_out '^bfs .* r=3 +weights +microbatch:prefetch=1 +microbatch +cpu .* pass$'
 run stagewright check -s zb-h1 -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 1
 expect_code 0
 expect_out '^zb-h1 .*pass'

@@ -8,6 +8,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/timeline/timeline_of.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -259,6 +260,15 @@ private slots:
             QCOMPARE(rank.gathers, 2 * 2 - 1); // the last chunk's F and B follow each other
             QCOMPARE(rank.reductions, 2);
         }
+        // What ran, its gathers hidden: idle for (p − 1) / (m · v) of its work.
+        const int chunks = 3, ranks = 2;
+        const auto [threeChunks, ran] = run(sharedSchedule("bfs", ranks, microbatches, 2, ShardLevel::Weights, batch, chunks), options);
+        const Schedule lists = scheduleOf(*ran.timeline, ran.step).value();
+        QCOMPARE(ran.traffic[0].gathers, 2 * chunks - 1);
+        const Nanos turn = 3 * rankShare / chunks; // forward and backward of a chunk's microbatch
+        const Nanos work = microbatches * chunks * turn;
+        const Nanos idle = simulate(lists, CostModel::uniform(lists)).value().makespan - work;
+        QCOMPARE(idle * microbatches * chunks, work * (ranks - 1));
         const auto [oneF, depth] = run(sharedSchedule("1f1b", 2, microbatches, 2, ShardLevel::Weights, each), options);
         for (const RankTraffic& rank : depth.traffic) {
             QCOMPARE(rank.gathers, 2 * microbatches);

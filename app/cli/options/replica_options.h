@@ -56,6 +56,7 @@ struct TrainedReplicas {
     ShardRules rules;
     std::vector<double> speeds; // by rank; empty: all alike
     std::vector<int> samples;   // of a microbatch, by replica; empty: --microbatch-size in all
+    bool shared = false;        // whether the lists have ops of shared state
 };
 Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options, int microbatchSize,
                                         const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
 
@@ -14,6 +15,7 @@
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "app/cli/verbs/remote_call.h"
+#include "app/cli/verbs/state_grid.h"
 #include "engine/check/backend_check.h"
 #include "engine/check/double_check.h"
 #include "engine/check/kernel_check.h"
@@ -52,6 +54,22 @@ struct Options {
 std::string yesNo(bool value)
 {
     return value ? "yes" : "no";
+}
+
+// --shard, --gather and --reduce as the lists have them; empty where they have no such ops.
+std::array<std::string, 3> sharingWords(const TrainedReplicas& trained)
+{
+    if (!trained.shared) return {};
+    const Bytes bucket = trained.sharding.bucket;
+    return {toText(trained.sharding), trained.sharding.shards(ShardLevel::Weights) ? gatherText(trained.rules) : std::string(),
+            std::string(toText(trained.rules.reduce)) + (bucket > 0 ? fmt::format(":bucket={}B", bucket) : std::string())};
+}
+
+// Nothing is named, and nothing changes what ranks wait for.
+bool checksStateGrid(const Options& options)
+{
+    const bool plainMessages = options.channels.sends == "buffered" && options.channels.channels == 0 && options.channels.lower.empty();
+    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0;
 }
 
 // Of the last step, by rank, as the transport counts what a rank receives.
@@ -204,9 +222,9 @@ Result<bool> compareDouble(const TrainingOptions& training, Session& session, Ta
     return result->passed;
 }
 
-// A schedule and how its messages travel.
+// A schedule, what its replicas share, and how its messages travel.
 struct Checked {
-    Schedule schedule;
+    TrainedReplicas trained;
     Channels channels;
     std::optional<Lowering> lowering;
 };
@@ -218,20 +236,20 @@ std::string whyBlocked(const LoweredChoice& choice)
     return result ? std::string() : result.error().message;
 }
 
-Result<Checked> withChannels(const Schedule& schedule, const ChannelOptions& options, Session& session)
+Result<Checked> withChannels(TrainedReplicas trained, const ChannelOptions& options, Session& session)
 {
-    auto chosen = chooseLowering(schedule, options, session);
+    auto chosen = chooseLowering(trained.schedule, options, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     if (std::string blocked = whyBlocked(*chosen); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
-    // the training lowers it
-    return Checked{chosen->lowering ? schedule : std::move(chosen->schedule), chosen->channels, chosen->lowering};
+    if (!chosen->lowering) trained.schedule = std::move(chosen->schedule); // else the training lowers it
+    return Checked{std::move(trained), chosen->channels, chosen->lowering};
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
 Result<Perturbation> disturb(const Options& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
 {
-    int ranks = schedules.empty() ? 1 : schedules.front().schedule.ranks;
-    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule.ranks);
+    int ranks = schedules.empty() ? 1 : schedules.front().trained.schedule.ranks;
+    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.trained.schedule.ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return perturbation;
     if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
@@ -242,8 +260,11 @@ Result<Perturbation> disturb(const Options& options, const std::vector<Checked>&
     }
     if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;
     TrainingOptions plain = training;
-    plain.model = modelFor(schedules.front().schedule, training.model);
-    auto measured = measureForwardUnit(schedules.front().schedule, plain);
+    const TrainedReplicas& first = schedules.front().trained;
+    plain.model = modelFor(first.schedule, training.model);
+    plain.sharding = first.sharding;
+    plain.replicaSamples = first.samples;
+    auto measured = measureForwardUnit(first.schedule, plain);
     if (!measured) return tl::unexpected(std::move(measured.error()));
     unit = *measured;
     if (options.comm >= 0) training.links.all.latency = static_cast<Nanos>(options.comm * static_cast<double>(unit));
@@ -263,45 +284,55 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     training.data = Corpus::builtIn();
     if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
 
-    std::vector<Schedule> schedules;
+    std::vector<TrainedReplicas> schedules;
     std::vector<std::string> leftOut;
-    std::vector<double> speeds;
-    const auto addReplicas = [&](const std::string& name, const Schedule& one) -> Result<void> {
+    const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas, const ShapeOptions& wanted) -> Result<TrainedReplicas> {
         auto with = recomputed(one, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()));
-        auto several = trainedReplicas(*with, options.replicas, options.microbatchSize, [&](int microbatches) {
-            ShapeOptions shape = options.schedule.shape;
+        return trainedReplicas(*with, replicas, options.microbatchSize, [&](int microbatches) {
+            ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
             auto other = chooseSchedule(name, shape, session);
             return other ? recomputed(*other, options.recompute, session) : other;
         });
-        if (!several) return tl::unexpected(std::move(several.error()));
-        schedules.push_back(std::move(several->schedule));
-        training.sharding = several->sharding;
-        speeds = std::move(several->speeds);
-        training.replicaSamples = std::move(several->samples);
-        return {};
     };
     for (const std::string& name : options.schedule.schedules) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        if (auto added = addReplicas(name, *schedule); !added) return tl::unexpected(std::move(added.error()).with(name));
+        auto several = overReplicas(name, *schedule, options.replicas, options.schedule.shape);
+        if (!several) return tl::unexpected(std::move(several.error()).with(name));
+        schedules.push_back(std::move(*several));
     }
     if (options.schedule.schedules.empty()) {
         const bool shares = options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
         for (const Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
-            auto added = addReplicas(one.name, one);
-            if (!added && !(shares && one.weights != WeightRule::Synchronous)) return tl::unexpected(std::move(added.error()).with(one.name));
-            if (!added) leftOut.push_back(fmt::format("{} skipped: {}", one.name, added.error().message));
+            auto several = overReplicas(one.name, one, options.replicas, options.schedule.shape);
+            if (several)
+                schedules.push_back(std::move(*several));
+            else if (!shares || one.weights == WeightRule::Synchronous)
+                return tl::unexpected(std::move(several.error()).with(one.name));
+            else
+                leftOut.push_back(fmt::format("{} skipped: {}", one.name, several.error().message));
         }
     }
+    std::vector<Checked> grid; // on the CPU, in fp32
+    if (checksStateGrid(options) && !job)
+        for (const GridCell& cell : stateGrid()) {
+            auto schedule = chooseSchedule(cell.schedule, stateGridShape(), session);
+            if (!schedule) return tl::unexpected(std::move(schedule.error()));
+            auto several = overReplicas(cell.schedule, *schedule, cell.replicas, stateGridShape());
+            if (!several) return tl::unexpected(std::move(several.error()).with(cell.schedule));
+            grid.push_back({std::move(*several), {}, {}});
+        }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
     if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
         channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
-    for (const Schedule& schedule : schedules) {
+    for (const TrainedReplicas& several : schedules) {
+        const Schedule& schedule = several.schedule;
+        training.sharding = several.sharding;
         if (job && schedule.ranks % job->count() != 0) {
             std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name, schedule.ranks, job->count());
             if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
@@ -312,7 +343,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
         if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
         if (auto plan = planExecution(**sound); options.schedule.schedules.empty() && (!plan || !checkSharing(schedule, *plan, training)))
             leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan ? checkSharing(schedule, *plan, training).error().message : plan.error().message));
-        else if (auto checked = withChannels(schedule, channels, session); checked)
+        else if (auto checked = withChannels(several, channels, session); checked)
             trained.push_back(std::move(*checked));
         else if (options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, checked.error().message));
@@ -322,7 +353,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     Nanos unit = 0;
     auto perturbation = disturb(options, trained, training, unit);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    addSpeeds(*perturbation, speeds);
+    if (!trained.empty()) addSpeeds(*perturbation, trained.back().trained.speeds);
     training.job = job;
     std::vector<std::string> backends;
     if (!options.backend.empty() || job)
@@ -335,7 +366,11 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
                 leftOut.push_back(fmt::format("backend {} skipped: {}", name, missing));
         }
 
-    Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"}, {"repeatable"}, {"order kept"}, {"verdict"}});
+    const bool anyReplicas = !grid.empty() || options.replicas.any();
+    std::vector<Table::Column> columns{{"schedule"}, {"shape"}};
+    if (anyReplicas) columns.insert(columns.end(), {{"shard"}, {"gather"}, {"reduce"}});
+    columns.insert(columns.end(), {{"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"}, {"repeatable"}, {"order kept"}, {"verdict"}});
+    Table table(std::move(columns));
     Json results = Json::array();
     Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"}, {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
     Json comparisons = Json::array();
@@ -347,7 +382,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     std::vector<std::string> notes;
     bool passed = true;
     std::int64_t done = 0;
-    const auto total = static_cast<std::int64_t>(trained.size() * backends.size());
+    const auto gridOn = [&](const std::string& backend) { return !onDevice(backend) && devices.precision != Precision::Bf16 ? grid.size() : 0; };
+    auto total = static_cast<std::int64_t>(trained.size() * backends.size());
+    for (const std::string& backend : backends) total += static_cast<std::int64_t>(gridOn(backend));
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
@@ -367,8 +404,12 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
         }
-        for (const Checked& checked : trained) {
-            const Schedule& schedule = checked.schedule;
+        for (std::size_t i = 0; i < trained.size() + gridOn(backend); ++i) {
+            const bool inGrid = i >= trained.size();
+            const Checked& checked = inGrid ? grid[i - trained.size()] : trained[i];
+            const Schedule& schedule = checked.trained.schedule;
+            training.sharding = checked.trained.sharding;
+            training.replicaSamples = checked.trained.samples;
             training.channels = checked.channels;
             if (checked.lowering) training.lowering = *checked.lowering;
             training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
@@ -377,11 +418,13 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
             auto result = checkSchedule(schedule, training, options.steps, stop);
             if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
-            table.add({result->schedule, result->shape, result->backend, fmt::format("{:.3g}", result->gradientError),
-                       yesNo(result->gradientsEqual), yesNo(result->lossesEqual), yesNo(result->repeatEqual), yesNo(result->orderEqual),
-                       result->passed ? "pass" : "FAIL"},
-                      result->passed ? Tint::None : Tint::Bad);
-            if (!result->note.empty()) notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
+            const auto [shard, gather, reduce] = sharingWords(checked.trained);
+            std::vector<std::string> cells{result->schedule, result->shape};
+            if (anyReplicas) cells.insert(cells.end(), {shard, gather, reduce});
+            cells.insert(cells.end(), {result->backend, fmt::format("{:.3g}", result->gradientError), yesNo(result->gradientsEqual), yesNo(result->lossesEqual),
+                                       yesNo(result->repeatEqual), yesNo(result->orderEqual), result->passed ? "pass" : "FAIL"});
+            table.add(std::move(cells), result->passed ? Tint::None : Tint::Bad);
+            if (!result->note.empty() && !(inGrid && result->passed)) notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
             results.push_back({{"schedule", result->schedule},
                                {"shape", result->shape},
                                {"backend", result->backend},
@@ -392,7 +435,10 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
                                {"order_equal", result->orderEqual},
                                {"copies_equal", result->copiesEqual},
                                {"weights_equal", result->weightsEqual},
+                               {"replicas", schedule.replicas},
                                {"shard", result->sharing.empty() ? Json(nullptr) : Json(result->sharing)},
+                               {"gather", gather.empty() ? Json(nullptr) : Json(gather)},
+                               {"reduce", reduce.empty() ? Json(nullptr) : Json(reduce)},
                                {"traffic", trafficJson(result->traffic)},
                                {"rollbacks", result->rollbacks},
                                {"weights", std::string(toText(result->weights))},
