@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/call.h"
+#include "app/cli/interrupt.h"
 #include "app/cli/session.h"
 #include "schedules/base/shown_text.h"
 
@@ -82,6 +83,7 @@ int main(int count, char** words)
 {
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
     std::signal(SIGXFSZ, SIG_IGN); // a file at its size limit is like a full disk: an error that can be reported
+    stagewright::Interrupt::endOnSignals();
     std::set_terminate(stagewright::onTerminate);
     try {
         return stagewright::runProgram(count, words);
