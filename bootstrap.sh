@@ -40,7 +40,7 @@ libprotozero-dev        Perfetto traces
 zlib1g-dev              compressed traces
 libarchive-dev          archives of traces (zip, tar, zstd, xz), optional
 libsimdjson-dev         large JSON traces
-libopenblas-pthread-dev matrix products of the training engine
+libopenblas0-pthread    matrix products of the training engine
 libopenmpi-dev          ranks as processes, where it is installed
 openmpi-bin             starts them
 openssh-client          recording on other computers

@@ -21,24 +21,6 @@ add_library(protozero INTERFACE) # headers only
 target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 add_library(protozero::protozero ALIAS protozero)
 
-# OpenBLAS, the pthread flavour first, set to one thread per rank. The serial flavour hands one scratch buffer to two
-# threads that call at the same moment and then gives wrong results; the engine serialises its calls if it finds that flavour.
-find_package(OpenBLAS CONFIG QUIET HINTS
-    /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread/cmake/openblas
-    /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial/cmake/openblas)
-add_library(stagewright_blas INTERFACE)
-if(OpenBLAS_FOUND)
-    target_link_libraries(stagewright_blas INTERFACE ${OpenBLAS_LIBRARIES})
-    target_include_directories(stagewright_blas SYSTEM INTERFACE ${OpenBLAS_INCLUDE_DIRS})
-else()
-    set(BLA_VENDOR OpenBLAS)
-    find_package(BLAS)
-    if(NOT BLAS_FOUND)
-        message(FATAL_ERROR "OpenBLAS is missing: install libopenblas-pthread-dev (./bootstrap.sh does it)")
-    endif()
-    target_link_libraries(stagewright_blas INTERFACE BLAS::BLAS)
-endif()
-
 # Ranks as processes: a module too, which alone sees MPI. The search for its compiler wrappers changes nothing else.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)

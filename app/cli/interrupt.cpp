@@ -8,6 +8,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "app/cli/command.h"
+#include "traces/format/atomic_file.h"
+
 namespace stagewright {
 
 namespace {
@@ -16,16 +19,26 @@ namespace {
 volatile std::sig_atomic_t signalsSeen = 0;
 int wakePipe[2] = {-1, -1};
 
+// The end at once: by SIGINT itself, which shells tell from an exit, or with the code of an interruption.
+extern "C" void onEndSignal(int number)
+{
+    if (number == SIGINT) {
+        std::signal(number, SIG_DFL);
+        sigset_t own;
+        sigemptyset(&own);
+        sigaddset(&own, number);
+        pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+        raise(number);
+    }
+    ::_exit(ExitInterrupted);
+}
+
 extern "C" void onStopSignal(int number)
 {
     const int savedErrno = errno;
     const bool again = signalsSeen != 0;
     signalsSeen = 1;
-    if (again) {
-        std::signal(number, SIG_DFL);
-        raise(number);
-        return;
-    }
+    if (again || writingDirectly()) onEndSignal(number); // a pipe's reader may never come
     const char byte = 's';
     [[maybe_unused]] const auto written = write(wakePipe[1], &byte, 1);
     errno = savedErrno;
@@ -46,6 +59,11 @@ void install(void (*handler)(int))
 
 } // namespace
 
+void Interrupt::endOnSignals()
+{
+    install(onEndSignal);
+}
+
 Interrupt::Interrupt(bool watchStdin, std::string stopFile)
 {
     signalsSeen = 0;
@@ -57,7 +75,7 @@ Interrupt::Interrupt(bool watchStdin, std::string stopFile)
 Interrupt::~Interrupt()
 {
     if (!m_watcher.joinable()) return;
-    install(SIG_DFL);
+    install(onEndSignal);
     const char byte = 'q';
     [[maybe_unused]] const auto written = write(wakePipe[1], &byte, 1);
     m_watcher.join();

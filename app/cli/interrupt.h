@@ -10,9 +10,12 @@ namespace stagewright {
 class Interrupt {
 public:
     explicit Interrupt(bool watchStdin, std::string stopFile = {}); // no file: ""
-    ~Interrupt();                                                   // restores the signals' default actions
+    ~Interrupt();                                                   // signals end the program again
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
+
+    // Until there is an object: SIGTERM and SIGHUP end the program with the code of an interruption, SIGINT as it does by itself.
+    static void endOnSignals();
 
     std::stop_token token() const { return m_source.get_token(); }
 

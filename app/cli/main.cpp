@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include <unistd.h>
 
 #include <fmt/core.h>
 
 #include "app/cli/call.h"
+#include "app/cli/interrupt.h"
 #include "app/cli/session.h"
 #include "schedules/base/shown_text.h"
 
@@ -81,11 +83,14 @@ int main(int count, char** words)
 {
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
     std::signal(SIGXFSZ, SIG_IGN); // a file at its size limit is like a full disk: an error that can be reported
+    stagewright::Interrupt::endOnSignals();
     std::set_terminate(stagewright::onTerminate);
     try {
         return stagewright::runProgram(count, words);
     } catch (const std::bad_alloc&) {
         stagewright::endUncaught();
+    } catch (const std::system_error& error) { // threads, as a rule
+        fmt::print(stderr, "stagewright: the system gives no more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message()));
     } catch (const std::exception& error) {
         fmt::print(stderr, "stagewright: {}\n", stagewright::shownText(error.what()));
     }

@@ -408,7 +408,10 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
-            const auto host = cpu::makeCpuMath(**cpu::productsNamed("openblas"));
+            const auto products = cpu::productsNamed("openblas");
+            if (!products) return tl::unexpected(products.error());
+            if (auto room = (*products)->reserve(1); !room) return tl::unexpected(std::move(room.error()));
+            const auto host = cpu::makeCpuMath(**products);
             const std::vector<Values> reference = resultsOf(cases[i], *host, hostAllocator, precision);
             Difference difference;
             for (std::size_t k = 0; k < mine.size(); ++k)

@@ -261,6 +261,7 @@ Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const Devi
         } else {
             auto products = cpu::chooseProducts(options.products, model, microbatchSize);
             if (!products) return tl::unexpected(std::move(products.error()));
+            if (auto room = products->products->reserve(1); !room) return tl::unexpected(std::move(room.error()));
             math = cpu::makeCpuMath(*products->products);
         }
         KernelTimer timer(*math, allocator, model, microbatchSize);

@@ -13,6 +13,7 @@
 #include "engine/cpu/products.h"
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
+#include "engine/device/machine.h"
 #include "engine/layers/math_source.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
@@ -38,17 +39,6 @@ std::int64_t machineBytes()
     const long pages = ::sysconf(_SC_PHYS_PAGES);
     const long size = ::sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
-}
-
-// "1.5 GiB", "12.0 KiB": in the largest unit that is not below one.
-std::string sizeText(std::int64_t bytes)
-{
-    const char* name = " KiB";
-    std::int64_t unit = 1 << 10;
-    if (bytes >= 1 << 20) name = " MiB", unit = 1 << 20;
-    if (bytes >= 1 << 30) name = " GiB", unit = 1 << 30;
-    const std::int64_t tenths = (bytes + unit / 10 - 1) / (unit / 10);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + name;
 }
 
 std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer, Precision precision)
@@ -186,7 +176,7 @@ private:
         }
     }
 
-    // Chosen by the first stage that is made, for all; ranks make theirs at the same time. Null in bf16, which has one library.
+    // For one more stage. Chosen by the first that is made, for all; ranks make theirs at the same time. Null in bf16, which has one library.
     Result<const cpu::Products*> productsFor(const ModelConfig& model, int microbatchSize)
     {
         const std::lock_guard lock(m_choosing);
@@ -199,6 +189,7 @@ private:
             if (!choice) return tl::unexpected(std::move(choice.error()));
             m_choice = std::move(*choice);
         }
+        if (auto room = m_choice.products->reserve(++m_stages); !room) return tl::unexpected(std::move(room.error()));
         return m_choice.products;
     }
 
@@ -213,6 +204,7 @@ private:
     std::string m_wanted;          // empty: the fastest
     mutable std::mutex m_choosing; // of the choice and the speed
     cpu::ProductChoice m_choice;
+    int m_stages = 0; // made so far: as many threads may multiply at once
     const cpu::NarrowProducts* m_narrow;
     double m_narrowSpeed = 0;
     Precision m_precision;

@@ -1,71 +1,158 @@
-// Products by the linked CBLAS, OpenBLAS as a rule.
+// Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends the process where it
+// gets none. With little address space it asks again without end, so room for its buffers is taken before they are needed.
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
+#include <thread>
+#include <vector>
 
-#include <cblas.h>
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <fmt/core.h>
 
 #include "engine/cpu/product_libraries.h"
-
-// OpenBLAS only; absent where another CBLAS is linked.
-extern "C" {
-void openblas_set_num_threads(int count) __attribute__((weak));
-int openblas_get_parallel(void) __attribute__((weak));
-char* openblas_get_config(void) __attribute__((weak));
-char* openblas_get_corename(void) __attribute__((weak));
-}
 
 namespace stagewright::cpu {
 
 namespace {
 
-// OpenBLAS built without threads has no locks either: two threads that call at once may be handed the same scratch buffer
-// and get wrong products. Where that flavour is loaded, calls take turns.
-bool needsTurns()
+// cblas.h of the reference BLAS
+enum Order { RowMajor = 101 };
+enum Transpose { Plain = 111,
+                 Transposed = 112 };
+using Sgemm = void (*)(Order order, Transpose transposeA, Transpose transposeB, int rows, int columns, int depth, float alpha, const float* a, int aStride,
+                       const float* b, int bStride, float beta, float* c, int cStride);
+
+constexpr std::size_t libraryBytes = std::size_t{48} << 20; // mapped, with the libraries it needs
+constexpr std::size_t bufferBytes = std::size_t{128} << 20; // mapped for each call under way, on x86-64
+constexpr std::size_t spareBytes = std::size_t{8} << 20;
+constexpr int mostBuffers = 64;
+
+bool canMap(std::size_t bytes)
 {
-    static const bool serial = openblas_get_parallel && openblas_get_parallel() == 0;
-    return serial;
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at != MAP_FAILED && ::munmap(at, bytes) == 0;
 }
 
-std::unique_lock<std::mutex> turn()
+// Null members: not to be used, for `problem`.
+struct Library {
+    Sgemm sgemm = nullptr;
+    char* (*config)() = nullptr;
+    char* (*coreName)() = nullptr;
+    int (*parallel)() = nullptr;
+    void (*setThreads)(int) = nullptr;
+    void* (*takeBuffer)(int) = nullptr;
+    void (*giveBuffer)(void*) = nullptr;
+    std::string problem;
+
+    Library()
+    {
+        if (!canMap(libraryBytes + spareBytes)) {
+            problem = "less address space is free than it needs";
+            return;
+        }
+        // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from here.
+        const bool said = std::getenv("OPENBLAS_NUM_THREADS") != nullptr;
+        if (!said) ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
+        void* library = nullptr;
+        for (const char* file : {"libopenblas.so.0", "libblas.so.3"})
+            if (library == nullptr) {
+                library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+                const char* why = library == nullptr ? ::dlerror() : nullptr;
+                if (why != nullptr && problem.empty()) problem = why;
+            }
+        if (!said) ::unsetenv("OPENBLAS_NUM_THREADS");
+        if (library == nullptr) return;
+        const auto take = [library](auto& function, const char* name) { function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name)); };
+        take(sgemm, "cblas_sgemm");
+        take(config, "openblas_get_config");
+        take(coreName, "openblas_get_corename");
+        take(parallel, "openblas_get_parallel");
+        take(setThreads, "openblas_set_num_threads");
+        take(takeBuffer, "blas_memory_alloc");
+        take(giveBuffer, "blas_memory_free");
+        if (sgemm == nullptr) problem = "it has no cblas_sgemm";
+        if (setThreads != nullptr) setThreads(1);
+    }
+};
+
+const Library& library()
 {
-    static std::mutex mutex;
-    return needsTurns() ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+    static const Library loaded;
+    return loaded;
 }
 
 class OpenBlas final : public Products {
 public:
-    OpenBlas()
-    {
-        if (openblas_set_num_threads) openblas_set_num_threads(1); // in every calling thread
-    }
-
+    bool usable() const { return m_library.sgemm != nullptr; }
     std::string_view name() const override { return "openblas"; }
 
     std::vector<std::pair<std::string, std::string>> facts() const override
     {
         std::vector<std::pair<std::string, std::string>> facts;
-        facts.emplace_back("blas", openblas_get_config ? openblas_get_config() : "unnamed CBLAS");
-        if (openblas_get_corename) facts.emplace_back("blas_kernel", openblas_get_corename());
-        facts.emplace_back("blas_calls", needsTurns() ? "in turn: this OpenBLAS is built without locks; libopenblas0-pthread "
-                                                        "lets ranks compute side by side"
-                                                      : "side by side");
+        facts.emplace_back("blas", m_library.config != nullptr ? m_library.config() : "unnamed CBLAS");
+        if (m_library.coreName != nullptr) facts.emplace_back("blas_kernel", m_library.coreName());
+        facts.emplace_back("blas_calls", m_serial ? "in turn: this OpenBLAS is built without locks; libopenblas0-pthread "
+                                                    "lets ranks compute side by side"
+                                                  : "side by side");
         return facts;
+    }
+
+    Result<void> reserve(int callers) const override
+    {
+        const int wanted = m_serial ? 1 : std::clamp(callers, 1, mostBuffers);
+        if (m_library.takeBuffer == nullptr || m_library.giveBuffer == nullptr) return {};
+        const std::lock_guard lock(m_reserving);
+        if (wanted <= m_reserved) return {};
+        // Those that it has already are handed out first: all are held until there are enough, and stay its own.
+        std::vector<void*> held;
+        bool room = true;
+        while (room && static_cast<int>(held.size()) < wanted) {
+            room = static_cast<int>(held.size()) < m_reserved || canMap(bufferBytes + spareBytes);
+            if (room) held.push_back(m_library.takeBuffer(0));
+        }
+        for (void* buffer : held)
+            m_library.giveBuffer(buffer);
+        m_reserved = std::max(m_reserved, static_cast<int>(held.size()));
+        if (room) return {};
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; less is free (ulimit -v)", wanted, wanted == 1 ? "rank" : "ranks",
+                                (static_cast<std::size_t>(wanted) * bufferBytes) >> 20),
+                    "use fewer ranks, or --products onednn");
     }
 
     void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c,
                   int cStride) const override
     {
         const auto own = turn();
-        cblas_sgemm(CblasRowMajor, transposeA ? CblasTrans : CblasNoTrans, transposeB ? CblasTrans : CblasNoTrans, rows, columns, depth, alpha,
-                    a.data, a.stride, b.data, b.stride, beta, c, cStride);
+        m_library.sgemm(RowMajor, transposeA ? Transposed : Plain, transposeB ? Transposed : Plain, rows, columns, depth, alpha, a.data, a.stride, b.data,
+                        b.stride, beta, c, cStride);
     }
+
+private:
+    // OpenBLAS built without threads has no locks either: two threads that call at once may be handed the same scratch buffer
+    // and get wrong products. Where that flavour is loaded, calls take turns.
+    std::unique_lock<std::mutex> turn() const { return m_serial ? std::unique_lock(m_turns) : std::unique_lock<std::mutex>(); }
+
+    const Library& m_library = library();
+    const bool m_serial = m_library.parallel != nullptr && m_library.parallel() == 0;
+    mutable std::mutex m_turns;
+    mutable std::mutex m_reserving;
+    mutable int m_reserved = 0; // buffers that it has for certain
 };
 
 } // namespace
 
-const Products& openBlas()
+const Products* openBlas()
 {
-    static const OpenBlas library;
-    return library;
+    static const OpenBlas products;
+    return products.usable() ? &products : nullptr;
+}
+
+Error openBlasMissing()
+{
+    return Error{ErrorCode::Unavailable, "OpenBLAS can't be loaded: " + library().problem, library().problem.starts_with("less") ? "raise ulimit -v" : "apt-get install libopenblas0-pthread"};
 }
 
 } // namespace stagewright::cpu

@@ -5,7 +5,8 @@
 
 namespace stagewright::cpu {
 
-const Products& openBlas();
+const Products* openBlas();           // null: not to be had, for the reason
+Error openBlasMissing();              // that this says
 const Products* oneDnn();             // null: not installed
 const NarrowProducts* oneDnnNarrow(); // null: not installed, or not for this processor
 

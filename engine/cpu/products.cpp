@@ -177,7 +177,8 @@ ProductChoice byProcessor()
 {
     // OpenBLAS knows Intel's processors and those without AVX-512.
     const Products* dnn = oneDnn();
-    return {dnn != nullptr && hasAvx512() && !isIntel() ? dnn : &openBlas(), "by processor", 0};
+    const Products* blas = openBlas();
+    return {blas == nullptr || (dnn != nullptr && hasAvx512() && !isIntel()) ? dnn : blas, "by processor", 0};
 }
 
 ProductChoice measured(const ModelConfig& model, int tokens)
@@ -190,7 +191,8 @@ ProductChoice measured(const ModelConfig& model, int tokens)
     const std::vector<Shape> shapes = shapesOf(model, tokens);
     std::vector<std::pair<double, const Products*>> speeds;
     for (const Products* products : allProducts())
-        speeds.emplace_back(speedOf(*products, shapes, 0.5F), products);
+        if (products->reserve(1)) speeds.emplace_back(speedOf(*products, shapes, 0.5F), products);
+    if (speeds.empty()) return byProcessor();
     std::stable_sort(speeds.begin(), speeds.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string reason = "measured:";
     for (const auto& [speed, products] : speeds)
@@ -205,7 +207,8 @@ ProductChoice measured(const ModelConfig& model, int tokens)
 const std::vector<const Products*>& allProducts()
 {
     static const std::vector<const Products*> all = [] {
-        std::vector<const Products*> out{&openBlas()};
+        std::vector<const Products*> out;
+        if (const Products* blas = openBlas()) out.push_back(blas);
         if (const Products* dnn = oneDnn()) out.push_back(dnn);
         return out;
     }();
@@ -216,6 +219,7 @@ Result<const Products*> productsNamed(std::string_view name)
 {
     for (const Products* products : allProducts())
         if (products->name() == name) return products;
+    if (name == "openblas") return tl::unexpected(openBlasMissing());
     if (name == "onednn") return fail(ErrorCode::Unavailable, "oneDNN is not installed", "apt-get install libdnnl2, or use --products openblas");
     return fail(ErrorCode::Usage, fmt::format("unknown products {}", name), "use openblas or onednn");
 }
@@ -236,8 +240,9 @@ Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& m
         const auto known = Kept().find(keyOf(model, model.sequence * microbatchSize));
         return ProductChoice{*products, "asked for", known ? speedIn(known->second, name) : 0};
     }
-    if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return ProductChoice{&openBlas(), "OPENBLAS_CORETYPE is set", 0};
-    if (allProducts().size() == 1) return ProductChoice{&openBlas(), "the only one installed", 0};
+    if (allProducts().empty()) return tl::unexpected(openBlasMissing());
+    if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr) return ProductChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
+    if (allProducts().size() == 1) return ProductChoice{allProducts().front(), "the only one installed", 0};
     if (byTable()) return byProcessor();
     static std::mutex mutex;
     static std::map<std::pair<int, int>, ProductChoice> chosen; // by hidden and tokens

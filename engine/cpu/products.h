@@ -1,6 +1,6 @@
 // Products: matrix products of a library, row-major, fp32, one thread a caller. Which library is fastest depends on the processor: Debian
 // 12's OpenBLAS 0.3.21 runs its AVX2 kernels on some AVX-512 processors that are not Intel's, where oneDNN's, made at run time, are
-// up to twice as fast. OpenBLAS is linked; oneDNN (libdnnl2) is loaded where it is installed. Safe to call from several threads.
+// up to twice as fast. Both are loaded with the first question; oneDNN (libdnnl2) where it is installed. Safe to call from several threads.
 #pragma once
 
 #include <optional>
@@ -29,6 +29,9 @@ public:
     // C (rows, columns) = alpha · op(A) · op(B) + beta · C, inner products of length `depth`; op transposes where the flag is set.
     virtual void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta,
                           float* c, int cStride) const = 0;
+    // Takes what so many threads need that multiply at once, for the program's life. Unavailable: less memory is free; without it such a
+    // library may wait for memory without end.
+    virtual Result<void> reserve(int) const { return {}; }
 
     // A (rows, depth), B (columns, depth): x · Wᵀ
     void timesTransposed(int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c, int cStride) const
@@ -62,9 +65,9 @@ public:
 // oneDNN's; Unavailable where it is not installed or has none for this processor (AVX-512 is needed). Valid until the program ends.
 Result<const NarrowProducts*> narrowProducts();
 
-// Those that work here; OpenBLAS first. Valid until the program ends.
+// Those that work here; OpenBLAS first; none: no library can be loaded. Valid until the program ends.
 const std::vector<const Products*>& allProducts();
-// Usage: an unknown name; Unavailable: not installed, with the package.
+// Usage: an unknown name; Unavailable: not installed or not to be loaded, with the package.
 Result<const Products*> productsNamed(std::string_view name);
 
 // What a backend computes with, and why.

@@ -15,6 +15,7 @@
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
 #include "engine/device/backends.h"
+#include "engine/device/machine.h"
 #include "engine/layers/math_source.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
@@ -22,11 +23,6 @@
 namespace stagewright {
 
 namespace {
-
-std::string gibibytes(std::uint64_t bytes)
-{
-    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(std::uint64_t{1} << 30));
-}
 
 // What the module says about itself and the driver.
 std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module& module, const StagewrightCudaFacts& facts)
@@ -78,8 +74,8 @@ std::vector<DeviceInfo> allDevices()
         device.usable = device.reason.empty();
         device.details.emplace_back("compute_capability", fmt::format("{}.{}", found.major, found.minor));
         device.details.emplace_back("multiprocessors", fmt::format("{}", found.multiprocessors));
-        device.details.emplace_back("memory", gibibytes(found.totalBytes));
-        if (found.freeBytes > 0) device.details.emplace_back("memory_free", gibibytes(found.freeBytes));
+        device.details.emplace_back("memory", sizeText(static_cast<std::int64_t>(found.totalBytes)));
+        if (found.freeBytes > 0) device.details.emplace_back("memory_free", sizeText(static_cast<std::int64_t>(found.freeBytes)));
         device.details.emplace_back("green_contexts", found.greenContexts != 0 ? "yes" : "no");
         if (i == 0) device.details.insert(device.details.end(), about.begin(), about.end());
         all.push_back(std::move(device));
@@ -163,8 +159,8 @@ public:
         if (needed <= free) return {};
         return fail(ErrorCode::Unavailable,
                     fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free", slices.size(),
-                                gibibytes(static_cast<std::uint64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
-                                gibibytes(static_cast<std::uint64_t>(free))),
+                                sizeText(static_cast<std::int64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
+                                sizeText(static_cast<std::int64_t>(free))),
                     "use a smaller model");
     }
 

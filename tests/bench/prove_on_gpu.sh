@@ -18,7 +18,7 @@ taken=$root/.gpu
 work=${TMPDIR:-/tmp}/stagewright-on-gpu
 architecture=${ARCHITECTURE:-90}
 packages='libfmt-dev libfmt9 nlohmann-json3-dev libsqlite3-dev libsqlite3-0 zlib1g-dev zlib1g libsimdjson-dev libsimdjson14 libcli11-dev
-libexpected-dev libprotozero-dev libopenblas-pthread-dev libopenblas0-pthread libgfortran5 libquadmath0'
+libexpected-dev libprotozero-dev libopenblas0-pthread libgfortran5 libquadmath0'
 
 # The questions to CUDA alone, as a program at $1.
 build_probe() {
@@ -69,17 +69,15 @@ unpack() {
     mkdir -p "$work/packages"
     local file
     for file in "$taken"/packages/*.deb; do dpkg -x "$file" "$work/packages" || return; done
-    sed -i "s#/usr/#$work/packages/usr/#" "$work"/packages/usr/lib/x86_64-linux-gnu/openblas-pthread/cmake/openblas/OpenBLASConfig.cmake
 }
 
 build() {
     unpack || return
     local prefix=$work/packages/usr
-    local blas=$prefix/lib/x86_64-linux-gnu/openblas-pthread
     [ -n "$(command -v nvcc)" ] || PATH=$PATH:/usr/local/cuda/bin
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTAGEWRIGHT_QT=OFF -DSTAGEWRIGHT_TESTS=OFF -DSTAGEWRIGHT_WERROR=OFF \
         -DSTAGEWRIGHT_CUDA_ARCHITECTURES="$architecture" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu \
-        -DOpenBLAS_DIR="$blas/cmake/openblas" -DCMAKE_EXE_LINKER_FLAGS="-Wl,-rpath-link,$prefix/lib/x86_64-linux-gnu:$blas" &&
+        -DCMAKE_EXE_LINKER_FLAGS="-Wl,-rpath-link,$prefix/lib/x86_64-linux-gnu" &&
         cmake --build build/gpu --target stagewright stagewright_cuda stagewright_cupti && write_start "$root/build/gpu/bin/stagewright"
 }
 

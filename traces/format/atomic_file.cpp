@@ -1,5 +1,6 @@
 #include "traces/format/atomic_file.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,8 @@ namespace {
 
 constexpr const char* partEnding = ".part-";
 constexpr std::size_t partDigits = 6;
+std::atomic<int> direct = 0; // devices and pipes under way
+static_assert(std::atomic<int>::is_always_lock_free);
 
 tl::unexpected<Error> failure(const std::string& path, int problem)
 {
@@ -89,6 +92,7 @@ public:
     {
         if (isSpecial(path)) {
             m_special = true;
+            ++direct;
             m_descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
             return;
         }
@@ -106,6 +110,7 @@ public:
     ~TemporaryFile()
     {
         if (m_descriptor >= 0) ::close(m_descriptor);
+        if (m_special) --direct;
         if (m_exists) ::unlink(m_name.c_str());
     }
 
@@ -147,6 +152,11 @@ private:
 };
 
 } // namespace
+
+bool writingDirectly() noexcept
+{
+    return direct > 0;
+}
 
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write)
 {

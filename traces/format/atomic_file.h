@@ -17,6 +17,8 @@ using Sink = std::function<bool(std::string_view)>; // false: the bytes could no
 // export left for the same path are removed.
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
+// A device or pipe is being opened or written, which may wait for its reader without end. Safe in a signal's handler.
+bool writingDirectly() noexcept;
 // The same for a folder of files: write gets the path of a folder beside it, which is then renamed. An existing folder must
 // be empty.
 Result<void> writeFolderAtomically(const std::string& path, const std::function<Result<void>(const std::string& folder)>& write);

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,8 +110,11 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Optio
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    const pid_t own = ::getpid();
     const pid_t child = fork();
     if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM); // it ends with this program
+        if (::getppid() != own) ::_exit(ExitInterrupted);
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
         setenv("QT_LOGGING_RULES", "*.warning=false", 0); // Qt's warnings about the missing display
         execv(program.c_str(), arguments.data());

@@ -21,6 +21,7 @@
 #include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
 #include "traces/run/simulated_run.h"
+#include "traces/store/add_runs.h"
 
 namespace stagewright {
 
@@ -153,11 +154,10 @@ Result<int> run(const Options& options, Session& session)
         answers = std::move(*answered);
     }
     if (!options.output.empty()) {
-        auto file = openRunFile(options.output, OpenMode::Create);
-        if (!file) return tl::unexpected(std::move(file.error()));
-        auto id = (*file)->add(*simulated);
-        if (!id) return tl::unexpected(std::move(id.error()));
-        simulated->info.id = *id;
+        const Run* const runs[] = {&*simulated};
+        const auto ids = addRuns(options.output, runs, session.reporter("spans"));
+        if (!ids) return tl::unexpected(ids.error());
+        simulated->info.id = ids->front();
     }
     const bool colour = session.colourOut();
     if (session.json) {

@@ -27,6 +27,7 @@
 #include "app/ui/mapper/mapper_controller.h"
 #include "app/ui/playback/playback_controller.h"
 #include "app/ui/program/command_line.h"
+#include "app/ui/program/end_signals.h"
 #include "app/ui/shell/appearance.h"
 #include "app/ui/shell/key_page.h"
 #include "app/ui/shell/main_window.h"
@@ -345,6 +346,7 @@ int main(int argc, char** argv)
     window.setAttribute(Qt::WA_DeleteOnClose);
     window.show();
     WindowSet::instance().keepSession();
+    new EndSignals(&app);
     QTimer::singleShot(0, &window, [&] {
         if (line.files.isEmpty()) WindowSet::instance().restore(window);
         showAsked(window, line);

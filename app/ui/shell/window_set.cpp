@@ -202,6 +202,17 @@ void WindowSet::quit()
     settings.setValue(QLatin1String(restoringKey), false);
 }
 
+void WindowSet::keep()
+{
+    save(true);
+    m_frozen = true;
+    if (!m_keeps) return;
+    QSettings settings;
+    settings.setValue(QLatin1String(runningKey), false);
+    settings.setValue(QLatin1String(restoringKey), false);
+    settings.sync();
+}
+
 void WindowSet::stay()
 {
     m_quitting = false;

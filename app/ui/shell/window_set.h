@@ -38,6 +38,7 @@ public:
     bool restore(MainWindow& first);
     void closing(QMainWindow& window); // the last window saves the session as it is
     void quit();                       // closes all windows; the session keeps all
+    void keep();                       // the session, for an end that asks nothing: the next start does not take it for a crash
     void stay();                       // a window asked before it closed, and the answer was no
     bool quitting() const { return m_quitting; }
     void restart(); // restarts the program, with the session

@@ -1,0 +1,66 @@
+# Limits of address space, processes and descriptors: every verb ends by itself, soon, with a documented code, and leaves no lock.
+# shellcheck shell=bash
+tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 1 -s 1f1b -p 4 -m 4 --products openblas)
+
+# under LIMIT VALUE SECONDS WORDS...: the program with `ulimit -LIMIT VALUE`; ends in SECONDS and 2, with a documented code and a reason
+under() {
+    local limit=$1 value=$2 seconds=$3 began=$EPOCHREALTIME
+    shift 3
+    rm -f limited.stagewright*
+    rc=0
+    (ulimit "-$limit" "$value" && exec timeout -s KILL 60 "$STAGEWRIGHT" "$@") </dev/null >out.txt 2>err.txt || rc=$?
+    out=$(cat out.txt)
+    err=$(cat err.txt)
+    last="ulimit -$limit $value; stagewright $*"
+    local took=$(((${EPOCHREALTIME//./} - ${began//./}) / 1000))
+    expect_that "ended in time, not after $took ms" [ "$took" -le $(((seconds + 2) * 1000)) ]
+    case $rc in
+    0) ;;
+    1 | 3 | 4 | 5) expect_that 'says why' grep -q '^stagewright: ' err.txt ;;
+    126 | 127) expect_that 'the loader says why' grep -q 'shared librar' err.txt ;; # before the program began
+    *) expect_that "a documented code, not $rc: $(head -c 300 err.txt)" false ;;
+    esac
+    expect_that 'no OpenBLAS speaks' [ "$(grep -ci 'openblas.*\(init\|malloc\|warning\)' err.txt)" = 0 ]
+    expect_that 'no 0.0 of a unit' [ "$(grep -c '[^0-9.]0\.0 [KMG]iB' err.txt)" = 0 ]
+}
+
+# kilobytes of address space
+spaces='60000 100000 150000 200000 219000 300000 400000 600000 800000'
+[ -z "${LONG:-}" ] || spaces="$(seq 40000 13000 300000) $(seq 300000 60000 1200000)"
+for space in $spaces; do
+    under v "$space" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+done
+for space in 60000 120000 250000; do
+    under v "$space" 3 simulate -s zb-h1 -p 8 -m 64 -o limited.stagewright
+    under v "$space" 3 check "${tiny[@]}"
+done
+for files in 4 6 8 12 20; do
+    under n "$files" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+done
+
+# of processes, which root's may have without limit
+if [ "$(id -u)" != 0 ]; then
+    for processes in 1 100000; do
+        under u "$processes" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+    done
+fi
+
+# a recording that has begun with little room ends at the first TERM
+for space in 219000 700000 1000000; do
+    rm -f limited.stagewright* err.txt
+    (ulimit -v "$space" && exec "$STAGEWRIGHT" record "${tiny[@]}" --steps 1000000 --clock virtual --progress jsonl -o limited.stagewright) </dev/null >out.txt 2>err.txt &
+    pid=$!
+    for ((i = 0; i < 100; ++i)); do
+        if grep -q '"event":"\(progress\|error\)"' err.txt 2>/dev/null || ! kill -0 $pid 2>/dev/null; then break; fi
+        sleep 0.05
+    done
+    began=$EPOCHREALTIME
+    kill -TERM $pid 2>/dev/null || true
+    rc=0
+    wait $pid || rc=$?
+    took=$(((${EPOCHREALTIME//./} - ${began//./}) / 1000))
+    err=$(cat err.txt)
+    last="ulimit -v $space, record, then TERM"
+    expect_that "a documented code, not $rc" [ $rc = 130 -o $rc = 4 -o $rc = 5 ]
+    expect_that "ended in time, not after $took ms" [ "$took" -le 4000 ]
+done

@@ -1,0 +1,84 @@
+# One signal ends every verb, with code 130; what failed leaves no file; a window ends cleanly.
+# shellcheck shell=bash
+stagewright simulate -s 1f1b -o run.stagewright >/dev/null 2>&1
+
+# ended_by SIGNAL WORDS...: starts the program, sends the signal once it waits (or after two seconds), and expects its end within two
+ended_by() {
+    local signal=$1 pid began took i
+    shift
+    "$STAGEWRIGHT" "$@" </dev/null >out.txt 2>err.txt &
+    pid=$!
+    sleep 0.7
+    expect_that 'it waits' kill -0 $pid
+    began=$EPOCHREALTIME
+    kill -s "$signal" $pid || true
+    for ((i = 0; i < 100; ++i)); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.05
+    done
+    took=$(((${EPOCHREALTIME//./} - ${began//./}) / 1000))
+    kill -9 $pid 2>/dev/null || true
+    rc=0
+    wait $pid || rc=$?
+    out=$(cat out.txt)
+    err=$(cat err.txt)
+    last="stagewright $*, then SIG$signal"
+    expect_code 130
+    expect_that "ended in time, not after $took ms" [ "$took" -le 2000 ]
+}
+
+# a pipe without a reader
+mkfifo pipe
+for signal in TERM HUP INT; do
+    ended_by $signal export run.stagewright --format chrome -o pipe
+done
+ended_by TERM export run.stagewright --format spans -o pipe
+ended_by TERM export run.stagewright --format csv -o pipe
+expect_that 'the pipe is one still' [ -p pipe ]
+
+# a verb that asks for no stop
+ended_by TERM sql run.stagewright 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
+ended_by HUP sql run.stagewright 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
+
+# a failed simulation leaves no file, and an existing one as it was
+rc=0
+(ulimit -f 16 && exec "$STAGEWRIGHT" simulate -s 1f1b -p 8 -m 512 -o new.stagewright >/dev/null 2>err.txt) || rc=$?
+err=$(cat err.txt)
+last='simulate with a limit of 16 KiB on files'
+expect_code 5
+expect_no_file new.stagewright
+expect_that 'nothing is beside it' [ -z "$(compgen -G 'new.stagewright*')" ]
+cp run.stagewright before
+rc=0
+(ulimit -f 16 && exec "$STAGEWRIGHT" simulate -s 1f1b -p 8 -m 512 -o run.stagewright >/dev/null 2>err.txt) || rc=$?
+err=$(cat err.txt)
+expect_code 5
+run stagewright runs run.stagewright --json
+expect_code 0
+expect_json 1 runs
+expect_that 'nothing is beside it' [ "$(compgen -G 'run.stagewright*')" = run.stagewright ]
+
+# the window: it keeps its session, and its next start does not speak of a crash
+window=${STAGEWRIGHT%/*}/stagewright-ui
+if [ -x "$window" ]; then
+    export XDG_CONFIG_HOME=$PWD/config XDG_DATA_HOME=$PWD/data QT_QPA_PLATFORM=offscreen
+    for signal in TERM HUP; do
+        "$window" run.stagewright >out.txt 2>err.txt &
+        pid=$!
+        for ((i = 0; i < 200; ++i)); do
+            if grep -q 'running=true' config/stagewright/*.conf 2>/dev/null; then break; fi
+            sleep 0.1
+        done
+        expect_that 'the session says that it runs' grep -q 'running=true' config/stagewright/*.conf
+        began=$EPOCHREALTIME
+        kill -s $signal $pid
+        rc=0
+        wait $pid || rc=$?
+        took=$(((${EPOCHREALTIME//./} - ${began//./}) / 1000))
+        last="stagewright-ui, then SIG$signal"
+        err=$(cat err.txt)
+        expect_code 130
+        expect_that "ended in time, not after $took ms" [ "$took" -le 3000 ]
+        expect_that 'it ended properly' grep -q 'running=false' config/stagewright/*.conf
+    done
+fi
