@@ -172,7 +172,7 @@ void StateExchange::reduce(int number, int position)
 {
     Stage& stage = at(number);
     ++m_traffic.reductions;
-    static_cast<void>(takeReductions(stage, false));
+    takeWhatHasCome();
     SharedState& state = *stage.run->model->shared();
     Reduction reduction;
     reduction.taking.position = position;
@@ -260,6 +260,16 @@ bool StateExchange::takeReductions(Stage& stage, bool waits)
         record(reduction.taking);
     }
     return true;
+}
+
+// Of all stages, in the order of their reductions, so that buckets are free again while the rank goes back through the next stage.
+void StateExchange::takeWhatHasCome()
+{
+    std::vector<Stage*> waiting;
+    for (auto& [number, stage] : m_stages)
+        if (!stage.reductions.empty()) waiting.push_back(&stage);
+    std::sort(waiting.begin(), waiting.end(), [](const Stage* a, const Stage* b) { return a->reductions.front().taking.position < b->reductions.front().taking.position; });
+    for (Stage* stage : waiting) static_cast<void>(takeReductions(*stage, false));
 }
 
 bool StateExchange::shareSums(Stage& stage, Taking& taking)

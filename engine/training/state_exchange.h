@@ -2,7 +2,7 @@
 // collective lets its own go when its op comes and takes the others' only when something needs them, so that no rank stands at it.
 //   UNSHARD      each owner's weights go to all others; they are taken before the first op that needs them, or at the step's end
 //   REDUCE_GRAD  each rank's gradients go to the pieces' owners, in buckets of at most so many bytes; an owner adds what has come at
-//                the stage's next REDUCE_GRAD, the rest before the optimizer, always in the order of ranks; several reductions of a step
+//                its next REDUCE_GRAD, of whatever stage, the rest before the optimizer, always in the order of ranks; several reductions of a step
 //                are added in their order. Where nothing is sharded the sums then go to all.
 // Emulated links: what a rank sends in collectives leaves one message after the other, each latency + bytes / bandwidth long: the ring's
 // (n−1)·α + (n−1)·s/BW. On the virtual clock a collective takes that and the processor time of its copies and additions.
@@ -79,6 +79,7 @@ private:
     bool hasCome(const Stage& stage);
     bool takeChunk(Stage& stage, Reduction& reduction);
     bool takeReductions(Stage& stage, bool waits);
+    void takeWhatHasCome();
     bool shareSums(Stage& stage, Taking& taking);
     void record(const Taking& taking);
 

@@ -302,6 +302,29 @@ private slots:
         }
     }
 
+    // Buckets are free again as the backward goes on: at a chunk's reduction all have sent the one before, as its weights came behind that.
+    void freesBuckets()
+    {
+        const int chunks = 8;
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            const TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, clock);
+            const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, ShardLevel::Weights, {GatherRule::Batch, 0, ReduceRule::Overlapped}, chunks);
+            Bytes largest = 0;
+            for (int stage = 0; stage < chunks; ++stage) largest = std::max(largest, elementsOf(options.model, chunks, stage) * 4);
+            for (const Bytes peak : run(schedule, options).first->peak(MemoryCategory::Buckets)) {
+                QVERIFY(peak >= largest);
+                QVERIFY(peak <= 2 * largest + 8 * chunks); // padding
+            }
+        }
+    }
+
+    // A weight gradient that comes between a gather ahead and the others' pieces: it reads norms, in memory that was used for something else.
+    void weightGradientsBehindGathers()
+    {
+        for (const char* name : {"v-half", "v-min"})
+            check(overReplicas(librarySchedule(name, 2, 4), 2).value(), {ShardLevel::Weights, ShardBy::Even, {}, 0}, {GatherRule::Microbatch, 1, ReduceRule::Microbatch});
+    }
+
     // Lists that are unlike, of many forms.
     void randomLists()
     {
