@@ -13,7 +13,8 @@ namespace stagewright {
 
 namespace {
 constexpr std::size_t fewestBytes = 1024;
-}
+constexpr std::size_t mostBytes = std::size_t{256} << 20;
+} // namespace
 
 Result<std::shared_ptr<const Corpus>> Corpus::fromFile(const std::string& path)
 {
@@ -24,6 +25,8 @@ Result<std::shared_ptr<const Corpus>> Corpus::fromFile(const std::string& path)
     std::vector<char> chunk(std::size_t{1} << 16);
     do {
         file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())); // a folder opens, but fails here
+        if (bytes.size() + static_cast<std::size_t>(file.gcount()) > mostBytes)
+            return fail(ErrorCode::Unreadable, path + ": more than " + std::to_string(mostBytes >> 20) + " MiB of training text", "give a shorter text; it is held in memory");
         bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + file.gcount());
     } while (file);
     if (file.bad()) return fail(ErrorCode::Unreadable, path + ": reading failed", "give the path of a text file");

@@ -13,7 +13,7 @@ namespace stagewright {
 
 class Corpus {
 public:
-    // Fails (Unreadable) where the file can't be read or holds fewer than 1,024 bytes.
+    // Fails (Unreadable) where the file can't be read or holds fewer than 1,024 bytes or more than 256 MiB.
     static Result<std::shared_ptr<const Corpus>> fromFile(const std::string& path);
     static std::shared_ptr<const Corpus> builtIn();
     static std::shared_ptr<const Corpus> fromBytes(std::vector<std::uint8_t> bytes, std::string name);

@@ -38,6 +38,11 @@ for files in 4 6 8 12 20; do
     under n "$files" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
 done
 
+# a text to train on has a limit, so a device that never ends is refused
+under v 4000000 3 record "${tiny[@]}" --steps 2 --data /dev/zero -o limited.stagewright
+expect_code 3
+expect_err 'more than 256 MiB of training text'
+
 # of processes, which root's may have without limit
 if [ "$(id -u)" != 0 ]; then
     for processes in 1 100000; do

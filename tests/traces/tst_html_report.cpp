@@ -42,6 +42,10 @@ private slots:
         // Control characters, cut and overlong sequences, surrogates, values beyond Unicode.
         for (const char* broken : {"\x01", "\x7f", "\xC2", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
             QVERIFY2(QString::fromStdString(escaped(broken)).startsWith(QChar(0xFFFD)), broken);
+        QCOMPARE(QString::fromStdString(escaped("a\xE2\x80\xAE"
+                                                "b\xC2\x9B"
+                                                "c")),
+                 QString("a\\u202eb\\u009bc"));
         QCOMPARE(QString::fromStdString(escaped(std::string("x\xE2\x82"))).left(2), QString("x\uFFFD"));
     }
 

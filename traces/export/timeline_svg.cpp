@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "schedules/base/shown_text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
@@ -221,7 +222,7 @@ std::string escaped(std::string_view text)
             ++i;
             continue;
         }
-        out.append(text.substr(i, length));
+        out += shownText(text.substr(i, length)); // C1 and marks of direction as escapes
         i += length;
     }
     return out;

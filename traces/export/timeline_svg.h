@@ -17,7 +17,8 @@ struct SvgOptions {
 };
 
 std::string svgStyle(); // light, and dark where the reader prefers it; printed light
-// "&", "<", ">", quotes escaped; control characters and broken UTF-8 become U+FFFD.
+// "&", "<", ">", quotes escaped; control characters and broken UTF-8 become U+FFFD; C1 and marks of direction become
+// escapes, as in schedules/base/shown_text.h.
 std::string escaped(std::string_view text);
 
 // One <svg> element. Up to 2,000 spans per row are drawn one by one; fuller rows as columns one unit wide in which ink is

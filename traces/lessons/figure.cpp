@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/shown_text.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -49,7 +50,7 @@ Result<double> number(const SimulatedReport& report, const std::string& key)
 std::string escaped(std::string_view text)
 {
     std::string out;
-    for (const char c : text)
+    for (const char c : shownText(text))
         if (c == '<')
             out += "&lt;";
         else if (c == '>')
