@@ -102,6 +102,7 @@ void SqlController::open()
         return;
     }
     const bool opens = m_dock->isHidden();
+    if (opens) m_heightBefore = m_workspace.window()->height();
     m_dock->show();
     if (opens) QTimer::singleShot(0, this, [this] { makeRoom(3); });
     readFile();
@@ -109,16 +110,22 @@ void SqlController::open()
     m_console->editor()->moveCursor(QTextCursor::End);
 }
 
-// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open.
+// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open. The window stays
+// as high as it was, also where the dock's first layout made it higher.
 void SqlController::makeRoom(int tries)
 {
+    if (m_dock->isHidden()) return;
+    QWidget* window = m_workspace.window();
     const int missing = m_console->missingHeight();
-    if (m_dock->isHidden() || missing == 0) return;
-    if (tries < 3) {
+    const bool grew = window->height() > m_heightBefore && !window->isMaximized() && !window->isFullScreen();
+    if (grew || (missing > 0 && tries < 3)) {
         m_workspace.views().memory->setMinimumHeight(1);
         m_console->editor()->setMaximumHeight(m_console->editor()->minimumHeight());
     }
-    m_workspace.window()->resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
+    if (grew)
+        window->resize(window->width(), m_heightBefore);
+    else if (missing > 0)
+        m_workspace.window()->resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
     if (tries > 0) QTimer::singleShot(20, this, [this, tries] { makeRoom(tries - 1); }); // when that is laid out
 }
 

@@ -55,6 +55,7 @@ private:
 
     SqlConsole* m_console;
     QDockWidget* m_dock;
+    int m_heightBefore = 0; // of the window, when the dock opened
     ScratchFolder m_scratch;
     QThreadPool m_pool;
     Job m_asking;
