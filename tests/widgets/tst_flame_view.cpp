@@ -10,7 +10,7 @@ using namespace stagewright;
 namespace {
 
 // step 100: forward 60 (gemm 45, norm 15), backward 40 (gemm 40)
-std::shared_ptr<const RangeStacks> sample()
+std::shared_ptr<const RangeStacks> threeStacks()
 {
     RangeStacks stacks;
     stacks.device = true;
@@ -46,7 +46,7 @@ private slots:
     {
         FlameView view;
         view.resize(1000, 200);
-        view.setStacks(sample(), {}, QStringLiteral("Step 1"));
+        view.setStacks(threeStacks(), {}, QStringLiteral("Step 1"));
         view.show();
         const double width = view.viewport()->width();
         QCOMPARE(view.place(0), QRectF(0, 24, width, 19));
@@ -60,7 +60,7 @@ private slots:
     {
         FlameView view;
         view.resize(1000, 200);
-        view.setStacks(sample(), {}, QStringLiteral("Step 1"));
+        view.setStacks(threeStacks(), {}, QStringLiteral("Step 1"));
         view.show();
         QSignalSpy chosen(&view, &FlameView::spanChosen);
         QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.place(2).center().toPoint());
@@ -82,7 +82,7 @@ private slots:
     {
         FlameView view;
         view.resize(1000, 200);
-        view.setStacks(sample(), {}, QStringLiteral("Step 1"));
+        view.setStacks(threeStacks(), {}, QStringLiteral("Step 1"));
         view.show();
         QSignalSpy chosen(&view, &FlameView::spanChosen);
         QTest::keyClick(&view, Qt::Key_Down);
