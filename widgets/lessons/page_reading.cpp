@@ -96,6 +96,8 @@ QString figureWords(const std::string& name)
         {"peak_activation", "peak"},
         {"idle_by_cause.warmup", "idle in warm-up"},
         {"idle_by_cause.drain", "idle in drain"},
+        {"state[0]", "state of rank 0 in GB"},
+        {"step", "whole step"},
         {"complete", "every op placed"},
         {"valid", "order can run"},
         {"comm", "latency"},
