@@ -160,7 +160,7 @@ build_target() {
     if command -v ccache >/dev/null && [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ]; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
     if [ ! -f $build/build.ninja ] || [ $configure_again = yes ]; then
         say "configuring"
-        cmake --preset release -DSTAGEWRIGHT_UNITY=ON || # half the compile time of a first build
+        cmake --preset release -DSTAGEWRIGHT_UNITY=ON || # a third less compile time of a first build
             die "configuring failed" "see the message above; 'rm -r $build' and running this again starts from scratch"
     fi
     jobs=$(jobs_count)

@@ -5,7 +5,7 @@ option(STAGEWRIGHT_CUDA "Build the CUDA module where nvcc is found" ON)
 option(STAGEWRIGHT_TESTS "Build tests and benchmarks" ON)
 option(STAGEWRIGHT_WERROR "Treat warnings as errors" OFF)
 option(STAGEWRIGHT_PCH "Precompile the headers that most sources include" ON)
-option(STAGEWRIGHT_UNITY "Compile up to eight sources of a folder as one: half the compile time of everything, but more for a small edit" OFF)
+option(STAGEWRIGHT_UNITY "Compile up to eight sources of a folder as one: a third less compile time of everything, but more for a small edit" OFF)
 option(STAGEWRIGHT_FUZZ "Build the libFuzzer drivers (needs clang)" OFF)
 set(STAGEWRIGHT_SANITIZE "" CACHE STRING "Sanitizers, e.g. 'address,undefined' or 'thread'")
 
