@@ -62,7 +62,7 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
             if ((sharding.level == ShardLevel::Optimizer || sharding.level == ShardLevel::Gradients) && !uses.behindStep)
                 return refused("each rank steps its part only, but the list never gathers the stepped weights", fmt::format("add {} behind its optimizer op", gather));
             if (!sharding.shards(ShardLevel::Gradients) && (uses.ofMicrobatch || uses.reductions > 1))
-                return refused(fmt::format("{} reductions of gradients that stay whole", uses.reductions), "reduce once a batch, or give --shard gradients or weights");
+                return refused(fmt::format("{} of gradients that stay whole", uses.reductions == 1 ? "a reduction by microbatch" : fmt::format("{} reductions", uses.reductions)), "reduce once a batch, or give --shard gradients or weights");
         }
     }
     return {};

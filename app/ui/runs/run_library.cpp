@@ -1,6 +1,8 @@
 #include "app/ui/runs/run_library.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <QDir>
@@ -52,8 +54,9 @@ Result<void> writeFile(const QString& target, Fill fill)
         if (!file) return tl::unexpected(file.error());
         if (auto done = fill(**file); !done) return done;
     }
-    QFile::remove(target);
-    if (!QFile::rename(temporary, target))
+    std::error_code failed;
+    std::filesystem::rename(temporary.toStdString(), target.toStdString(), failed); // an old file is there until the new one is
+    if (failed)
         return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
                     "check that the folder is writable");
     return {};
