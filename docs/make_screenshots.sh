@@ -37,6 +37,14 @@ draw empty
 if [ -d "${STAGEWRIGHT_SHARED:-}/fixtures/kineto/dlrm_8rank" ]; then
     "$program" import "$STAGEWRIGHT_SHARED/fixtures/kineto/dlrm_8rank" -o "$work/dlrm.stagewright" 2> "$work/recording" > /dev/null || { cat "$work/recording" >&2; exit 5; }
     draw gpu_trace "$work/dlrm.stagewright"
+    draw flame "$work/dlrm.stagewright" --show flame
+    draw histogram "$work/dlrm.stagewright" --show range
+    draw kernel_classes "$work/dlrm.stagewright" --show tables
+fi
+if command -v python3 > /dev/null; then
+    python3 "$root/tests/bench/make_job.py" "$work/job32" 32 400 8
+    "$program" import "$work/job32" -o "$work/job32.stagewright" 2> "$work/recording" > /dev/null || { cat "$work/recording" >&2; exit 5; }
+    draw by_host "$work/job32.stagewright" --show by-host
 fi
 draw library --show new --schedule v-half
 draw block --show block --schedule v-half

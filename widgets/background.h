@@ -4,12 +4,16 @@
 
 #include <functional>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 #include <QCoreApplication>
 #include <QObject>
 #include <QPointer>
 #include <QThreadPool>
+
+#include "schedules/base/result.h"
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -33,6 +37,21 @@ inline void afterHandOver()
 #endif
 }
 
+// The value of work(); where that can be an Error, memory that is not there is one.
+template <typename Work>
+auto valueOf(Work& work) -> decltype(work())
+{
+    if constexpr (std::is_convertible_v<tl::unexpected<Error>, decltype(work())>) {
+        try {
+            return work();
+        } catch (const std::bad_alloc&) {
+            return fail(ErrorCode::Failed, "there is not enough memory for it", "close other runs or programs, or open a part of it");
+        }
+    } else {
+        return work();
+    }
+}
+
 // work() runs on the pool; then(value) on the GUI thread while `context` lives. Both must be copyable.
 template <typename Work, typename Then>
 void inBackground(QObject* context, Work work, Then then, QThreadPool* pool = QThreadPool::globalInstance())
@@ -40,7 +59,7 @@ void inBackground(QObject* context, Work work, Then then, QThreadPool* pool = QT
     QPointer<QObject> alive(context);
     std::function<void()> task = [alive, work = std::move(work), then = std::move(then)]() mutable {
         afterHandOver();
-        auto value = std::make_shared<decltype(work())>(work());
+        auto value = std::make_shared<decltype(work())>(valueOf(work));
         std::function<void()> answer = [alive, value = std::move(value), then = std::move(then)]() mutable {
             afterHandOver();
             if (alive) then(std::move(*value));

@@ -10,7 +10,8 @@ namespace stagewright {
 
 inline QString sentence(QString text)
 {
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    const bool name = text.section(QLatin1Char(' '), 0, 0).contains(QLatin1Char('_')); // of a kernel: as it is
+    if (!text.isEmpty() && !name) text[0] = text[0].toUpper();
     return text;
 }
 inline QString sentence(std::string_view text) { return sentence(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))); }

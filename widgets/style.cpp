@@ -81,8 +81,8 @@ QListView::indicator:checked, QTableView::indicator:checked, QTreeView::indicato
 
 QTreeView, QListView, QListWidget { background: @panel; border: none; }
 QListWidget#boxed { background: @field; border: 1px solid @fieldLine; border-radius: 6px; padding: 3px; }
-QListWidget#boxed::item { padding: 3px 4px; border-radius: 4px; }
-QListWidget#boxed::item:selected { background: @tint; color: @text; }
+QListWidget#boxed::item, QListWidget#tableNames::item { padding: 3px 4px; border-radius: 4px; }
+QListWidget#boxed::item:selected, QListWidget#tableNames::item:selected { background: @tint; color: @text; }
 QTreeView::item:selected { background: @tint; color: @text; }
 QScrollArea { border: none; background: @panel; }
 QWidget#panel, QWidget#panelBody { background: @panel; }

@@ -36,7 +36,7 @@ Paint paintOf(OpKind kind)
     return Paint::Other;
 }
 
-static QColor mixed(const QColor& a, const QColor& b, float share)
+QColor mixed(const QColor& a, const QColor& b, float share)
 {
     return QColor(QColor::fromRgbF(a.redF() * (1 - share) + b.redF() * share, a.greenF() * (1 - share) + b.greenF() * share,
                                    a.blueF() * (1 - share) + b.blueF() * share)

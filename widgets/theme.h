@@ -83,6 +83,9 @@ struct Theme {
     static const Theme& named(ThemeName name);
 };
 
+// `share` of the way from one colour to another, 0 to 1; opaque.
+QColor mixed(const QColor& from, const QColor& to, float share);
+
 void hatchKinds(Theme& theme); // backward falling, weight gradient level, communication upright
 
 // Registers the bundled Inter once per process (needs a QGuiApplication) and returns its family name, or, if that fails,

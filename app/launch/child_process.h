@@ -2,6 +2,7 @@
 // started ends with it.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -26,6 +27,12 @@ struct ChildEnd {
     bool good() const { return code == 0 && signal == 0; }
 };
 std::string toText(const ChildEnd& end); // "ended with code 1", "was ended by signal 9 (Killed)"
+
+// How long something has taken: patience is in seconds.
+inline double secondsSince(std::chrono::steady_clock::time_point begin)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 // One thread at a time. The destructor ends it.
 class ChildProcess {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/check/check.h"
+#include "engine/check/partial_reference.h"
 #include "engine/check/replay.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/training_with_backend.h"
@@ -117,12 +118,15 @@ std::string noteOf(const CheckResult& result, const Difference& whole, const std
     if (!result.orderEqual) return "the run's order is not the schedule's";
     if (!result.copiesEqual) return "copies of a stage hold different weights";
     if (!result.weightsEqual) return "weights differ from the one-rank replay's";
-    if (!result.gradientsEqual && result.rollbacks == 0) return "gradients differ from the one-rank replay";
-    if (!result.lossesEqual && result.rollbacks == 0) return "losses differ from the one-rank replay";
+    const bool exact = result.rollbacks == 0 || !result.sharing.empty(); // shared state comes back bit for bit
+    if (!result.gradientsEqual && exact) return "gradients differ from the one-rank replay";
+    if (!result.lossesEqual && exact) return "losses differ from the one-rank replay";
     if (!result.repeatEqual) return "a second run gives different bits";
-    std::string text = whole.equal ? std::string("equal to the undivided model bit for bit")
-                                   : fmt::format("{:.1e} from the undivided model ({})", whole.error,
+    const std::string reference = result.partial ? "the undivided model over each layer's contributors" : "the undivided model";
+    std::string text = whole.equal ? fmt::format("equal to {} bit for bit", reference)
+                                   : fmt::format("{:.1e} from {} ({})", whole.error, reference,
                                                  other.empty() ? "bit for bit was expected" : other);
+    if (result.partial) text += fmt::format("; weights {:.1e} from synchronous training", result.deviation);
     if (result.rollbacks > 0)
         text += fmt::format("; {} optimizer steps rolled back and repeated, {:.1e} from the one-rank replay",
                             result.rollbacks, result.gradientError);
@@ -181,7 +185,14 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
     Result<std::unique_ptr<Replay>> replay = Replay::create(schedule, options, std::move(*backend));
     if (!replay) return tl::unexpected(std::move(replay.error()));
 
+    std::unique_ptr<PartialReference> synchronous; // of partial backward
+    if (!options.cuts.empty()) {
+        auto made = PartialReference::create(schedule, options, makeBackend);
+        if (!made) return tl::unexpected(std::move(made.error()));
+        synchronous = std::move(*made);
+    }
     CheckResult result = checkResultOf(schedule, options);
+    result.partial = !options.cuts.empty();
     if (plan->shared) result.sharing = toText(options.sharding);
     bool lossesNear = true;
     Difference whole;
@@ -189,12 +200,17 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
         Result<double> reference = (*replay)->step(stop);
         if (!reference) return tl::unexpected(std::move(reference.error()));
         std::vector<StepOutcome> outcomes;
+        if (synchronous) synchronous->before(*trainings[0]);
         for (const auto& training : trainings) {
             Result<StepOutcome> outcome = training->step(stop);
             if (!outcome) return tl::unexpected(std::move(outcome.error()));
             Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
             if (!ran || !(*ran == schedule)) result.orderEqual = false;
             outcomes.push_back(std::move(*outcome));
+        }
+        if (synchronous) {
+            if (auto stepped = synchronous->after(*trainings[0], stop); !stepped) return tl::unexpected(std::move(stepped.error()));
+            result.deviation = synchronous->deviation();
         }
         const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
         const Difference difference = compareGradients(gradients, (*replay)->gradients());
@@ -214,15 +230,15 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
         result.loss = outcomes[0].loss;
         result.referenceLoss = *reference;
         if (step == 0 && options.replicaSamples.empty()) { // later steps start from weights that may differ by roundings
-            Result<Difference> apart = againstUndivided(schedule, **replay, options, makeBackend, stop);
+            Result<Difference> apart = synchronous ? againstContributors(schedule, **replay, options, makeBackend) : againstUndivided(schedule, **replay, options, makeBackend, stop);
             if (!apart) return tl::unexpected(std::move(apart.error()));
             whole = *apart;
         }
     }
     const std::string other = options.replicaSamples.empty() ? otherSums(schedule, *plan) : "not compared: microbatches of several sizes";
     const bool wholeHolds = other.empty() ? whole.equal : whole.error <= orderToleranceOf(options);
-    const bool replayHolds = result.rollbacks > 0 ? result.gradientError <= rollbackTolerance && lossesNear
-                                                  : result.gradientsEqual && result.lossesEqual;
+    const bool replayHolds = result.rollbacks > 0 && !plan->shared ? result.gradientError <= rollbackTolerance && lossesNear
+                                                                   : result.gradientsEqual && result.lossesEqual;
     result.note = noteOf(result, whole, other);
     result.passed = replayHolds && result.repeatEqual && result.orderEqual && result.copiesEqual && result.weightsEqual && wholeHolds;
     return result;

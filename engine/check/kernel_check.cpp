@@ -392,7 +392,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     std::vector<KernelComparison> all;
     const layers::MathSource* source = (*made)->capabilities().math;
     if (source == nullptr) return all;
-    auto memory = (*made)->openMemory(0, 1);
+    auto memory = (*made)->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()));
 
     std::vector<Case> cases;

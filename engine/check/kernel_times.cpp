@@ -250,7 +250,7 @@ Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const Devi
     if (!made) return tl::unexpected(std::move(made.error()));
     const Capabilities can = (*made)->capabilities();
     if (auto fits = layers::checkElements(model, can.elementBytes); !fits) return tl::unexpected(std::move(fits.error()));
-    auto memory = (*made)->openMemory(0, 1);
+    auto memory = (*made)->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()));
     std::string kernel = "its memory";
     try {

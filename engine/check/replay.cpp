@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
     replay->m_shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)}, options.replicaSamples);
-    Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1);
+    Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
     replay->m_memory = std::move(*memory);
     replay->m_allocator = std::make_unique<Allocator>(replay->m_memory ? *replay->m_memory : hostMemory());
@@ -47,11 +48,12 @@ Result<void> Replay::makeStages()
                 m_options.model, slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
             (*stage)->setLossScale(m_shapes.lossScale(m_schedule, rank));
+            if (!m_options.cuts.empty()) (*stage)->setBackwardFrom(m_options.cuts[static_cast<std::size_t>(m_schedule.replicaOf(rank))]);
             if (const auto& cut = m_shapes.ofRank(rank).sliceTokens; !cut.empty()) (*stage)->setSlices(cut);
             if (m_options.recomputedLayers) {
                 (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
             }
-            m_copies.push_back({slice.stage, rank, std::move(*stage), {}});
+            m_copies.push_back({slice, rank, std::move(*stage), {}});
         }
     }
     return {};
@@ -60,7 +62,7 @@ Result<void> Replay::makeStages()
 Replay::Copy& Replay::copyOn(int stage, int rank)
 {
     const auto found = std::find_if(m_copies.begin(), m_copies.end(),
-                                    [&](const Copy& copy) { return copy.stage == stage && copy.rank == rank; });
+                                    [&](const Copy& copy) { return copy.slice.stage == stage && copy.rank == rank; });
     return *found;
 }
 
@@ -141,6 +143,22 @@ std::vector<float> Replay::sumOfReductions(std::size_t first, std::size_t end) c
     return total;
 }
 
+// Element by element, of the copies that went back to it.
+std::vector<float> Replay::meanOfContributors(const StageSlice& slice, const std::vector<std::vector<float>>& parts) const
+{
+    std::vector<float> mean(parts.front().size(), 0.0F);
+    for (const ContributedRange& range : contributionsTo(m_schedule, m_options.model, slice, m_options.cuts, m_shapes, static_cast<std::int64_t>(mean.size())))
+        for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i) {
+            bool first = true;
+            for (std::size_t copy = 0; copy < parts.size(); ++copy) {
+                if (range.contributes[copy] == 0) continue;
+                mean[i] = std::exchange(first, false) ? parts[copy][i] : mean[i] + parts[copy][i];
+            }
+            if (range.scale != 1) mean[i] *= range.scale;
+        }
+    return mean;
+}
+
 void Replay::sumAndStep()
 {
     m_gradients.clear();
@@ -148,12 +166,13 @@ void Replay::sumAndStep()
     for (std::size_t first = 0; first < m_copies.size();) {
         std::size_t end = first;
         std::vector<std::vector<float>> parts;
-        for (; end < m_copies.size() && m_copies[end].stage == m_copies[first].stage; ++end) {
+        for (; end < m_copies.size() && m_copies[end].slice.stage == m_copies[first].slice.stage; ++end) {
             if (!m_copies[end].reduced.empty()) continue;
             parts.emplace_back(gradientCount(*m_copies[end].model));
             copyGradients(*m_copies[end].model, parts.back());
         }
         if (parts.empty()) parts.push_back(sumOfReductions(first, end));
+        if (!m_options.cuts.empty()) parts = {meanOfContributors(m_copies[first].slice, parts)};
         const std::vector<std::span<const float>> spans(parts.begin(), parts.end());
         for (std::size_t i = first; i < end; ++i)
             sumGradients(*m_copies[i].model, spans);
@@ -170,9 +189,20 @@ void Replay::sumAndStep()
     }
 }
 
+void Replay::takeWeights(const std::map<std::string, std::span<const float>>& byName)
+{
+    for (const Copy& copy : m_copies) {
+        for (const ParameterView& parameter : copy.model->parameters()) {
+            const std::span<const float> from = byName.at(parameter.name);
+            std::copy_n(from.begin(), std::min(from.size(), parameter.value.size()), parameter.value.begin());
+        }
+        copy.model->parametersWritten();
+    }
+}
+
 std::vector<ParameterView> Replay::parameters(int stage) const
 {
-    const auto found = std::find_if(m_copies.begin(), m_copies.end(), [stage](const Copy& copy) { return copy.stage == stage; });
+    const auto found = std::find_if(m_copies.begin(), m_copies.end(), [stage](const Copy& copy) { return copy.slice.stage == stage; });
     return found->model->parameters();
 }
 
@@ -181,8 +211,8 @@ std::vector<std::vector<std::string>> Replay::parameterNames() const
     std::vector<std::vector<std::string>> names;
     int last = -1;
     for (const Copy& copy : m_copies) {
-        if (copy.stage == last) continue;
-        last = copy.stage;
+        if (copy.slice.stage == last) continue;
+        last = copy.slice.stage;
         std::vector<std::string>& of = names.emplace_back();
         for (const ParameterView& parameter : copy.model->parameters())
             of.push_back(parameter.name);

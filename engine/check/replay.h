@@ -1,6 +1,6 @@
 // Replay: a synchronous schedule's ops on a single thread, all stages side by side, in a global order that keeps every
 // rank's own order. One accumulator per copy of a stage, copies summed in rank order, the sums of several reductions of a step added in
-// their order; one optimizer step at the end. No
+// their order; of replicas that go back to different layers the mean over each layer's contributors; one optimizer step at the end. No
 // threads, no transport, no recorder: what a training must equal bit for bit.
 #pragma once
 
@@ -24,12 +24,13 @@ public:
     Result<double> step(std::stop_token stop); // the mean loss
     // After step(): by stage, by parameter, as they were before clipping.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
-    std::vector<std::vector<std::string>> parameterNames() const; // by stage, by parameter
-    std::vector<ParameterView> parameters(int stage) const;       // after the last step
+    std::vector<std::vector<std::string>> parameterNames() const;                  // by stage, by parameter
+    std::vector<ParameterView> parameters(int stage) const;                        // after the last step
+    void takeWeights(const std::map<std::string, std::span<const float>>& byName); // into every copy; optimizer state stays
 
 private:
     struct Copy {
-        int stage;
+        StageSlice slice;
         int rank;
         std::unique_ptr<StageModel> model;
         std::vector<std::vector<float>> reduced; // by reduction of this step, where there are several
@@ -41,6 +42,7 @@ private:
     bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;
     void run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses);
     std::vector<float> sumOfReductions(std::size_t first, std::size_t end) const;
+    std::vector<float> meanOfContributors(const StageSlice& slice, const std::vector<std::vector<float>>& parts) const;
     void sumAndStep();
 
     Schedule m_schedule;

@@ -127,7 +127,7 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
         }
     }
     std::unique_ptr<StaleModel> model(new StaleModel(schedule, options, std::move(backend)));
-    Result<std::unique_ptr<Memory>> memory = model->m_backend->openMemory(0, 1);
+    Result<std::unique_ptr<Memory>> memory = model->m_backend->openMemory(0, 1, 1);
     if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank model of stale weights"));
     model->m_memory = std::move(*memory);
     model->m_allocator = std::make_unique<Allocator>(model->m_memory ? *model->m_memory : hostMemory());

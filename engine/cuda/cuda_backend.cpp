@@ -120,8 +120,8 @@ private:
 class OpenedMemory final : public cuda::DeviceMemory {
 public:
     OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueWish& wish, std::shared_ptr<cuda::DeviceOrigins> origins,
-                 std::shared_ptr<cuda::DeviceLinks> links)
-        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links)), m_opened(std::move(opened))
+                 std::shared_ptr<cuda::DeviceLinks> links, bool connects)
+        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links), connects), m_opened(std::move(opened))
     {
         m_opened->add(*this);
     }
@@ -164,7 +164,7 @@ public:
                     "use a smaller model");
     }
 
-    Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks) override
+    Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere) override
     {
         Result<std::vector<Device>> there = chosen();
         if (!there) return tl::unexpected(std::move(there.error()));
@@ -174,13 +174,14 @@ public:
             return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
         m_ranks = ranks;
         const bool nccl = m_options.transport == DeviceTransport::Nccl;
-        if (nccl && ranks > devices)
-            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank per device: {} ranks on {} devices", ranks, devices),
+        if (nccl && ranksHere > devices)
+            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank per device: {} ranks on {} devices", ranksHere, devices),
                         "use fewer ranks, or --transport copies");
-        if (nccl && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
+        const bool connects = nccl && ranksHere < ranks; // with other processes; then all messages go that way
+        if (nccl && !connects && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
         const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
         try {
-            return std::make_unique<OpenedMemory>(m_opened, wish, device.origins, m_links);
+            return std::make_unique<OpenedMemory>(m_opened, wish, device.origins, m_links, connects);
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
         }

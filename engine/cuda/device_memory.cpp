@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -71,9 +72,9 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
 }
 
 DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
-                           std::shared_ptr<DeviceLinks> links)
+                           std::shared_ptr<DeviceLinks> links, bool connects)
     : m_table(table), m_wish(wish), m_queue(std::make_shared<OpenQueue>(table, wish)), m_origins(std::move(origins)),
-      m_origin(m_origins->current(table, m_queue)), m_links(std::move(links))
+      m_origin(m_origins->current(table, m_queue)), m_links(std::move(links)), m_connects(connects)
 {
 }
 
@@ -81,6 +82,8 @@ DeviceMemory::~DeviceMemory()
 {
     (void)m_table.finish(queue()); // marks may keep it open for longer
     if (m_links) m_links->close(queue());
+    if (m_team) m_table.closeTeam(m_team);
+    if (m_hello) give(m_hello);
 }
 
 void DeviceMemory::done(int status) const
@@ -119,7 +122,7 @@ void DeviceMemory::upload(void* to, const void* from, std::size_t bytes)
 
 void DeviceMemory::download(void* to, const void* from, std::size_t bytes)
 {
-    if (m_links) finish(); // so that a device that is gone is noticed
+    if (waitsForOthers()) finish(); // so that a device that is gone is noticed
     done(m_table.download(queue(), to, from, bytes));
 }
 
@@ -201,21 +204,85 @@ void DeviceMemory::await(const Mark& mark)
     awaitOn(STAGEWRIGHT_COMPUTE, mark);
 }
 
+void DeviceMemory::poll()
+{
+    if (m_links) m_links->poll();
+    if (m_team) done(m_table.pollTeam(m_team));
+}
+
 void DeviceMemory::finish()
 {
-    for (std::int32_t there = m_links ? 0 : 1; there == 0;) {
+    for (std::int32_t there = waitsForOthers() ? 0 : 1; there == 0;) {
         done(m_table.finished(queue(), &there));
         if (there != 0) break;
-        m_links->poll();
+        poll();
         std::this_thread::sleep_for(nap);
     }
     done(m_table.finish(queue()));
-    if (m_links) m_links->poll();
+    poll();
 }
 
 void DeviceMemory::interrupt()
 {
     if (m_links) m_links->abort();
+    const std::lock_guard lock(m_endMutex);
+    m_interrupted = true;
+    if (m_team) m_table.abortTeam(m_team);
+}
+
+std::string DeviceMemory::device() const
+{
+    StagewrightCudaDevice facts{};
+    done(m_table.describe(m_wish.device, &facts));
+    return facts.unit;
+}
+
+std::vector<std::byte> DeviceMemory::newConnection()
+{
+    StagewrightTeamId id{};
+    done(m_table.newTeamId(&id));
+    const auto* first = reinterpret_cast<const std::byte*>(id.bytes);
+    return {first, first + sizeof id.bytes};
+}
+
+// A first message to and from every rank that there will be messages with: it makes the connections, so that no later post waits for another rank.
+void DeviceMemory::join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo, std::span<const int> receivesFrom)
+{
+    StagewrightTeamId id{};
+    if (connection.size() != sizeof id.bytes) throw std::runtime_error("the connection between devices: its name is damaged");
+    std::memcpy(id.bytes, connection.data(), connection.size());
+    {
+        const std::lock_guard lock(m_endMutex);
+        if (m_interrupted) throw std::runtime_error("the connection between devices was aborted");
+        done(m_table.joinTeam(queue(), &id, rank, ranks, &m_team));
+    }
+    done(m_table.settleTeam(m_team));
+    constexpr std::size_t apart = 256;
+    m_hello = take(apart * (1 + receivesFrom.size()));
+    clear(m_hello, apart);
+    std::vector<EndMessage> batch;
+    for (const int peer : sendsTo) batch.push_back({true, peer, m_hello, apart, mark()});
+    auto* to = static_cast<std::byte*>(m_hello);
+    for (const int peer : receivesFrom) batch.push_back({false, peer, to += apart, apart});
+    if (batch.empty()) return;
+    awaitOn(STAGEWRIGHT_COMPUTE, exchange(batch));
+    finish();
+}
+
+Mark DeviceMemory::exchange(std::span<const EndMessage> batch)
+{
+    if (!m_team) throw std::runtime_error("the connection between devices is not open");
+    constexpr std::int32_t own = 0;
+    std::vector<StagewrightPost> posts;
+    for (const EndMessage& message : batch) {
+        if (message.written) done(m_table.teamAwait(m_team, own, raw(message.written)));
+        for (const Mark& each : marksOf(message.before)) done(m_table.teamAwait(m_team, own, raw(each)));
+        posts.push_back({message.sends ? 1 : 0, message.peer, message.data, message.bytes});
+    }
+    done(m_table.post(m_team, posts.data(), static_cast<std::int32_t>(posts.size())));
+    StagewrightMark* gone = nullptr;
+    done(m_table.teamMark(m_team, own, &gone));
+    return owned(m_table, gone, m_queue, m_wish.device);
 }
 
 std::int64_t DeviceMemory::stamp()

@@ -4,12 +4,14 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/cuda/device_links.h"
 #include "engine/cuda/module_abi.h"
+#include "engine/device/device_end.h"
 #include "engine/device/memory.h"
 #include "profiler/record/device_clock.h"
 
@@ -41,11 +43,12 @@ private:
     StagewrightQueue* m_queue = nullptr;
 };
 
-class DeviceMemory : public Memory, private DeviceClock {
+class DeviceMemory : public Memory, private DeviceClock, private DeviceEnd {
 public:
-    // origins: of this device. links: messages from other devices come by NCCL; null: by copies.
+    // origins: of this device. links: messages from other devices of this process come by NCCL; null: by copies. connects: it has an end() for
+    // those of other processes.
     DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
-                 std::shared_ptr<DeviceLinks> links = nullptr);
+                 std::shared_ptr<DeviceLinks> links = nullptr, bool connects = false);
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
@@ -67,14 +70,22 @@ public:
     Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before) override;
     void await(const Mark& mark) override;
     void finish() override;
+    void enter() override { done(m_table.enter(queue())); }
     void interrupt() override;
     DeviceClock* clock() override { return this; }
+    DeviceEnd* end() override { return m_connects ? this : nullptr; }
 
 private:
     Mark markOn(int lane);
     void awaitOn(int lane, const Mark& mark);
     std::vector<Mark> marksOf(const BlockUse& use); // all of them passed: the block is free
     Mark receiveFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const std::vector<Mark>& free);
+    bool waitsForOthers() const { return m_links || m_connects; }
+    void poll(); // what went wrong on a device or between them
+    std::string device() const override;
+    std::vector<std::byte> newConnection() override;
+    void join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo, std::span<const int> receivesFrom) override;
+    Mark exchange(std::span<const EndMessage> batch) override;
     std::int64_t stamp() override;
     Nanos timeOf(std::int64_t stamp) override;
     void forget() override;
@@ -85,6 +96,11 @@ private:
     std::shared_ptr<DeviceOrigins> m_origins;
     std::shared_ptr<const DeviceOrigin> m_origin;
     std::shared_ptr<DeviceLinks> m_links;
+    bool m_connects;
+    std::mutex m_endMutex; // of what interrupt() sees of the end
+    bool m_interrupted = false;
+    StagewrightTeam* m_team = nullptr; // null: not joined
+    void* m_hello = nullptr;           // sent and received when it is joined
     std::vector<Mark> m_stamps;
     std::uint64_t m_made = 0;  // marks
     std::deque<Mark> m_newest; // of them, the last in back

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 5u
+#define STAGEWRIGHT_CUDA_ABI 6u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -44,11 +44,21 @@ typedef struct StagewrightCudaDevice {
     int32_t greenContexts; /* 1: the driver can partition it */
     uint64_t totalBytes;
     uint64_t freeBytes;
+    char unit[STAGEWRIGHT_CUDA_TEXT]; /* names the hardware for every process of the host: "GPU-…" */
 } StagewrightCudaDevice;
 
 typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
 typedef struct StagewrightTeam StagewrightTeam; /* queues of several devices that NCCL connects, one a device: its ends */
+typedef struct StagewrightTeamId {              /* what the ends of a team in several processes are opened with */
+    uint8_t bytes[128];
+} StagewrightTeamId;
+typedef struct StagewrightPost { /* this end's side of a message to or from another end */
+    int32_t sends;               /* 1; 0: it receives */
+    int32_t peer;
+    void* data;
+    uint64_t count; /* bytes */
+} StagewrightPost;
 
 enum {
     STAGEWRIGHT_COMPUTE = 0,
@@ -171,6 +181,7 @@ typedef struct StagewrightCudaTable {
 
     int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
     void (*closeQueue)(StagewrightQueue* queue);            /* waits */
+    int (*enter)(StagewrightQueue* queue);                  /* what the calling thread asks of CUDA by other ways concerns its device */
     int (*finish)(StagewrightQueue* queue);                 /* waits for both lanes */
     int (*finished)(StagewrightQueue* queue, int32_t* out); /* 1: there is nothing to wait for */
     /* A mark is passed when all that its lane was asked for before has been done. */
@@ -214,6 +225,13 @@ typedef struct StagewrightCudaTable {
     int (*teamMark)(StagewrightTeam* team, int32_t end, StagewrightMark** out);
     int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count); /* count: bytes */
     int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
+    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets. joinTeam() only begins:
+       settleTeam() waits for all others, each on a thread that nobody else waits for, and abortTeam() ends that. posts: requested as one group,
+       at once; each is done when its other end has been posted too, and those of two ends in the order of their posts. */
+    int (*newTeamId)(StagewrightTeamId* out);
+    int (*joinTeam)(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+    int (*settleTeam)(StagewrightTeam* team);
+    int (*post)(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
     int (*pollTeam)(StagewrightTeam* team);   /* fails where a device or a connection has failed since */
     void (*abortTeam)(StagewrightTeam* team); /* any thread: waits for another end return; the team is unusable then */
 } StagewrightCudaTable;

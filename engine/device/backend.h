@@ -107,6 +107,10 @@ public:
     // goes with the model's last layer. Default: all; none where first > last.
     virtual void setRecomputedLayers(int first, int last) = 0;
 
+    // Partial backward, before the first forward: backwards end at this layer (global number). The blocks before it, and the embedding where
+    // it is above 0, keep nothing of a forward and get no gradient; of a stage that lies before it there are no backwards at all.
+    virtual void setBackwardFrom(int layer) = 0;
+
     // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
     virtual double loss(const Part& part) const = 0;
     virtual void setLossScale(float scale) = 0;
@@ -200,8 +204,8 @@ public:
     // numbers where it can't. Called before any of them is created.
     virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
                                    const OptimizerConfig& optimizer) const = 0;
-    // A rank's memory on its device; null: the host's. Outlives the rank's stages.
-    virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks);
+    // A rank's memory on its device; null: the host's. Outlives the rank's stages. ranksHere: of them in this process.
+    virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere);
     // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
     virtual Capabilities capabilities() const { return {}; }

@@ -11,7 +11,7 @@ std::vector<std::string_view> backendNames()
     };
 }
 
-Result<std::unique_ptr<Memory>> Backend::openMemory(int, int)
+Result<std::unique_ptr<Memory>> Backend::openMemory(int, int, int)
 {
     return std::unique_ptr<Memory>();
 }

@@ -12,7 +12,8 @@
 
 namespace stagewright {
 class DeviceClock; // profiler/record/device_clock.h
-}
+class DeviceEnd;   // engine/device/device_end.h
+} // namespace stagewright
 
 namespace stagewright {
 
@@ -60,10 +61,12 @@ public:
     virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before) = 0;
     virtual void await(const Mark& mark) = 0;
     virtual void finish() = 0;
+    virtual void enter() {}     // any thread: what other libraries do on it next concerns this device
     virtual void interrupt() {} // any thread, at any time: what waits for other devices ends with an exception
     // Marks made so far: the first mark after a position is passed when all that was requested before it has been done.
     virtual std::uint64_t position() const { return 0; }
     virtual DeviceClock* clock() { return nullptr; } // null: times are read from the host's clock
+    virtual DeviceEnd* end() { return nullptr; }     // null: it is not connected with devices of other processes
 };
 Memory& hostMemory();
 

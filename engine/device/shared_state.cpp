@@ -106,4 +106,31 @@ float* SharedState::sums(const Own& own) const
     return m_sums ? m_sums.data() + own.offset : m_gradients.data() + own.begin;
 }
 
+void SharedState::keepStepped()
+{
+    std::int64_t count = 0;
+    for (const Own& own : m_stepped) count += own.end - own.begin;
+    const MemoryTag tag{MemoryCategory::Optimizer, m_stage, -1};
+    if (!m_kept[0]) m_kept[0] = m_allocator.take(floats(count), tag);
+    for (const Own& own : m_stepped) std::memcpy(m_kept[0].data() + own.offset, ownWeights(own), floats(own.end - own.begin) * sizeof(float));
+    for (int i = 0; i < 2; ++i) {
+        if (!m_moments[i]) continue;
+        if (!m_kept[i + 1]) m_kept[i + 1] = m_allocator.take(m_moments[i].size(), tag);
+        std::memcpy(m_kept[i + 1].data(), m_moments[i].data(), m_moments[i].size() * sizeof(float));
+    }
+}
+
+void SharedState::restoreStepped()
+{
+    for (const Own& own : m_stepped) std::memcpy(ownWeights(own), m_kept[0].data() + own.offset, floats(own.end - own.begin) * sizeof(float));
+    for (int i = 0; i < 2; ++i)
+        if (m_moments[i]) std::memcpy(m_moments[i].data(), m_kept[i + 1].data(), m_moments[i].size() * sizeof(float));
+    refreshOwn();
+}
+
+void SharedState::dropKept()
+{
+    for (Buffer& buffer : m_kept) buffer.reset();
+}
+
 } // namespace stagewright

@@ -60,6 +60,11 @@ public:
     void zeroGradients();              // those that stay
     float* sums(const Own& own) const; // of the owned pieces, over all ranks
 
+    // What the next optimizer step changes, kept until it is certain: weights and moments of stepped() come back bit for bit. Tag Optimizer.
+    void keepStepped();
+    void restoreStepped();
+    void dropKept();
+
     // Of stepped(), by their offsets; null: none.
     float* moment(int number) const { return m_moments[static_cast<std::size_t>(number)].data(); }
 
@@ -76,6 +81,7 @@ private:
     Buffer m_gradients;
     Buffer m_sums; // sharded gradients
     Buffer m_moments[2];
+    Buffer m_kept[3]; // weights, moments
 };
 
 } // namespace stagewright

@@ -99,6 +99,12 @@ void LayerStage::setRecomputedLayers(int first, int last)
     m_recomputed.head = m_slice.last && first < m_context.model.layers && last >= m_context.model.layers - 1;
 }
 
+void LayerStage::setBackwardFrom(int layer)
+{
+    m_cut = layer > 0;
+    m_from = static_cast<std::size_t>(std::clamp(layer - m_slice.firstLayer, 0, m_slice.layerCount));
+}
+
 void LayerStage::checkForwardOrder(const Part& part) const
 {
     bool again = m_kept.contains(part);
@@ -153,7 +159,8 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " + std::to_string(input.size()) +
                                     " floats, " + std::to_string(m_math->words(size)) + " needed");
     now.dropped = dropped;
-    now.awaits = dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
+    now.dropped.first = std::max(dropped.first, m_from); // what lies below the cut is not recomputed either
+    now.awaits = now.dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
     now.blocks.resize(m_blocks.size());
     Buffer stream;
     m_timer.begin(isWhole(part));
@@ -161,6 +168,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         m_embedding->keepTokens(now.embedding, now.shape, tokens);
         stream = m_context.borrow(size, microbatch);
         m_embedding->forward(now.embedding, now.shape, elementsIn(stream));
+        if (!embeddingLearns()) now.embedding = {};
         m_timer.lap(OpKind::Forward, 0);
     } else {
         // The blocks change it into the output.
@@ -172,14 +180,14 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         m_context.allocator.memory().copy(now.input.data(), stream.data(), now.input.size() * sizeof(float));
     };
     for (std::size_t i = 0; i < m_blocks.size(); ++i) {
-        const bool drop = i >= dropped.first && i < dropped.end;
-        if (drop && i == dropped.first && !(i == 0 && m_embedding)) keepInput();
+        const bool drop = i >= now.dropped.first && i < now.dropped.end;
+        if (drop && i == now.dropped.first && !(i == 0 && embeddingLearns())) keepInput();
         m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), elementsIn(stream),
-                            drop ? Forward::Drop : Forward::Keep);
+                            drop || i < m_from ? Forward::Drop : Forward::Keep);
         m_timer.lap(OpKind::Forward, 1 + i);
     }
     if (m_head) {
-        if (dropped.head && m_blocks.empty() && !m_embedding) keepInput();
+        if (dropped.head && now.dropped.first >= m_blocks.size() && !(m_blocks.empty() && embeddingLearns())) keepInput();
         Embedding::check(targets, now.shape, m_context.model.vocabulary, "targets");
         Buffer staged;
         const std::uint8_t* bytes = targets.data();
@@ -200,7 +208,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         ++chain.forwarded;
         ++chain.unfinished;
     }
-    m_kept.emplace(part, std::move(now));
+    if (learns()) m_kept.emplace(part, std::move(now));
     return stream;
 }
 
@@ -208,8 +216,9 @@ void LayerStage::recompute(const Part& part)
 {
     const FlushDenormals flush;
     const auto found = m_kept.find(part);
-    // Layers outside the stage are recomputed elsewhere: nothing to do here.
-    if (found != m_kept.end() && found->second.awaits == Awaits::InputGrad && !m_recomputed.any()) return;
+    // Layers outside the stage are recomputed elsewhere, those below the cut nowhere: nothing to do here.
+    const bool elsewhere = std::max(m_recomputed.first, m_from) >= m_recomputed.end && !m_recomputed.head;
+    if (found != m_kept.end() && found->second.awaits == Awaits::InputGrad && elsewhere) return;
     KeptPart& now = kept(part, Awaits::Recompute);
     const DroppedLayers dropped = now.dropped;
     Buffer stream = std::move(now.input);
@@ -287,12 +296,13 @@ Buffer LayerStage::inputGrad(const Part& part, Buffer outputGrad)
         grad = std::move(outputGrad);
         grad.retag(m_context.tag(MemoryCategory::Activations, microbatch));
     }
-    for (std::size_t i = m_blocks.size(); i-- > 0;) {
+    for (std::size_t i = m_blocks.size(); i-- > m_from;) {
         grad = m_blocks[i].inputGrad(now.blocks[i], now.shape, earlierSlices(part, i), std::move(grad));
         m_timer.lap(OpKind::InputGrad, 1 + i);
     }
     now.awaits = Awaits::WeightGrad;
     if (chain != m_chains.end() && --chain->second.unfinished == 0) m_chains.erase(chain);
+    if (m_from > 0 || (m_embedding && m_cut)) return {}; // nobody below goes back
     if (m_embedding) {
         now.embedding.outputGrad = std::move(grad);
         return {};
@@ -346,13 +356,13 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
         m_timer.lap(OpKind::WeightGrad, 1 + m_blocks.size());
     }
     std::vector<Pending<Block::Saved>> pending(now.size());
-    for (std::size_t i = m_blocks.size(); i-- > 0;) {
+    for (std::size_t i = m_blocks.size(); i-- > m_from;) {
         for (std::size_t k = 0; k < now.size(); ++k)
             pending[k] = {now[k]->shape, &now[k]->blocks[i]};
         m_blocks[i].weightGrad(pending);
         m_timer.lap(OpKind::WeightGrad, 1 + i);
     }
-    if (m_embedding) {
+    if (embeddingLearns()) {
         for (KeptPart* part : now)
             m_embedding->weightGrad(part->embedding, part->shape);
         m_timer.lap(OpKind::WeightGrad, 0);

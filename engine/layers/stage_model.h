@@ -38,6 +38,7 @@ public:
     void weightGradOver(std::span<const Part> parts) override;
     void setSlices(std::span<const int> lengths) override;
     void setRecomputedLayers(int first, int last) override;
+    void setBackwardFrom(int layer) override;
     double loss(const Part& part) const override;
     void setLossScale(float scale) override { m_lossScale = scale; }
     void zeroGradients() override { m_parameters.zeroGradients(); }
@@ -78,6 +79,8 @@ private:
     KeptPart& kept(const Part& part, KeptPart::Awaits awaits); // cuts a whole into halves if one is requested
     std::vector<Part> keptParts(std::span<const Part> parts);  // that await W; a whole may lie there as two halves
     void checkForwardOrder(const Part& part) const;
+    bool embeddingLearns() const { return m_embedding && !m_cut; }
+    bool learns() const { return m_from < m_blocks.size() || m_head || embeddingLearns(); }
 
     std::unique_ptr<LayerMath> m_math;
     StageContext m_context;
@@ -89,6 +92,8 @@ private:
     float m_lossScale = 1;
     std::vector<int> m_sliceLengths;
     DroppedLayers m_recomputed; // what forwardForRecompute drops
+    std::size_t m_from = 0;     // the first block that backwards reach
+    bool m_cut = false;         // they end after the model's first layer
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
     PartTimer m_timer;                       // part 0: the embedding, there or not; 1 …: blocks; last: the head

@@ -192,4 +192,13 @@ Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages,
     return slices;
 }
 
+Result<std::vector<int>> layersOfStages(const ModelConfig& model, int stages, const std::vector<int>& stageLayers)
+{
+    const auto slices = sliceModel(model, stages, stageLayers);
+    if (!slices) return tl::unexpected(slices.error());
+    std::vector<int> out;
+    for (const StageSlice& slice : *slices) out.push_back(slice.layerCount);
+    return out;
+}
+
 } // namespace stagewright

@@ -39,5 +39,6 @@ struct StageSlice {
 // Layers over stages, balanced by cost (the embedding and the head weigh as their FLOPs say), or as `stageLayers` says.
 // Fails (Usage) where there are fewer layers than needed or stageLayers does not sum to the model's layers.
 Result<std::vector<StageSlice>> sliceModel(const ModelConfig& model, int stages, const std::vector<int>& stageLayers = {});
+Result<std::vector<int>> layersOfStages(const ModelConfig& model, int stages, const std::vector<int>& stageLayers = {}); // of each slice
 
 } // namespace stagewright

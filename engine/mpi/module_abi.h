@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STAGEWRIGHT_MPI_ABI 1
+#define STAGEWRIGHT_MPI_ABI 2
 #define STAGEWRIGHT_MPI_MODULE_FUNCTION "stagewright_mpi_module"
 
 typedef struct StagewrightMpiRequest StagewrightMpiRequest;
@@ -17,6 +17,7 @@ typedef struct StagewrightMpiTable {
     const char* (*lastError)(void); /* of the calling thread */
     const char* (*library)(void);   /* its name and version */
     int (*start)(int32_t* index, int32_t* count, int32_t* tagLimit);
+    int32_t (*takesDeviceMemory)(void); /* 1: data of messages may lie on GPUs */
     /* met: done only once the receiver has begun to take it */
     int (*send)(int32_t to, int32_t tag, const void* data, uint64_t bytes, int32_t met, StagewrightMpiRequest** request);
     /* message: null where none has arrived; to be received once */

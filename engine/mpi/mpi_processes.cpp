@@ -63,14 +63,17 @@ public:
 
     Result<void> start()
     {
-        if (m_table.start(&m_index, &m_count, &m_tagLimit) == 0) return {};
-        return fail(ErrorCode::Failed, fmt::format("MPI can't start: {}", m_table.lastError()), "start the program by mpirun or srun --mpi=pmix");
+        if (m_table.start(&m_index, &m_count, &m_tagLimit) != 0)
+            return fail(ErrorCode::Failed, fmt::format("MPI can't start: {}", m_table.lastError()), "start the program by mpirun or srun --mpi=pmix");
+        m_takesDeviceMemory = m_table.takesDeviceMemory() != 0;
+        return {};
     }
 
     std::string_view name() const override { return "mpi"; }
     int index() const override { return m_index; }
     int count() const override { return m_count; }
     int tagLimit() const override { return m_tagLimit; }
+    bool takesDeviceMemory() const override { return m_takesDeviceMemory; }
 
     Request send(int to, int tag, const void* data, std::size_t bytes, bool met) override
     {
@@ -120,6 +123,7 @@ private:
     std::int32_t m_index = 0;
     std::int32_t m_count = 1;
     std::int32_t m_tagLimit = 0;
+    bool m_takesDeviceMemory = false;
 };
 
 } // namespace

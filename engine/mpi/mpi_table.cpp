@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include "engine/mpi/module_abi.h"
@@ -75,6 +76,13 @@ int start(std::int32_t* index, std::int32_t* count, std::int32_t* tagLimit)
     return 0;
 }
 
+// Open MPI, MPICH and their kin have this function where they know of CUDA at all; it answers for the library that runs, not for the header that was there.
+std::int32_t takesDeviceMemory()
+{
+    const auto ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+    return ask != nullptr && ask() == 1 ? 1 : 0;
+}
+
 int send(std::int32_t to, std::int32_t tag, const void* data, std::uint64_t bytes, std::int32_t met, StagewrightMpiRequest** request)
 {
     if (bytes > mostBytes) return failed("a message of more than 2 GiB");
@@ -140,7 +148,7 @@ void abort(std::int32_t exitCode)
     MPI_Abort(MPI_COMM_WORLD, exitCode);
 }
 
-const StagewrightMpiTable table = {STAGEWRIGHT_MPI_ABI, sizeof(StagewrightMpiTable), lastError, library, start, send, arrived, receive, done, close, abort};
+const StagewrightMpiTable table = {STAGEWRIGHT_MPI_ABI, sizeof(StagewrightMpiTable), lastError, library, start, takesDeviceMemory, send, arrived, receive, done, close, abort};
 
 } // namespace
 

@@ -101,6 +101,7 @@ private:
     {
         RankPlan ranked;
         ranked.stages = m_schedule.placement.stagesOf(rank);
+        bool stepped = false;
         const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < list.size(); ++i) {
             PlannedOp planned;
@@ -113,6 +114,9 @@ private:
             planned.partCount = static_cast<std::uint32_t>(ranked.parts.size()) - planned.firstPart;
             planned.inputCount = static_cast<std::uint32_t>(ranked.inputs.size()) - planned.firstInput;
             if (isCompute(planned.op.kind)) ranked.computeEnd = i + 1;
+            const OpKind kind = planned.op.kind;
+            stepped = stepped || kind == OpKind::Optimizer;
+            ranked.stepsOnArrival = ranked.stepsOnArrival || (stepped && kind != OpKind::Optimizer && kind != OpKind::Unshard && kind != OpKind::Reshard);
             m_plan.concatenates = m_plan.concatenates || (planned.op.kind == OpKind::WeightGrad && planned.partCount > 1);
             ranked.ops.push_back(planned);
         }

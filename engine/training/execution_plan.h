@@ -52,7 +52,8 @@ struct RankPlan {
     std::vector<PlannedPart> parts;
     std::vector<PlannedMessage> inputs;
     std::vector<PlannedMessage> outputs;
-    std::size_t computeEnd = 0; // no F, B, I, W or R from here on
+    std::size_t computeEnd = 0;  // no F, B, I, W or R from here on
+    bool stepsOnArrival = false; // other ops than gathers, releases and steps behind an Optimizer op
 
     std::span<const PlannedPart> partsOf(const PlannedOp& op) const
     {

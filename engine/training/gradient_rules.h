@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "engine/device/backend.h"
+#include "schedules/model/partial_backward.h"
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
+
+class BatchShapes;
 
 // What multiplies every gradient before the optimizer, and whether it steps at all.
 struct Verdict {
@@ -19,6 +22,13 @@ Verdict judgeGradients(std::span<const double> squareSums, double clipNorm);
 
 // 1 / microbatches that one optimizer step applies: all of them, or one where each is followed by a step.
 float lossScaleOf(const Schedule& schedule);
+
+// Partial backward: which copies of a stage, by rank, contribute to which of its elements, and how their sum becomes their mean. cuts: by
+// replica; elements: of the flat vector, padding included.
+std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const ModelConfig& model, const StageSlice& slice, std::span<const int> cuts,
+                                              const BatchShapes& shapes, std::int64_t elements);
+// The same for one copy: its first element with a gradient; all of them where it goes back further, none where it does not reach the stage.
+std::int64_t firstLearned(const ModelConfig& model, const StageSlice& slice, int cut, std::int64_t elements);
 
 // All gradients of a stage, in the order of its parameters.
 std::size_t gradientCount(StageModel& model);

@@ -36,6 +36,7 @@ public:
     void makeStages()
     {
         guarded("setting up", [this] {
+            m_state.transport->open(m_rank);
             m_run.allocator->setSink(m_run.sink.get());
             if (const auto& limits = m_state.options.rankMemory; !limits.empty()) m_run.allocator->setLimit(limits[static_cast<std::size_t>(m_rank)]);
             for (const int stage : m_plan.stages) {
@@ -52,6 +53,7 @@ public:
                 }
                 run.model = std::move(*model);
                 run.model->setLossScale(m_state.shapes.lossScale(*m_state.schedule, m_rank));
+                if (!options.cuts.empty()) run.model->setBackwardFrom(options.cuts[static_cast<std::size_t>(m_state.schedule->replicaOf(m_rank))]);
                 if (!shapes.sliceTokens.empty()) run.model->setSlices(shapes.sliceTokens);
                 if (m_state.options.recomputedLayers) {
                     const auto [first, last] = *m_state.options.recomputedLayers;
@@ -123,7 +125,8 @@ private:
             cause = "an exception of unknown type";
         }
         const std::string where = m_where.empty() ? std::string(what) : m_where;
-        m_state.stop({ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
+        const std::optional<Error> lost = m_state.team->lost(); // then that is why a connection between devices failed
+        m_state.stop(lost ? *lost : Error{ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
     }
 
     bool barrier(std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last)
@@ -302,6 +305,7 @@ private:
         case OpKind::Filler:
             return runFiller(planned.op, position);
         case OpKind::Unshard:
+            if (!m_stepEnd.beforeGather(planned.op.stage)) return false;
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.gather(planned.op.stage, position); });
         case OpKind::Reshard:
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun&) { m_exchange.release(planned.op.stage); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/training/gradient_rules.h"
 #include "profiler/record/clock.h"
 
 namespace stagewright {
@@ -38,9 +39,16 @@ void StateExchange::prepare()
         for (const StageRun* copy : m_state.copiesOf(number)) stage.members.push_back(copy->rank);
         const auto most = static_cast<std::int64_t>(m_state.options.sharding.bucket / static_cast<Bytes>(sizeof(float)));
         const auto& pieces = run.share->flat.pieces;
+        const std::int64_t padded = run.share->flat.padded;
+        std::vector<ContributedRange> ranges{{0, padded, std::vector<char>(stage.members.size(), 1), 1}};
+        if (const auto& cuts = m_state.options.cuts; !cuts.empty()) ranges = contributionsTo(*m_state.schedule, m_state.options.model, run.slice, cuts, m_state.shapes, padded);
         for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
             for (const ShardPiece& bucket : bucketsOf(piece->size(), m_state.options.sharding.bucket > 0 ? std::max<std::int64_t>(1, most) : 0))
-                stage.chunks.push_back({piece->owner, piece->begin + bucket.begin, piece->begin + bucket.end});
+                for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+                    const std::int64_t begin = std::max(piece->begin + bucket.begin, range->begin);
+                    const std::int64_t end = std::min(piece->begin + bucket.end, range->end);
+                    if (begin < end) stage.chunks.push_back({piece->owner, begin, end, range->contributes, range->scale});
+                }
         for (const Chunk& chunk : stage.chunks)
             if (chunk.owner == stage.own) stage.ownChunks.push_back(chunk);
     }
@@ -179,7 +187,7 @@ void StateExchange::reduce(int number, int position)
     reduction.first = stage.reduced++ == 0;
     if (!state.shards(ShardLevel::Gradients)) {
         for (const Chunk& chunk : stage.chunks)
-            if (chunk.owner != stage.own)
+            if (chunk.owner != stage.own && chunk.takes(stage.own))
                 post(stage, chunk.owner, ControlKey::Kind::WeightGradients, state.gradientsWindow(chunk.begin, chunk.end), reduction.taking.link);
     } else {
         Buffer rest = state.handOverGradients();
@@ -197,18 +205,19 @@ void StateExchange::reduce(int number, int position)
     stage.reductions.push_back(std::move(reduction));
 }
 
-// Of the next chunk of the first reduction every other rank's part.
+// Of the next chunk of the first reduction every other contributor's part.
 bool StateExchange::hasCome(const Stage& stage)
 {
+    const Chunk& chunk = stage.ownChunks[stage.reductions.front().next];
     for (int member = 0; member < static_cast<int>(stage.members.size()); ++member) {
         const int from = stage.members[static_cast<std::size_t>(member)];
         const ControlKey key{ControlKey::Kind::WeightGradients, static_cast<std::uint16_t>(stage.run->slice.stage), from};
-        if (member != stage.own && !m_state.transport->hasCome(m_rank, key)) return false;
+        if (member != stage.own && chunk.takes(member) && !m_state.transport->hasCome(m_rank, key)) return false;
     }
     return true;
 }
 
-// Adds the ranks' parts in their order.
+// Adds the contributors' parts in their order.
 bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
 {
     const Timed timed(reduction.taking);
@@ -220,23 +229,29 @@ bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
         if (own.begin <= chunk.begin && chunk.end <= own.end) target = state.sums(own) + (chunk.begin - own.begin);
     const float* mine = reduction.own.empty() ? target : reduction.own[reduction.next].data();
     const int number = stage.run->slice.stage;
+    const int members = static_cast<int>(stage.members.size());
+    const auto first = static_cast<int>(std::find_if(chunk.contributes.begin(), chunk.contributes.end(), [](char takes) { return takes != 0; }) - chunk.contributes.begin());
     // Where the sum may grow at once: nothing of this rank's own lies there, or its own comes first.
-    const bool straight = reduction.first && (!reduction.own.empty() || stage.own == 0);
+    const bool straight = reduction.first && (!reduction.own.empty() || stage.own == first || !chunk.takes(stage.own));
     Buffer apart = straight ? Buffer() : m_run.allocator->take(count, bucketTag(number));
     float* sum = straight ? target : apart.data();
-    Buffer part = stage.members.size() > 2 || stage.own == 0 ? m_run.allocator->take(count, bucketTag(number)) : Buffer();
-    for (int member = 0; member < static_cast<int>(stage.members.size()); ++member) {
+    Buffer part; // of another member than the first
+    for (int member = first; member < members; ++member) {
+        if (!chunk.takes(member)) continue;
         if (member == stage.own) {
-            if (member > 0)
+            if (member > first)
                 add({mine, count}, sum);
             else if (mine != sum)
                 std::memcpy(sum, mine, count * sizeof(float));
             continue;
         }
-        const std::span<float> into = member == 0 ? std::span(sum, count) : part.span();
+        if (member > first && !part) part = m_run.allocator->take(count, bucketTag(number));
+        const std::span<float> into = member == first ? std::span(sum, count) : part.span();
         if (!collect(stage, member, ControlKey::Kind::WeightGradients, into, reduction.taking)) return false;
-        if (member > 0) add(into, sum);
+        if (member > first) add(into, sum);
     }
+    if (chunk.scale != 1)
+        for (std::size_t i = 0; i < count; ++i) sum[i] *= chunk.scale;
     if (!straight && reduction.first) std::memcpy(target, sum, count * sizeof(float));
     if (!straight && !reduction.first) add({sum, count}, target);
     if (!reduction.own.empty()) reduction.own[reduction.next].reset();
@@ -297,6 +312,12 @@ bool StateExchange::awaitGradients()
             while (reduction.next < stage.ownChunks.size())
                 if (!takeChunk(stage, reduction)) return false;
     return std::all_of(m_stages.begin(), m_stages.end(), [this](auto& stage) { return takeReductions(stage.second, true); });
+}
+
+bool StateExchange::awaitGradients(int number)
+{
+    takeWhatHasCome();
+    return takeReductions(at(number), true);
 }
 
 } // namespace stagewright

@@ -4,6 +4,7 @@
 //   REDUCE_GRAD  each rank's gradients go to the pieces' owners, in buckets of at most so many bytes; an owner adds what has come at
 //                its next REDUCE_GRAD, of whatever stage, the rest before the optimizer, always in the order of ranks; several reductions of a step
 //                are added in their order. Where nothing is sharded the sums then go to all.
+// Partial backward: only a layer's contributors send its gradients, and each piece has the same ones; the sums go to all.
 // Emulated links: what a rank sends in collectives leaves one message after the other, each latency + bytes / bandwidth long: the ring's
 // (n−1)·α + (n−1)·s/BW. On the virtual clock a collective takes that and the processor time of its copies and additions.
 // One per rank, on its thread; does nothing where the schedule shares no state.
@@ -35,6 +36,7 @@ public:
     // Until the stage's newest gather is whole; until all gradients of the rank's stages are summed. False: stopped.
     bool awaitWeights(int stage);
     bool awaitGradients();
+    bool awaitGradients(int stage); // of one stage; all its ranks must come to theirs in one order
     // At the end of the list: gathers that nothing has needed.
     bool awaitGathers();
 
@@ -43,7 +45,10 @@ private:
         int owner = 0;
         std::int64_t begin = 0;
         std::int64_t end = 0;
+        std::vector<char> contributes; // by member
+        float scale = 1;               // of the sum, to be the contributors' mean
         std::size_t size() const { return static_cast<std::size_t>(end - begin); }
+        bool takes(int member) const { return contributes[static_cast<std::size_t>(member)] != 0; }
     };
     // What a collective took, for the record.
     struct Taking {

@@ -21,12 +21,14 @@ StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StateEx
 {
     if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps && !state.plan.shared)
         m_norms.resize(static_cast<std::size_t>(state.schedule->stages));
+    m_early = state.plan.shared && m_plan.stepsOnArrival;
 }
 
 void StepEnd::begin()
 {
     m_normsKnown = m_normsPassed = false;
     m_shared.reset();
+    m_arrived.clear();
     std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
 }
 
@@ -47,7 +49,7 @@ bool StepEnd::finish()
 bool StepEnd::finishStep()
 {
     if (m_state.plan.shared) {
-        if (!m_shared && !judgeShared()) return false; // a rank without stages meets the others all the same
+        if (!m_shared && !(judgeShared() && validateShared())) return false; // a rank without stages meets the others all the same
         m_hooks.where("taking gathered weights");
         if (!m_exchange.awaitGathers()) return false;
     } else if (m_state.schedule->weights == WeightRule::Synchronous) {
@@ -127,8 +129,53 @@ bool StepEnd::judgeShared()
     return true;
 }
 
+// An Optimizer op with more of the list behind it: its stage's gradients are summed, those of others need not be.
+bool StepEnd::stepOnArrival(const Op& op, int position)
+{
+    if (!m_exchange.awaitGradients(op.stage)) return false;
+    m_arrived.push_back(op.stage);
+    return m_hooks.record(op, position, RankPhase::Running, position, [this](StageRun& run) {
+        run.squareSum = run.model->gradientSquareSum();
+        std::vector<double> known;
+        for (const int stage : m_arrived) known.push_back(stageRun(stage).squareSum);
+        const Verdict soFar = judgeGradients(known, m_state.options.optimizer.clipNorm);
+        run.stepped = !soFar.skip && soFar.scale == 1.0F;
+        if (!run.stepped) return;
+        run.model->shared()->keepStepped();
+        run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, 1.0F);
+    });
+}
+
+// The verdict on what was stepped before it.
+bool StepEnd::validateShared()
+{
+    m_hooks.where("validating the optimizer's steps");
+    for (const int stage : m_arrived) {
+        const bool stepped = stageRun(stage).stepped;
+        const bool undo = stepped && (m_shared->skip || m_shared->scale != 1.0F);
+        if (undo || (!stepped && !m_shared->skip)) {
+            const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
+                if (undo) run.model->shared()->restoreStepped();
+                if (!m_shared->skip) run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, m_shared->scale);
+                run.undone += undo ? 1 : 0;
+            });
+            if (!ran) return false;
+        }
+        stageRun(stage).model->shared()->dropKept();
+    }
+    m_hooks.where({});
+    return true;
+}
+
+bool StepEnd::beforeGather(int stage)
+{
+    if (m_shared || std::find(m_arrived.begin(), m_arrived.end(), stage) == m_arrived.end()) return true;
+    return judgeShared() && validateShared();
+}
+
 bool StepEnd::runShared(const Op& op, int position)
 {
+    if (m_early && !m_shared) return stepOnArrival(op, position);
     if (!m_shared && !judgeShared()) return false;
     return m_hooks.record(op, position, RankPhase::Running, position, [this](StageRun& run) {
         if (!m_shared->skip) run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, m_shared->scale);

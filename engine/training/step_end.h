@@ -9,7 +9,9 @@
 //   validated weights.
 //   Optimizer ops are final (asynchronous schedules)
 //   ranks share state (state_exchange.h): before the first Optimizer op the gradients are summed, piece by piece, and the norm is that
-//   of all of them; each Optimizer op then steps what its rank owns
+//   of all of them; each Optimizer op then steps what its rank owns. Where a rank's list goes on behind one (stepsOnArrival()) a stage steps as
+//   soon as its own gradients are summed and what the rank knows of the norm allows it; the whole norm at the end has the last word: what
+//   it forbids is put back as it was, and stepped again if clipped, bit for bit as with all gradients known
 #pragma once
 
 #include <functional>
@@ -50,6 +52,8 @@ public:
     bool meetCopies(int stage);
     // An Optimizer op of the list. False: stopped.
     bool runOptimizer(const Op& op, int position);
+    // Before a gather of the list: one of stepped weights needs the norm's verdict. False: stopped.
+    bool beforeGather(int stage);
     // After the list. False: stopped.
     bool finish();
 
@@ -60,6 +64,8 @@ private:
     std::vector<StageSum> ownSums();
     bool judgeShared();
     bool runShared(const Op& op, int position);
+    bool stepOnArrival(const Op& op, int position);
+    bool validateShared();
     bool stepTogether();
     bool sumOverCopies();
     // The copies' places for a stage's gradients, where each adds up a piece; empty: each adds up all of them.
@@ -82,6 +88,8 @@ private:
     const RankTrace& m_trace;
     StateExchange& m_exchange;
     std::optional<Verdict> m_shared; // on shared state, of this step
+    bool m_early = false;            // stages step as their gradients arrive
+    std::vector<int> m_arrived;      // those whose optimizer op came before the verdict
     StepHooks m_hooks;
     std::vector<double> m_norms; // square sums by stage where steps are validated afterwards; else empty
     bool m_normsKnown = false;   // of the previous ranks

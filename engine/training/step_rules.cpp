@@ -89,7 +89,8 @@ private:
         return {};
     }
 
-    // The global norm is known once every rank has summed up its pieces: nothing but steps and gathers comes behind the first step.
+    // The global norm is known once every rank has summed up its pieces. A stage may step before, where its rank goes back on through others; a
+    // gather of what was stepped waits for the norm, so that nothing but steps and gathers comes behind it.
     Result<void> checkShared(int rank, std::size_t position, bool last)
     {
         const std::vector<PlannedOp>& ops = m_plan.ranks[static_cast<std::size_t>(rank)].ops;
@@ -97,10 +98,16 @@ private:
         if (op.kind == OpKind::ReduceGrad && !hasMicrobatch(op) && !last)
             return refusal(rank, position, "weight gradients of its stage follow", "reduce after the last one, or each microbatch's");
         if (op.kind == OpKind::Optimizer || op.kind == OpKind::Unshard || op.kind == OpKind::Reshard) return {};
-        for (std::size_t i = 0; i < position; ++i)
-            if (ops[i].op.kind == OpKind::Optimizer)
-                return refusal(rank, position, fmt::format("it follows {} at op {}; ranks that share state step once all their gradients are known", toText(ops[i].op), i),
-                               "move the optimizer ops to the end of the list");
+        std::vector<char> stepped(static_cast<std::size_t>(m_schedule.stages), 0);
+        for (std::size_t i = 0; i < position; ++i) {
+            const Op& before = ops[i].op;
+            if (before.kind == OpKind::Optimizer) stepped[before.stage] = 1;
+            if (before.kind == OpKind::Unshard && stepped[before.stage] != 0)
+                return refusal(rank, position, fmt::format("it follows {} at op {}, which gathers stepped weights; they are certain once all gradients are known", toText(before), i),
+                               "move the gathers of stepped weights to the end of the list");
+        }
+        if (stepped[op.stage] != 0 && isCompute(op.kind))
+            return refusal(rank, position, "its stage has stepped already", "move the stage's optimizer op behind it");
         return {};
     }
 

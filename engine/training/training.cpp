@@ -15,6 +15,7 @@
 
 #include "engine/device/machine.h"
 #include "engine/layers/stage_memory.h"
+#include "engine/training/device_connection.h"
 #include "engine/training/process_team.h"
 #include "engine/training/rank_report.h"
 #include "engine/training/sharing_rules.h"
@@ -412,6 +413,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("shard", toText(options.sharding));
         if (options.sharding.bucket > 0) add("bucket_bytes", fmt::format("{}", options.sharding.bucket));
     }
+    if (!options.cuts.empty()) add("cut", fmt::format("{}", fmt::join(options.cuts, ",")));
     if (synchronous && m_state->plan.steps && !m_state->plan.shared) add("optimizer_steps", "by rank, validated afterwards");
     if (const auto& slices = m_state->shapes.ofRank(0).sliceTokens; !slices.empty()) add("slice_tokens", fmt::format("{}", fmt::join(slices, ",")));
     if (options.recomputedLayers && m_state->plan.recomputes)
@@ -421,7 +423,9 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
         if (options.device.sharing == DeviceSharing::Queues) add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
-        add("gpu_transport", options.job ? std::string("host") : std::string(toText(options.device.transport)));
+        const bool byMpi = options.job && options.device.transport == DeviceTransport::Copies;
+        const char* way = byMpi && options.job->processes().takesDeviceMemory() ? "mpi" : "host";
+        add("gpu_transport", byMpi ? std::string(way) : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
     if (options.channels.sends == SendMode::Rendezvous) {
@@ -473,8 +477,6 @@ Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onD
     if (onDevice && clock == ClockMode::Virtual)
         return fail(ErrorCode::Usage, "ranks in several processes can't take turns on a GPU", "give --sharing queues, which runs them side by side, use as many GPUs as ranks, or run the ranks as threads");
     if (onDevice && options.device.sharing == DeviceSharing::Partitions) return refused("--sharing partitions");
-    if (onDevice && options.device.transport == DeviceTransport::Nccl)
-        return fail(ErrorCode::Usage, "--transport nccl connects GPUs of one process; between processes their messages travel through the host's memory and MPI", "leave it out, or run the ranks as threads");
     return {};
 }
 
@@ -500,7 +502,11 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
     auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels,
                                             state.options.links, std::move(state.transport), [team] { team->wake(); });
     if (!transport) return tl::unexpected(std::move(transport.error()));
-    state.transport = std::move(*transport);
+    if (connectsDevices(state)) {
+        if (Result<void> connected = connectDevices(state, where, std::move(*transport)); !connected) return tl::unexpected(std::move(connected.error()));
+    } else {
+        state.transport = std::move(*transport);
+    }
     return team;
 }
 
@@ -531,6 +537,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (!options.rankMemory.empty() && options.rankMemory.size() != static_cast<std::size_t>(schedule.ranks))
         return fail(ErrorCode::Usage, fmt::format("{} memory limits for {} ranks", options.rankMemory.size(), schedule.ranks), "give one for each rank");
     if (Result<void> fits = checkSharing(schedule, *plan, options); !fits) return tl::unexpected(std::move(fits.error()));
+    if (Result<void> fits = checkCuts(schedule, *plan, options, *slices); !fits) return tl::unexpected(std::move(fits.error()));
     std::vector<char> known(slices->size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages) {
@@ -565,7 +572,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     bool onDevice = false;                                                                   // there an op has the device for itself
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         if (options.job && where.processOf(rank) != options.job->index()) continue;
-        Result<std::unique_ptr<Memory>> memory = backend->openMemory(rank, schedule.ranks);
+        Result<std::unique_ptr<Memory>> memory = backend->openMemory(rank, schedule.ranks, where.perProcess);
         if (!memory) return tl::unexpected(std::move(memory.error()).with(fmt::format("rank {}", rank)));
         onDevice = onDevice || *memory != nullptr;
         memories[static_cast<std::size_t>(rank)] = std::move(*memory);
@@ -591,6 +598,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
     }
+    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     ProcessTeam* processes = nullptr;
     if (options.job) {
         Result<ProcessTeam*> joined = joinProcesses(*state, where);
@@ -604,7 +612,6 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         if (!numbers) return tl::unexpected(std::move(numbers.error()));
         state->messageNumbers = *numbers;
     }
-    state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     state->addStages(*slices);
     auto training = std::make_unique<RankTraining>(std::move(state));
     if (Result<void> started = training->start(processes); !started) return tl::unexpected(std::move(started.error()));
@@ -622,8 +629,9 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
         Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
         Result<DeviceOptions> settled = backend ? (*backend)->settle(options.device, options.model, options.microbatchSize) : tl::unexpected(backend.error());
         if (!settled) failed = settled.error();
-        const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0; // 0: on the processor
-        if (options.clock == ClockMode::Auto && options.job->oneHost() && ranks > (sideBySide > 0 ? sideBySide : options.job->cores())) options.clock = ClockMode::Virtual;
+        const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0;                          // 0: on the processor
+        const bool ownDevices = sideBySide > 0 && options.device.transport == DeviceTransport::Nccl; // each process may see its own alone
+        if (options.clock == ClockMode::Auto && !ownDevices && options.job->oneHost() && ranks > (sideBySide > 0 ? sideBySide : options.job->cores())) options.clock = ClockMode::Virtual;
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
         own.text(settled ? settled->products : std::string());
     }

@@ -63,6 +63,9 @@ struct TrainingOptions {
     std::optional<std::pair<int, int>> recomputedLayers;
     // What the ranks of a stage share, where the schedule's lists have its ops (sharesState(), schedules/model/shard_rules.h).
     StateSharding sharding;
+    // Partial backward, by replica: the layer that it goes back to (schedules/model/partial_backward.h), where the lists have no backward of
+    // what lies below. Empty: all go back to layer 0.
+    std::vector<int> cuts;
     // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the training, naming rank, op and
     // both numbers. Empty: no limits; 0: none for that rank.
     std::vector<Bytes> rankMemory;
@@ -175,7 +178,8 @@ struct CheckResult {
     std::vector<RankTraffic> traffic; // of the last step, by rank
     int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
     WeightRule weights = WeightRule::Synchronous;
-    double deviation = 0; // asynchronous schedules: of their weights from those of synchronous training
+    bool partial = false; // replicas go back to different layers
+    double deviation = 0; // asynchronous schedules and partial backward: of their weights from those of synchronous training
     double referenceLoss = 0;
     double loss = 0;
     std::string note;

@@ -25,9 +25,11 @@ constexpr int pingTag = 1;
 constexpr int pongTag = 2;
 constexpr int firstTag = 3;
 constexpr int bellTag = 5;
+constexpr int gatherTag = 6;
 constexpr int roundTrips = 64;
 constexpr Nanos patience = 60'000'000'000;
 constexpr Nanos longestSleep = 1'000'000;
+constexpr int looksWhenRung = 7; // MPI may fetch a message at one look and find it at the next
 constexpr Nanos lastWaitForOthers = 1'000'000'000;
 
 std::string lineOf(const char* path)
@@ -82,10 +84,15 @@ void ProcessJob::Pause::listen()
 bool ProcessJob::Pause::again()
 {
     ++m_turns;
+    if (m_looks > 0) {
+        --m_looks;
+        return true;
+    }
     if (!m_job.m_crowded && m_turns < 32) return true;
     if (m_end >= 0 && monotonicNow() >= m_end) return false;
     if (m_job.m_bells) {
         m_job.m_bells->await(m_job.index(), m_heard, longestSleep);
+        if (m_job.m_bells->count(m_job.index()) != m_heard) m_looks = looksWhenRung;
         return true;
     }
     const timespec rest{0, m_turns < 256 ? 10'000 : m_turns < 1024 ? 50'000
@@ -147,8 +154,17 @@ void ProcessJob::close()
 Result<std::vector<std::byte>> ProcessJob::hearSoon(int from, int tag)
 {
     std::optional<std::vector<std::byte>> heard;
-    await([&] { return (heard = hear(from, tag)).has_value(); }, [] { return false; }, patience);
+    int turns = 0;
+    bool ended = false;
+    const auto came = [&] {
+        if ((heard = hear(from, tag))) return true;
+        ended = ++turns % 256 == 0 && hasEnded(from);
+        return false;
+    };
+    await(
+        came, [&] { return ended; }, patience);
     if (heard) return std::move(*heard);
+    if (ended) return fail(ErrorCode::Failed, nameOf(from) + " has ended, killed or crashed");
     return fail(ErrorCode::Failed, fmt::format("process {} of {} does not answer", from, count()));
 }
 
@@ -278,6 +294,26 @@ Result<std::vector<std::byte>> ProcessJob::fromFirst(std::vector<std::byte> own)
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, e.what());
     }
+}
+
+Result<std::vector<std::vector<std::byte>>> ProcessJob::toFirst(std::vector<std::byte> own)
+{
+    std::vector<std::vector<std::byte>> all;
+    try {
+        if (index() != 0) {
+            say(0, gatherTag, std::move(own));
+            return all;
+        }
+        all.push_back(std::move(own));
+        for (int other = 1; other < count(); ++other) {
+            auto heard = hearSoon(other, gatherTag);
+            if (!heard) return tl::unexpected(std::move(heard.error()));
+            all.push_back(std::move(*heard));
+        }
+    } catch (const std::exception& e) {
+        return fail(ErrorCode::Failed, e.what());
+    }
+    return all;
 }
 
 Result<int> ProcessJob::reserveTags(std::int64_t count)

@@ -55,6 +55,8 @@ public:
 
     // Every process calls it: the bytes that the first one gives. Failed where they do not come.
     Result<std::vector<std::byte>> fromFirst(std::vector<std::byte> own);
+    // Likewise: the first one gets what each gives, by process; the others nothing.
+    Result<std::vector<std::vector<std::byte>>> toFirst(std::vector<std::byte> own);
 
     // Copies the bytes; hear() gives nothing where nothing has come.
     void say(int to, int tag, std::vector<std::byte> bytes);
@@ -94,6 +96,7 @@ private:
     private:
         const ProcessJob& m_job;
         int m_turns = 0;
+        int m_looks = 0; // before it sleeps again
         std::uint32_t m_heard = 0;
         Nanos m_end;
     };

@@ -24,6 +24,9 @@ public:
     virtual int index() const = 0;             // of this process, from 0
     virtual int count() const = 0;
     virtual int tagLimit() const = 0; // tags are below it
+    // Whether the bytes sent and received may lie on a device (CUDA-aware MPI): then they are as they are to be when send() is called, and the block
+    // of receive() is free.
+    virtual bool takesDeviceMemory() const { return false; }
 
     // The bytes stay as they are until done(). met: that is not before the receiver has begun to take them.
     virtual Request send(int to, int tag, const void* data, std::size_t bytes, bool met = false) = 0;

@@ -251,6 +251,7 @@ public:
         for (Outbox& box : m_outboxes) {
             const std::lock_guard lock(box.mutex);
             for (Outgoing& one : box.messages) {
+                if (one.staged.empty()) one.message.buffer.memory().enter();
                 if (!one.begun && one.due <= now) begin(one);
                 if (!one.begun)
                     until(one.due);
@@ -366,7 +367,9 @@ private:
     Buffer receive(const Processes::Arrived& arrived, int from, Allocator& allocator, const MemoryTag& tag)
     {
         Buffer buffer = allocator.take(arrived.bytes / sizeof(float), tag);
-        std::vector<std::byte> staged(buffer.memory().isHost() ? 0 : arrived.bytes);
+        const bool direct = buffer.memory().isHost() || m_processes.takesDeviceMemory();
+        std::vector<std::byte> staged(direct ? 0 : arrived.bytes);
+        if (direct) buffer.memory().finish(); // of a device: what used the block before
         Processes::Request request = m_processes.receive(arrived, staged.empty() ? static_cast<void*>(buffer.data()) : staged.data());
         const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
         m_job->taken(from);
@@ -378,7 +381,10 @@ private:
     {
         Outbox& box = m_outboxes[static_cast<std::size_t>(fromRank)];
         Outgoing one{std::move(message), {}, nullptr, m_where.processOf(toRank), tag, availableAt, met, false, false};
-        if (const Buffer& buffer = one.message.buffer; !buffer.memory().isHost()) { // here, as a device's memory is for its rank's thread
+        // Here, as a device's memory is for its rank's thread.
+        if (const Buffer& buffer = one.message.buffer; !buffer.memory().isHost() && m_processes.takesDeviceMemory()) {
+            buffer.memory().finish();
+        } else if (!buffer.memory().isHost()) {
             one.staged.resize(buffer.size() * sizeof(float));
             buffer.memory().download(one.staged.data(), buffer.data(), one.staged.size());
         }

@@ -61,6 +61,8 @@ class Transport {
 public:
     virtual ~Transport() = default;
     virtual std::string_view name() const = 0;
+    // Before a rank's first message: what it waits for to be connected with others. Throws where that fails.
+    virtual void open(int /*rank*/) {}
 
     // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on; where the message has
     // to wait for its receive or for a free channel, later by that wait. Every key once per step.

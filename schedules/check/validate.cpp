@@ -8,6 +8,7 @@
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
+#include "schedules/model/partial_backward.h"
 
 namespace stagewright {
 
@@ -135,7 +136,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
     }
 }
 
-// m forwards, one backward each, and a weight gradient for each input gradient alone.
+// m forwards, one backward each down to the replica's first stage with one, and a weight gradient for each input gradient alone.
 void ScheduleChecker::checkCounts(const OpIndex& index)
 {
     const CellSpace& cells = index.cells();
@@ -143,6 +144,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         const OpPlace place = index.placeOf(id);
         return schedule.order[static_cast<std::size_t>(place.rank)][place.position].kind;
     };
+    const std::vector<int> firstBack = firstStagesBack(schedule);
     for (int s = 0; s < schedule.stages; ++s) {
         std::vector<int> noForward;
         std::vector<int> noBackward;
@@ -161,7 +163,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 lacks[3] |= weight && gradient != noOp && !split;
             }
             if (lacks[0]) noForward.push_back(j);
-            if (lacks[1]) noBackward.push_back(j);
+            if (lacks[1] && s >= firstBack[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(s, j)))]) noBackward.push_back(j);
             if (lacks[2]) noWeight.push_back(j);
             if (lacks[3]) strayWeight.push_back(j);
         }

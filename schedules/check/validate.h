@@ -45,7 +45,8 @@ struct Validation {
     Result<void> toResult() const; // the first fault as an Error, with its remedy
 };
 
-// Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong
+// Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m, but of none of a replica's stages before its
+// first one with a backward, where another replica goes back to stage 0), duplicates, ops on the wrong
 // rank, order within a rank, and deadlock: of a compute-only schedule as it waits across ranks, of a lowered one as its sends and
 // receives wait under these channels. O(ops).
 //   SEND, RECV   in a lowered schedule every input from another rank is sent once, after the op that makes it, and received

@@ -17,14 +17,6 @@ namespace stagewright {
 
 namespace {
 
-std::vector<Bytes> boundaryOf(const CostModel& costs)
-{
-    std::vector<Bytes> boundary;
-    for (const StageMemory& memory : costs.memory)
-        boundary.push_back(memory.boundary);
-    return boundary;
-}
-
 bool canCarry(const Schedule& schedule)
 {
     return schedule.order.size() == static_cast<std::size_t>(schedule.ranks);

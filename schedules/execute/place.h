@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-// durations: rank-major, one per op. boundary: message bytes by stage (may be empty: 0). O(ops).
+// durations: rank-major, one per op. boundary: message bytes by stage, as boundaryOf() has them (may be empty: 0). O(ops).
 // Fails with ErrorCode::Invalid and the wait cycle in the message where the order deadlocks.
 // A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start.
 // channels (schedules/messages/channels.h) concern lowered schedules; a compute-only one is taken to send at each op's end and to

@@ -6,6 +6,7 @@
 #include "schedules/base/large_memory.h"
 #include "schedules/execute/jitter.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/messages/message_delay.h"
 #include "schedules/model/activation.h"
 #include "schedules/model/kinds.h"
 
@@ -80,9 +81,7 @@ namespace {
 
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels, PlacePolicy policy)
 {
-    std::vector<Bytes> boundary;
-    for (const StageMemory& memory : costs.memory)
-        boundary.push_back(memory.boundary);
+    const std::vector<Bytes> boundary = boundaryOf(costs);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
     addLaunch(schedule, costs.launch, durations);
     auto result = place(schedule, durations, costs.links, boundary, channels, policy);

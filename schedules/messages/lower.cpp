@@ -85,6 +85,7 @@ struct Lowerer {
     }
 
     void inOrder(const Lowering& lowering);
+    void bringTogether(std::size_t rank);
     void swapOnOddRanks(std::size_t rank);
     void group(std::size_t rank);
     Result<void> sweep();
@@ -109,8 +110,26 @@ void Lowerer::inOrder(const Lowering& lowering)
                 eachSend(index.idOf(static_cast<int>(r), k), [&](const Message& message) { row.ops.push_back(message.send); });
             i += count;
         }
+        if (schedule.replicas > 1 && (lowering.rule == LoweringRule::RankParity || lowering.rule == LoweringRule::Grouped)) bringTogether(r);
         if (lowering.rule == LoweringRule::RankParity && r % 2 == 1) swapOnOddRanks(r);
         if (lowering.rule == LoweringRule::Grouped) group(r);
+    }
+}
+
+// Gathers, releases and reductions between a send and a receive come before the send: they exchange no message with the neighbour, so the
+// two still meet theirs. Not within one pipeline, whose sums over copies of a stage take the compute lane: the send would wait for them.
+void Lowerer::bringTogether(std::size_t rank)
+{
+    std::vector<Op>& ops = rows[rank].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (!isSend(ops[i].kind)) continue;
+        std::size_t sends = i;
+        while (sends < ops.size() && isSend(ops[sends].kind)) ++sends;
+        std::size_t receive = sends;
+        while (receive < ops.size() && isCollective(ops[receive].kind)) ++receive;
+        const auto at = [&ops](std::size_t position) { return ops.begin() + static_cast<std::ptrdiff_t>(position); };
+        if (receive > sends && receive < ops.size() && isReceive(ops[receive].kind)) std::rotate(at(i), at(sends), at(receive));
+        i = receive - 1;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/model/kinds.h"
+#include "schedules/model/partial_backward.h"
 
 namespace stagewright {
 
@@ -19,13 +20,29 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs,
             for (int k = 0; k < op.count; ++k)
                 if (cellOf(op, k) < m_recomputed.size()) m_recomputed[cellOf(op, k)] = 1;
         }
+    if (!costs.sizes.empty())
+        for (int j = 0; j < m_microbatches; ++j) m_replica.push_back(schedule.replicaOf(schedule.placement.rankOf(0, j)));
+    leaveOutCut(schedule);
     if (unheld == Unheld::LeftOut) leaveOutUnheld(schedule);
+}
+
+// What lies below a replica's cut keeps nothing.
+void ActivationRule::leaveOutCut(const Schedule& schedule)
+{
+    const std::vector<int> first = firstStagesBack(schedule);
+    if (std::all_of(first.begin(), first.end(), [](int stage) { return stage == 0; })) return;
+    m_leftOut.assign(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
+    for (int stage = 0; stage < schedule.stages; ++stage)
+        for (int j = 0; j < m_microbatches; ++j)
+            if (stage < first[static_cast<std::size_t>(schedule.replicaOf(schedule.placement.rankOf(stage, j)))])
+                m_leftOut[static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_microbatches) + static_cast<std::size_t>(j)] = 1;
 }
 
 void ActivationRule::leaveOutUnheld(const Schedule& schedule)
 {
     std::vector<Bytes> held(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
-    std::vector<char> out(held.size(), 0);
+    std::vector<char> out = m_leftOut;
+    out.resize(held.size(), 0);
     std::vector<char> run(held.size(), 0); // the forward has been
     bool any = false;
     for (const auto& ops : schedule.order)
@@ -59,7 +76,12 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
     if (op.stage >= m_costs.memory.size()) return 0;
     if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
-    const StageMemory& memory = m_costs.memory[op.stage];
+    StageMemory sized;
+    if (const auto j = static_cast<std::size_t>(op.microbatch + k); j < m_replica.size()) {
+        sized = m_costs.memory[op.stage];
+        for (Bytes* bytes : {&sized.activation, &sized.freedAtInput, &sized.boundary}) *bytes = m_costs.sized(*bytes, m_replica[j]);
+    }
+    const StageMemory& memory = m_replica.empty() ? m_costs.memory[op.stage] : sized;
     Bytes delta = 0;
     if (rule.holdsActivation) {
         delta = memory.activation;

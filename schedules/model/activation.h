@@ -1,5 +1,5 @@
 // ActivationRule: what one op adds to or frees from its rank's activation memory at its end.
-//   F   + activation            (only `boundary` where the microbatch is recomputed later)
+//   F   + activation            (only `boundary` where the microbatch is recomputed later; nothing where its replica never goes back so far)
 //   R   + activation − boundary
 //   B   − activation            I  − freedAtInput            W  − (activation − freedAtInput)
 // An op over several microbatches counts for each; slices (by length) and halves take their part, so that the parts sum
@@ -35,10 +35,12 @@ private:
         return static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) + static_cast<std::size_t>(op.microbatch + k);
     }
     void leaveOutUnheld(const Schedule& schedule);
+    void leaveOutCut(const Schedule& schedule);
 
     const CostModel& m_costs;
     int m_microbatches;
     std::vector<std::int64_t> m_sliceStarts; // in relative lengths, the total last; empty: no slices
+    std::vector<int> m_replica;              // by microbatch, where they differ in size; empty: they do not
     std::vector<char> m_leftOut;             // by (stage, microbatch); empty: none
     std::vector<char> m_recomputed;          // by (stage, microbatch); empty: nothing is
 };

@@ -8,6 +8,7 @@
 
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
 
 namespace stagewright {
 
@@ -142,10 +143,13 @@ std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const 
 {
     const StateSharding& sharding = costs.sharding;
     std::vector<CollectiveVolume> out(schedule.order.size());
+    const std::vector<int> firstBack = firstStagesBack(schedule);
     for (int stage = 0; stage < std::min(schedule.stages, costs.stages()); ++stage) {
         const StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
         const Members members = membersOf(schedule, costs, stage);
         const FlatState flat = flatOf(sharding, layers, stage, memory.weight, members.count);
+        const auto contributes = [&](int rank) { return firstBack[static_cast<std::size_t>(schedule.replicaOf(rank))] <= stage; };
+        const int contributing = members.count - static_cast<int>(std::count_if(members.holders.begin(), members.holders.end(), [&](int rank) { return !contributes(rank); }));
         for (std::size_t i = 0; i < members.holders.size(); ++i) {
             const auto rank = static_cast<std::size_t>(members.holders[i]);
             const std::int64_t owned = flat.ownedBy(static_cast<int>(i));
@@ -159,7 +163,7 @@ std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const 
                     volume.gathered += others;
                 } else if (op.kind == OpKind::ReduceGrad) {
                     ++volume.reductions;
-                    volume.reduced += own * (members.count - 1);
+                    volume.reduced += own * (contributing - (contributes(members.holders[i]) ? 1 : 0));
                     if (sharding.level == ShardLevel::None) volume.reduced += memory.gradient - own;
                 }
             }

@@ -52,7 +52,8 @@ struct CollectiveVolume {
 using LayerElements = std::vector<std::vector<std::int64_t>>;
 
 // Of the costs' sharding and replicas: times of UNSHARD, REDUCE_GRAD and the optimizer by shard, for lists that addShardOps() made.
-// Members of a stage are the ranks that hold it, in every replica. The optimizer takes its rank's share of its time; where one
+// Members of a stage are the ranks that hold it, in every replica; where replicas go back to different layers only its contributors send
+// gradients (schedules/model/partial_backward.h), each as many as ever, and all of them take the sums: that saves bytes, not time. The optimizer takes its rank's share of its time; where one
 // replica stands for all, the largest owner's.
 void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const CollectiveCosts& collectives, const LayerElements& layers = {});
 

@@ -202,4 +202,10 @@ void CostModel::scaleOnRank(OpKind kind, int stage, int rank, const Placement& p
             duration = scaled(duration, factor);
 }
 
+Bytes CostModel::sized(Bytes bytes, int replica) const
+{
+    const auto at = static_cast<std::size_t>(replica);
+    return at < sizes.size() && sizes[at] != 1 ? std::llround(static_cast<double>(bytes) * sizes[at]) : bytes;
+}
+
 } // namespace stagewright

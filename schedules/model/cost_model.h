@@ -130,7 +130,10 @@ public:
     std::vector<StageMemory> memory; // by stage: of the whole stage, however its state is sharded
     StateSharding sharding;          // among the ranks that hold a stage
     int replicas = 1;                // that the schedule stands for: 1 unless it is one of several that are alike
-    std::vector<LayerCosts> layers;  // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
+    // By replica of the schedule: samples of its microbatches ÷ those that `memory` is of; its ranks' durations have it already. Empty: 1.
+    std::vector<double> sizes;
+    Bytes sized(Bytes bytes, int replica) const; // of a microbatch there, rounded once
+    std::vector<LayerCosts> layers;              // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
     // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
     // lasts as long as a whole one.
     std::vector<std::int64_t> sliceStarts;

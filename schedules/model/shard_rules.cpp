@@ -10,13 +10,14 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/op_index.h"
+#include "schedules/model/partial_backward.h"
 
 namespace stagewright {
 
 namespace {
 
 constexpr std::array<std::string_view, 2> gatherNames{"batch", "microbatch"};
-constexpr std::array<std::string_view, 3> reduceNames{"late", "overlapped", "microbatch"};
+constexpr std::array<std::string_view, 4> reduceNames{"late", "overlapped", "microbatch", "stepped"};
 
 bool readsWeights(const Op& op)
 {
@@ -154,8 +155,53 @@ GatheredRow gatherThroughout(GatheredRow row, const std::vector<char>& copied)
     return row;
 }
 
-// REDUCE_GRAD by the rule; `finished` takes the stages in the order of their last gradients.
-GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, bool steps, const std::vector<char>& copied, std::vector<int>& finished)
+// The stages of a list in the order of their last gradients.
+std::vector<int> gradientOrder(const std::vector<Op>& ops)
+{
+    std::vector<int> out;
+    for (auto op = ops.rbegin(); op != ops.rend(); ++op)
+        if (addsGradient(*op) && std::find(out.begin(), out.end(), op->stage) == out.end()) out.push_back(op->stage);
+    std::reverse(out.begin(), out.end());
+    return out;
+}
+
+// Stages that the rank holds without going back to them, in the order in which the rank of its place in the replica that goes back to
+// all finishes them: its reductions must come in the same order.
+struct Untouched {
+    std::vector<int> order; // of that rank, all stages
+    std::vector<int> stages;
+};
+Untouched untouchedOn(const Schedule& schedule, std::size_t rank, const std::vector<int>& firstBack)
+{
+    Untouched out;
+    const int own = firstBack[static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))];
+    if (own == 0) return out;
+    const auto whole = static_cast<int>(std::find(firstBack.begin(), firstBack.end(), 0) - firstBack.begin());
+    const int alike = whole * schedule.pipelineRanks() + schedule.pipelineRankOf(static_cast<int>(rank));
+    out.order = gradientOrder(schedule.order[static_cast<std::size_t>(alike)]);
+    for (const int stage : out.order)
+        if (stage < own) out.stages.push_back(stage);
+    return out;
+}
+
+// A rank that steps a stage waits for the others' sums of it, so that all must come to their stages in one order.
+Result<void> finishAlike(const Schedule& schedule, const std::vector<int>& firstBack)
+{
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        const int place = schedule.pipelineRankOf(static_cast<int>(rank));
+        const auto whole = static_cast<int>(std::find(firstBack.begin(), firstBack.end(), 0) - firstBack.begin());
+        std::vector<int> expected = gradientOrder(schedule.order[static_cast<std::size_t>(whole * schedule.pipelineRanks() + place)]);
+        const int own = firstBack[static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))];
+        std::erase_if(expected, [own](int stage) { return stage < own; });
+        if (gradientOrder(schedule.order[rank]) == expected) continue;
+        return fail(ErrorCode::Usage, fmt::format("rank {} finishes its stages in another order than rank {} of another replica, so each would wait for the other's sums", rank, whole * schedule.pipelineRanks() + place),
+                    "give --reduce overlapped");
+    }
+    return {};
+}
+
+// REDUCE_GRAD by the rule; `finished` takes the stages in the order of their last gradients, untouched ones among them.
+GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, bool steps, const std::vector<char>& copied, Untouched untouched, std::vector<int>& finished)
 {
     std::vector<std::size_t> last;                               // by stage: the op with its last gradient
     std::map<std::pair<int, int>, std::size_t> lastOfMicrobatch; // slices and halves make several of one
@@ -167,6 +213,15 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
                 for (int k = 0; k < op.count; ++k) lastOfMicrobatch[{op.stage, op.microbatch + k}] = i;
         }
     RowBuilder row(in.ops, in.paired);
+    // Takes part in the reductions of the untouched stages before this one; −1: of all that are left.
+    const auto takePart = [&](int before) {
+        const auto until = std::find(untouched.order.begin(), untouched.order.end(), before);
+        for (auto stage = untouched.order.begin(); stage != until; ++stage)
+            if (std::erase(untouched.stages, *stage) > 0) {
+                finished.push_back(*stage);
+                if (!present && rule != ReduceRule::Late && !copied[static_cast<std::size_t>(*stage)]) row.insert(makeOp(OpKind::ReduceGrad, *stage));
+            }
+    };
     for (std::size_t i = 0; i < in.ops.size();) {
         const std::size_t first = i;
         const std::size_t end = i + row.width(i);
@@ -175,6 +230,7 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
             const Op& op = in.ops[k];
             if (!addsGradient(op)) continue;
             const bool done = last[op.stage] == k;
+            if (done) takePart(op.stage);
             if (done) finished.push_back(op.stage);
             if (present || rule == ReduceRule::Late) continue;
             if (rule == ReduceRule::Microbatch && !copied[op.stage])
@@ -189,12 +245,38 @@ GatheredRow addReductions(const GatheredRow& in, ReduceRule rule, bool present, 
                 row.insert(makeOp(OpKind::ReduceGrad, op.stage));
         }
     }
+    takePart(-1);
     std::vector<int> atEnd; // in one order on every rank, so that no two wait for each other
     for (const int stage : finished)
         if (!present && !steps && (rule == ReduceRule::Late || copied[static_cast<std::size_t>(stage)])) atEnd.push_back(stage);
     std::sort(atEnd.begin(), atEnd.end());
     for (const int stage : atEnd) row.insert(makeOp(OpKind::ReduceGrad, stage));
     return row.take();
+}
+
+// Each stage's OPT behind the next stage's reduction, so that its own has time to arrive; the gathers of stepped weights at the end, as the
+// global norm has the last word on them.
+void addEarlySteps(GatheredRow& row, const std::vector<int>& finished, const std::vector<char>& copied, bool gather)
+{
+    GatheredRow out;
+    std::vector<int> reduced; // and not yet stepped
+    std::size_t pair = 0;
+    for (std::size_t i = 0; i < row.ops.size(); ++i) {
+        if (pair < row.paired.size() && row.paired[pair] == i) {
+            out.paired.push_back(static_cast<std::uint32_t>(out.ops.size()));
+            ++pair;
+        }
+        out.ops.push_back(row.ops[i]);
+        if (row.ops[i].kind != OpKind::ReduceGrad || copied[row.ops[i].stage]) continue;
+        for (const int stage : reduced) out.ops.push_back(makeOp(OpKind::Optimizer, stage));
+        reduced = {row.ops[i].stage};
+    }
+    for (const int stage : reduced) out.ops.push_back(makeOp(OpKind::Optimizer, stage));
+    for (const int stage : finished)
+        if (copied[static_cast<std::size_t>(stage)]) out.ops.push_back(makeOp(OpKind::Optimizer, stage));
+    for (const int stage : finished)
+        if (gather) out.ops.push_back(makeOp(OpKind::Unshard, stage));
+    row = std::move(out);
 }
 
 // Around the OPT ops of the list: a reduction before each, the gather of the stepped weights behind it.
@@ -212,6 +294,14 @@ GatheredRow besideSteps(const GatheredRow& in, const std::function<bool(int)>& r
 }
 
 } // namespace
+
+bool stepsOnArrival(const Schedule& schedule)
+{
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const std::vector<Op>& ops) {
+        const auto step = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
+        return std::any_of(step, ops.end(), [](const Op& op) { return op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard && !isMessage(op.kind); });
+    });
+}
 
 bool sharesState(const Schedule& schedule)
 {
@@ -295,7 +385,7 @@ Result<ReduceRule> parseReduce(std::string_view text)
 {
     const auto at = std::find(reduceNames.begin(), reduceNames.end(), text);
     if (at == reduceNames.end())
-        return fail(ErrorCode::Usage, fmt::format("gradients can't be reduced '{}'", text), "use late, overlapped or microbatch, each with :bucket=SIZE");
+        return fail(ErrorCode::Usage, fmt::format("gradients can't be reduced '{}'", text), "use late, overlapped, microbatch or stepped, each with :bucket=SIZE");
     return static_cast<ReduceRule>(at - reduceNames.begin());
 }
 
@@ -322,6 +412,14 @@ Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const S
             if (std::string fault = opFault(schedule, op); !fault.empty()) return fail(ErrorCode::Invalid, toText(op) + ": " + fault);
     const Present present = presentIn(schedule);
     const std::vector<char> copied = copiedStages(schedule);
+    const std::vector<int> firstBack = firstStagesBack(schedule);
+    if (level >= ShardLevel::Gradients && goesBackPartly(schedule))
+        return fail(ErrorCode::Usage, "replicas that go back to different layers can't shard gradients: each stage's are handed to their owners as a whole",
+                    "give --shard none or optimizer");
+    if (rules.reduce == ReduceRule::Microbatch && goesBackPartly(schedule))
+        return fail(ErrorCode::Usage, "replicas that go back to different layers reduce once a batch, as some have no gradient of a microbatch", "give --reduce late or overlapped");
+    if (rules.reduce == ReduceRule::Stepped)
+        if (Result<void> alike = finishAlike(schedule, firstBack); !alike) return tl::unexpected(std::move(alike.error()));
     Schedule out = schedule;
     out.paired.resize(out.order.size());
     for (std::size_t r = 0; r < out.order.size(); ++r) {
@@ -338,9 +436,11 @@ Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const S
             return !present.reduces && (rules.reduce == ReduceRule::Late || copied[static_cast<std::size_t>(stage)]);
         };
         std::vector<int> finished;
-        row = addReductions(row, rules.reduce, present.reduces, present.steps, copied, finished);
+        row = addReductions(row, rules.reduce, present.reduces, present.steps, copied, untouchedOn(schedule, r, firstBack), finished);
         if (present.steps) {
             row = besideSteps(row, late, stale);
+        } else if (rules.reduce == ReduceRule::Stepped && !present.reduces) {
+            addEarlySteps(row, finished, copied, stale);
         } else {
             for (const int stage : finished) {
                 row.ops.push_back(makeOp(OpKind::Optimizer, stage));

@@ -26,6 +26,7 @@ enum class ReduceRule : std::uint8_t {
     Late,       // every stage's at the end of the list
     Overlapped, // as each stage's last weight gradient ends
     Microbatch, // after each weight gradient: whoever owns a piece accumulates it
+    Stepped,    // Overlapped, and OPT of a stage behind the next stage's reduction, while the rank goes back on
 };
 
 struct ShardRules {
@@ -37,7 +38,7 @@ struct ShardRules {
 
 // "batch", "batch:prefetch=2", "microbatch" into gather and prefetch.
 Result<void> parseGather(std::string_view text, ShardRules& rules);
-// "late", "overlapped", "microbatch".
+// "late", "overlapped", "microbatch", "stepped".
 Result<ReduceRule> parseReduce(std::string_view text);
 std::string gatherText(const ShardRules& rules);
 std::string_view toText(ReduceRule rule);
@@ -46,8 +47,11 @@ std::string_view toText(ReduceRule rule);
 // gather of the stepped weights behind OPT (optimizer or gradients sharded). Kinds that the lists already have are left where
 // they are, and pairs stay together. A stage with copies in one pipeline is gathered from the start to the end of the lists, as a
 // gather in the middle would let copies wait for each other in turn, and its gradients are reduced at the end. Of one replica's schedule or of one over replicas. Usage: weights that are not
-// synchronous. O(ops · stages of a rank).
+// synchronous; stepped, replicas whose ranks finish their stages in different orders. O(ops · stages of a rank).
 Result<Schedule> addShardOps(const Schedule& schedule, ShardLevel level, const ShardRules& rules);
+
+// Whether some op of a rank's list comes behind an OPT that is not an OPT, UNSHARD or RESHARD: optimizers that step before all gradients are known.
+bool stepsOnArrival(const Schedule& schedule);
 
 // Whether the ranks of a stage share its state op by op when the lists are trained: synchronous weights, stages with copies, and
 // REDUCE_GRAD and OPT in the lists, as addShardOps() gives them. Without OPT copies sum their gradients and each steps all of them.

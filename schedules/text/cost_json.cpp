@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view format = "stagewright-costs";
 constexpr int version = 2;
+constexpr double mostSize = 1e6; // of a microbatch beside those of the costs
 constexpr std::int64_t mostStages = 65536;
 constexpr std::size_t mostSlicesOfCosts = 32767;
 constexpr std::size_t mostMicrobatches = 1'000'000;
@@ -195,6 +196,7 @@ std::string writeCostsJson(const CostModel& costs)
     if (costs.sharding.level != ShardLevel::None) out["sharding"] = toText(costs.sharding);
     if (costs.sharding.bucket > 0) out["bucket_bytes"] = costs.sharding.bucket;
     if (costs.replicas != 1) out["replicas"] = costs.replicas;
+    if (!costs.sizes.empty()) out["microbatch_sizes"] = costs.sizes;
     if (!costs.launch.empty()) out["launch_ns"] = costs.launch;
     if (costs.jitter > 0) out["jitter"] = costs.jitter;
     if (costs.jitterSeed != 0) out["jitter_seed"] = costs.jitterSeed;
@@ -230,14 +232,14 @@ Result<CostModel> readCostsJson(const std::string& text)
     if (!in.object(json, "the document",
                    {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
                     "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths", "jitter", "jitter_seed",
-                    "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas"}))
+                    "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas", "microbatch_sizes"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != format)
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
     const Json written = json.value("version", Json());
     if (written != 1 && written != version)
         return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
-    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas"})
+    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas", "microbatch_sizes"})
         if (written == 1 && json.contains(key)) in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
@@ -340,6 +342,10 @@ Result<CostModel> readCostsJson(const std::string& text)
     }
     if (json.contains("bucket_bytes")) out.sharding.bucket = in.integer(json["bucket_bytes"], "bucket_bytes", 1);
     if (json.contains("replicas")) out.replicas = static_cast<int>(in.integer(json["replicas"], "replicas", 1, mostStages));
+    in.each(json, "microbatch_sizes", mostStages, [&](const Json& value, const std::string& path) {
+        if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > mostSize) return in.wrong(path, fmt::format("a number above 0, at most {}, is expected", mostSize));
+        out.sizes.push_back(value.get<double>());
+    });
     if (const auto launch = json.find("launch_ns"); launch != json.end()) {
         if (!launch->is_array() || launch->size() > mostStages)
             in.wrong("launch_ns", "an array with one delay per rank is expected");

@@ -1,9 +1,11 @@
 #include "schedules/text/csv.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,70 @@ std::string cut(std::string_view text, std::size_t most)
     return std::string(text.substr(0, end)) + "…";
 }
 
+constexpr std::uint8_t oldFullMark = 0x80; // in Op::half, until the dialect is known: the cell has a BW
+
+// The cells of a text that lies in memory, or comes in parts.
+class Cells {
+public:
+    static constexpr std::size_t window = std::size_t{1} << 20; // of a text in parts
+
+    explicit Cells(std::string_view text) : m_left(text) { skipMark(); }
+    explicit Cells(const TextSource& source) : m_source(&source), m_buffer(window)
+    {
+        fill();
+        skipMark();
+    }
+
+    // Whether the first line is one of settings.
+    bool startsWith(char letter) const
+    {
+        const std::size_t at = m_left.find_first_not_of(" \t\r");
+        return at != std::string_view::npos && m_left[at] == letter;
+    }
+    enum class End {
+        Comma,
+        Line,
+        Text,
+        TooLong,
+    };
+    // The next cell, or what is left of the line. It is valid until the next call.
+    End next(std::string_view& cell, bool wholeLine)
+    {
+        for (std::size_t at = 0;;) {
+            for (; at < m_left.size(); ++at)
+                if (const char letter = m_left[at]; letter == '\n' || (letter == ',' && !wholeLine)) {
+                    cell = m_left.substr(0, at);
+                    m_left.remove_prefix(at + 1);
+                    return letter == '\n' ? End::Line : End::Comma;
+                }
+            if (fill()) continue;
+            cell = std::exchange(m_left, {});
+            return m_source != nullptr && cell.size() == window ? End::TooLong : End::Text;
+        }
+    }
+
+private:
+    // More bytes behind those that are left. False: the end, or no room.
+    bool fill()
+    {
+        if (m_source == nullptr || m_left.size() == m_buffer.size()) return false;
+        if (!m_left.empty()) std::memmove(m_buffer.data(), m_left.data(), m_left.size());
+        const std::size_t got = (*m_source)(m_buffer.data() + m_left.size(), m_buffer.size() - m_left.size());
+        m_left = {m_buffer.data(), m_left.size() + got};
+        return got > 0;
+    }
+    void skipMark()
+    {
+        while (m_left.size() < 3 && fill()) {
+        }
+        if (m_left.starts_with("\xef\xbb\xbf")) m_left.remove_prefix(3); // byte order mark
+    }
+
+    std::string_view m_left; // that was not taken yet
+    const TextSource* m_source = nullptr;
+    std::vector<char> m_buffer;
+};
+
 struct CsvReader {
     CsvOptions options;
     Schedule schedule;
@@ -50,9 +116,8 @@ struct CsvReader {
     std::optional<Place> oldFull; // BW
     std::optional<Place> inputGrad;
     std::optional<Place> weightGrad;
-    std::optional<Place> blank;                                     // between cells
-    std::optional<Place> lowered;                                   // a cell that compute-only files don't have
-    std::vector<std::pair<std::size_t, std::size_t>> fullBackwards; // (rank, position) of BW cells
+    std::optional<Place> blank;   // between cells
+    std::optional<Place> lowered; // a cell that compute-only files don't have
 
     tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
     {
@@ -69,7 +134,9 @@ struct CsvReader {
     Result<void> readSettings(std::string_view row);
     Result<void> readOp(std::string_view word);
     Result<void> readPair();
-    Result<void> readLine(std::string_view row);
+    Result<void> addRow(int at); // of that line
+    Result<void> readRows(Cells& cells);
+    Result<Schedule> read(Cells cells, std::string name);
     Result<void> applyDialect();
     Result<void> checkPyTorch(const Op& op) const;
 };
@@ -146,13 +213,15 @@ Result<void> CsvReader::readOp(std::string_view word)
     auto& ops = schedule.order.back();
     if (old) {
         if (!oldFull) oldFull = here();
-        fullBackwards.emplace_back(schedule.order.size() - 1, ops.size());
+        op->half |= oldFullMark;
     }
     if (!rule.computeOnly && !lowered) lowered = here();
     if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
     if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
     schedule.stages = std::max(schedule.stages, op->stage + 1);
     if (hasMicrobatch(*op)) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
+    constexpr std::size_t large = std::size_t{1} << 20; // a row of millions grows by a quarter, not to its double
+    if (ops.size() == ops.capacity() && ops.size() >= large) ops.reserve(ops.size() + ops.size() / 4);
     ops.push_back(*op);
     return {};
 }
@@ -183,29 +252,49 @@ Result<void> CsvReader::readPair()
     return {};
 }
 
-Result<void> CsvReader::readLine(std::string_view row)
+Result<void> CsvReader::addRow(int at)
 {
     if (schedule.order.size() == mostRanks) {
+        if (at != line) text = {}; // a blank one
+        line = at;
         cell = 1;
-        text = trimmed(row.substr(0, row.find(',')));
         return error(fmt::format("more than {} lines, and a line is a rank", mostRanks), "check that this is a schedule CSV");
     }
     schedule.order.emplace_back();
     schedule.paired.emplace_back();
+    return {};
+}
+
+Result<void> CsvReader::readRows(Cells& cells)
+{
+    int blankLines = 0; // ranks without ops, if another line follows
+    bool inRow = false;
     cell = 0;
-    while (true) {
+    for (auto end = Cells::End::Comma; end != Cells::End::Text;) {
+        std::string_view part;
+        end = cells.next(part, false);
         ++cell;
-        const std::size_t comma = row.find(',');
-        text = trimmed(row.substr(0, comma));
-        if (!text.empty()) {
-            auto read = text.front() == '(' ? readPair() : readOp(text);
-            if (!read) return read;
-        } else if (comma != std::string_view::npos && !blank) {
-            blank = here();
+        text = part;
+        if (end == Cells::End::TooLong) return error(fmt::format("a cell of more than {} bytes", Cells::window), "check that this is a schedule CSV");
+        text = trimmed(part);
+        if (!inRow && text.empty() && end != Cells::End::Comma) {
+            ++blankLines;
+        } else {
+            for (int rows = inRow ? 0 : 1 + std::exchange(blankLines, 0); rows > 0; --rows)
+                if (auto added = addRow(line - (rows - 1)); !added) return added;
+            inRow = end == Cells::End::Comma;
+            if (!text.empty()) {
+                if (auto done = text.front() == '(' ? readPair() : readOp(text); !done) return done;
+            } else if (inRow && !blank) {
+                blank = here();
+            }
         }
-        if (comma == std::string_view::npos) return {};
-        row.remove_prefix(comma + 1);
+        if (end == Cells::End::Line) {
+            ++line;
+            cell = 0;
+        }
     }
+    return {};
 }
 
 Result<void> CsvReader::applyDialect()
@@ -224,40 +313,33 @@ Result<void> CsvReader::applyDialect()
                              : std::string("I belongs to the new dialect; the old one writes B for the input gradient"),
                      "write the whole file in one dialect");
     for (auto& ops : schedule.order)
-        for (Op& op : ops)
-            if (op.kind == OpKind::Backward) op.kind = OpKind::InputGrad;
-    for (const auto& [rank, position] : fullBackwards)
-        schedule.order[rank][position].kind = OpKind::Backward;
+        for (Op& op : ops) {
+            if (op.kind == OpKind::Backward && (op.half & oldFullMark) == 0) op.kind = OpKind::InputGrad;
+            op.half &= static_cast<std::uint8_t>(~oldFullMark);
+        }
     return {};
 }
 
-} // namespace
-
-Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options, std::string name)
+Result<Schedule> CsvReader::read(Cells cells, std::string name)
 {
-    if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3); // byte order mark
-    while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
-    if (text.empty())
-        return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
-    CsvReader reader;
-    reader.options = options;
-    while (true) {
-        ++reader.line;
-        const std::size_t end = text.find('\n');
-        const std::string_view row = text.substr(0, end);
-        const bool settings = reader.line == 1 && !trimmed(row).empty() && trimmed(row).front() == '#';
-        if (auto read = settings ? reader.readSettings(row) : reader.readLine(row); !read)
-            return tl::unexpected(read.error());
-        if (end == std::string_view::npos) break;
-        text.remove_prefix(end + 1);
+    line = 1;
+    const bool settings = cells.startsWith('#');
+    if (settings) {
+        std::string_view row;
+        const auto end = cells.next(row, true);
+        if (end == Cells::End::TooLong) return error(fmt::format("a first line of more than {} bytes", Cells::window), "check that this is a schedule CSV");
+        if (auto done = readSettings(row); !done) return tl::unexpected(std::move(done.error()));
+        ++line;
     }
-    if (auto applied = reader.applyDialect(); !applied) return tl::unexpected(applied.error());
-    if (options.pytorch && reader.lowered && reader.blank)
-        return CsvReader::error(*reader.blank,
-                                fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one",
-                                            reader.lowered->line, reader.lowered->cell, reader.lowered->text),
-                                "PyTorch's compute_comms form has no blank cells");
-    Schedule& schedule = reader.schedule;
+    if (auto done = readRows(cells); !done) return tl::unexpected(std::move(done.error()));
+    if (schedule.order.empty() && !settings)
+        return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
+    if (auto applied = applyDialect(); !applied) return tl::unexpected(std::move(applied.error()));
+    if (options.pytorch && lowered && blank)
+        return error(*blank,
+                     fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one", lowered->line, lowered->cell,
+                                 lowered->text),
+                     "PyTorch's compute_comms form has no blank cells");
     if (schedule.opCount() == 0)
         return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
     schedule.ranks = static_cast<int>(schedule.order.size());
@@ -267,11 +349,27 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
         for (int s = 0; s < schedule.stages; ++s)
             if (const auto& copies = schedule.placement.copiesOf(s); copies.size() > 1)
                 return fail(ErrorCode::Unreadable,
-                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s,
-                                        copies[0].rank + 1, copies[1].rank + 1),
+                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s, copies[0].rank + 1,
+                                        copies[1].rank + 1),
                             "read it without the PyTorch restriction");
-    if (reader.replicas > 1) return overReplicas(schedule, reader.replicas);
+    if (replicas > 1) return overReplicas(schedule, replicas);
     return std::move(schedule);
+}
+
+} // namespace
+
+Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options, std::string name)
+{
+    CsvReader reader;
+    reader.options = options;
+    return reader.read(Cells(text), std::move(name));
+}
+
+Result<Schedule> readScheduleCsv(const TextSource& source, const CsvOptions& options, std::string name)
+{
+    CsvReader reader;
+    reader.options = options;
+    return reader.read(Cells(source), std::move(name));
 }
 
 Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& options)

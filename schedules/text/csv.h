@@ -16,6 +16,8 @@
 // Strict: trailing characters in a cell and unknown kinds are errors naming line, cell and remedy.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +37,13 @@ struct CsvOptions {
     bool pytorch = false;                  // refuse what PyTorch can't express
 };
 
-// Parses only: counts and order are validate()'s matter. name becomes Schedule::name.
+// Text in parts: at most `size` bytes to `to`; 0: the end.
+using TextSource = std::function<std::size_t(char* to, std::size_t size)>;
+
+// Parses only: counts and order are validate()'s matter. name becomes Schedule::name. Of a source memory for a megabyte of text
+// and 16 bytes an op; a cell has at most a megabyte.
 Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options = {}, std::string name = {});
+Result<Schedule> readScheduleCsv(const TextSource& source, const CsvOptions& options = {}, std::string name = {});
 Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions& options = {});
 
 } // namespace stagewright

@@ -166,9 +166,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     }
     const OpIndex index(schedule, *cells);
     const ActivationRule activation(schedule, costs, Unheld::LeftOut);
-    std::vector<Bytes> boundary;
-    for (const StageMemory& memory : costs.memory)
-        boundary.push_back(memory.boundary);
+    const std::vector<Bytes> boundary = boundaryOf(costs);
     addStateMemory(builder, schedule, result, costs);
 
     // Compute spans first: of a compute-only schedule span ids are then op numbers.

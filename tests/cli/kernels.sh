@@ -44,3 +44,38 @@ expect_code 0
 expect_out 'this run has no kernels'
 run stagewright report gpu.stagewright --kernels --require 'device.launch_gaps.share<=0.5'
 expect_code 0
+
+# Two traces without ops: kernels are matched by name, size and order, and a difference is placed; what one alone has is listed with its calls.
+trace() { # trace FILE NAME,LENGTH…
+    local file=$1 at=100 n=0 call
+    shift
+    {
+        printf '{"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"baseTimeNanoseconds":1700000000000000000,"traceEvents":[\n'
+        for call in "$@"; do
+            n=$((n + 1))
+            printf '{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%s,"dur":%s,"args":{"device":0,"stream":7,"correlation":%s}},\n' "${call%,*}" $at "${call#*,}" $n
+            at=$((at + ${call#*,} + 5))
+        done
+        printf '{"ph":"i","name":"end","ts":9000}]}\n'
+    } >"$file"
+}
+trace before.json gemm,50 gelu,10 gelu,10 gelu,10 only_before,7 only_before,8
+trace after.json gemm,50 gelu,10 gelu,90 gelu,12 only_after,6
+run stagewright import before.json after.json -o two.stagewright
+expect_code 0
+run stagewright compare two.stagewright before after
+expect_code 0
+expect_out 'gelu \+82.0 µs: 3 calls as well as 3, 37.3 µs each instead of 10.0 µs; most of all call 2 of 3 on rank 0: 90.0 µs instead of 10.0 µs'
+expect_out '^ *gelu .* order +2 of 3 on rank 0, \+80.0 µs'
+expect_out '^only in A \(1 of 1, 2 calls\)'
+expect_out '^only in B \(1 of 1, 1 call\)'
+run stagewright compare two.stagewright before after --json
+expect_code 0
+expect_json gelu devices kernels 0 name
+expect_json order devices kernels 0 matched
+expect_json null devices kernels 0 bytes
+expect_json 2 devices kernels 0 most_changed call
+expect_json 90000 devices kernels 0 most_changed b_ns
+expect_json only_a devices kernels 1 matched
+expect_json 2 devices kernels 1 calls_a
+expect_json null devices kernels 1 most_changed

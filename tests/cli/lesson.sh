@@ -24,9 +24,9 @@ expect_json ON sound
 # Printing: numbers computed, the picture, hints and solutions on request only.
 run stagewright lesson 6
 expect_code 0
-expect_out '1F1B needs 49 here and GPipe 39'
+expect_out 'Every unit of latency costs 1F1B 16 and GPipe 6'
 expect_out 'rank 3 .*F'
-expect_out 'Goal hide-it: Reach 39 while the ranks hold at most 7, 5, 3, 1'
+expect_out 'Goal hide-it: Find the shortest step in which the ranks hold at most 7, 5, 3, 1'
 expect_no_out 'Hint 1'
 expect_no_out 'Solution'
 run stagewright lesson latency --hints 2
@@ -126,7 +126,7 @@ expect_code 3
 # What the learner's own program kept: guesses, answers and when.
 rm -r class
 mkdir class
-run stagewright lesson latency --answer right.csv --say limit=1.625 --say worse=gpipe
+run stagewright lesson latency --answer right.csv --say limit=1.625 --say worse=GPipe
 cp data/stagewright/lessons.json class/dave.json
 run stagewright lesson latency --answer-dir class --csv
 expect_code 0

@@ -99,35 +99,11 @@ else
     echo 'a rank with a clock of its own: skipped, there are no time namespaces here'
 fi
 
-# process_of RANK: the process id of a rank of the running job
-process_of() {
-    local pid
-    for pid in $(pgrep -P "$(pgrep -P "$job" mpirun)"); do
-        [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" != "$1" ] || echo "$pid"
-    done
-}
-# end_rank RANK SIGNAL [OPTION…]: a long recording, until some steps are complete; then the signal. The seconds that it took to end: $took
-end_rank() {
-    local rank=$1 signal=$2 victim i
-    shift 2
-    rm -f killed.stagewright* progress.txt
-    "$STAGEWRIGHT" record -p 3 -m 6 "${model[@]}" --steps 1000000 --clock wall --processes --progress jsonl "$@" -o killed.stagewright </dev/null >out.txt 2>progress.txt &
-    job=$!
-    for ((i = 0; i < 300; ++i)); do
-        [ "$(cat progress.txt 2>/dev/null | grep -c '"event":"progress"')" -lt 6 ] || break
-        sleep 0.1
-    done
-    victim=$(process_of "$rank")
-    local before=$SECONDS
-    kill -s "$signal" "$victim"
-    rc=0
-    wait "$job" || rc=$?
-    took=$((SECONDS - before))
-    out=$(cat out.txt)
-    err=$(grep -v '"event":"progress"' progress.txt)
-    last="record --processes, then $signal to rank $rank ($victim)"
-    steps=$(stagewright runs killed.stagewright --json 2>/dev/null | tr ',' '\n' | sed -n 's/.*"steps": *\([0-9]*\).*/\1/p' | head -1)
-}
+# shellcheck source=ending_ranks.bash
+source "$SOURCE/ending_ranks.bash"
+ending=killed.stagewright
+TMPDIR=$(mktemp -d) # what is left in it is this test's
+export TMPDIR
 for rank in 1 2 0; do
     end_rank $rank KILL
     expect_code 5
@@ -166,7 +142,7 @@ err=$(cat err.txt)
 expect_code 5
 expect_out '  rank 1 waits to send 1SEND_F1 \([0-9]+ bytes, message 1\) to rank 2'
 expect_out '  ranks 1, 2 wait for each other'
-expect_same "$(ls -d "${TMPDIR:-/tmp}"/stagewright-flight-* 2>/dev/null)" ''
+expect_same "$(ls -d "$TMPDIR"/stagewright-flight-* 2>/dev/null)" ''
 end_rank 1 STOP --timeout 2
 expect_code 5
 expect_err 'no progress for 2 s.*rank 1 \(process [0-9]+ on .* gives no sign of life\) hangs'
@@ -187,29 +163,4 @@ for signal in TERM INT; do
 done
 sleep 1
 expect_same "$(pgrep -f 'killed\.stagewright' -a | grep -v pgrep)" ''
-
-# GPUs: their messages travel through the host's memory
-if [ -n "${FAKE:-}" ]; then
-    export STAGEWRIGHT_CUDA_MODULE=$FAKE
-    gpus=(--backend cuda --model 'layers=4,hidden=16,heads=2,seq=8' -m 4)
-    run stagewright record -p 2 "${gpus[@]}" --processes -o none.stagewright
-    expect_code 2
-    expect_err "ranks in several processes can't take turns on a GPU"
-    run stagewright record -p 2 "${gpus[@]}" --processes --sharing partitions -o none.stagewright
-    expect_code 2
-    expect_err 'sharing partitions is for ranks that are threads'
-    export STAGEWRIGHT_FAKE_DEVICES=2
-    run stagewright check --processes 2 "${gpus[@]}" -s 1f1b,zb-h1,chimera --precision bf16 --json
-    expect_code 0
-    expect_json ON checks 1 repeat_equal
-    run stagewright record -p 2 "${gpus[@]}" --processes --transport nccl -o none.stagewright
-    expect_code 2
-    expect_err 'transport nccl connects GPUs of one process'
-    run stagewright record -s zb-h1 -p 2 "${gpus[@]}" --precision fp32 --steps 3 -o gpu-threads.stagewright
-    expect_code 0
-    run stagewright record -s zb-h1 -p 2 "${gpus[@]}" --precision fp32 --steps 3 --processes -o gpu-processes.stagewright
-    expect_code 0
-    expect_err 'GPU kernels are not traced where ranks are processes'
-    expect_same "$(losses gpu-processes.stagewright)" "$(losses gpu-threads.stagewright)"
-    expect_same "$(stagewright sql gpu-processes.stagewright "SELECT value FROM run_text WHERE key = 'gpu_transport'" | tail -1 | tr -d ' ')" host
-fi
+rm -rf "$TMPDIR"

@@ -50,7 +50,14 @@ refused "nothing called 'weight' to shard" simulate --replicas 2 --shard weight
 refused 'do not sum to 1' simulate --replicas 2 --shard weights:shares=1/2,1/3
 refused '3 shares of the state for 2 ranks' simulate --replicas 2 --shard weights:shares=1/3,1/3,1/3
 refused 'the weights are not sharded' simulate --replicas 2 --shard optimizer --gather batch
-refused "--cut: backwards to a cut" simulate --replicas 2 --cut 3
+refused '--cut: 1 cuts for 2 replicas' simulate --replicas 2 --cut 3
+refused '--cut: no replica goes back to layer 0' simulate --replicas 2 --cut 3,1
+refused "--cut: '9' is not a layer" check -s 1f1b -p 2 -m 4 --replicas 2 --cut 0,9
+refused '--cut: there is one replica' record --cut 0 -o "refused.stagewright"
+refused 'the layer is inside a stage' simulate -p 2 -m 4 --replicas 2 --stage-layers 3,3 --cut 0,2
+refused "can't shard gradients" simulate --replicas 2 --cut 0,2 --shard gradients
+refused 'with stashed weights' check -s pipedream -p 2 -m 4 --replicas 2 --cut 0,4
+refused 'these costs do not say how many samples' sweep -s 1f1b -p 2 -m 4 --replicas 2 --replica-batch 3x2,5x1
 refused '2 shares of the batch for 3 replicas' simulate --replicas 3 --replica-batch 3,5
 refused '--collectives: trained ranks exchange their pieces point to point' record --replicas 2 --shard weights --collectives tree -o "refused.stagewright"
 refused 'one replica has nobody to share with' check -s 1f1b --shard optimizer
@@ -91,6 +98,42 @@ shared 1f1b --replica-batch 3x1,5x3 --shard gradients --reduce overlapped
 shared 1f1b --replica-batch 3,5 --shard weights --reduce overlapped
 expect_json weights checks 0 shard
 
+shared bfs --shard weights --reduce stepped --clip 0.05
+
+# partial backward: contributors by layer, means over them, and the distance from synchronous training measured beside the run
+shared 1f1b --cut 0,5
+shared zb-h1 --cut 3,0 --shard optimizer --reduce overlapped:bucket=4kB
+expect_that 'the deviation is measured' awk -v x="$(json checks 0 deviation)" 'BEGIN { exit !(x > 0) }'
+small=layers=4,hidden=16,heads=2,seq=16
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $small --cut 0,3 --steps 3 -o "partial.stagewright" --json
+expect_code 0
+run stagewright report "partial.stagewright" --table contributors
+expect_code 0
+expect_out 'embedding +0 +1 +0 +50'
+expect_out '^ *2 +0 +1 +0 +50'
+expect_out '^ *3 +1 +2 +0, 1 +100'
+expect_out 'head +1 +2 +0, 1 +100'
+expect_out 'replicas go back through 62.5 % of the layers on average; after the last step its weights are'
+run stagewright report "partial.stagewright" --table loss_curves
+expect_out '^ *4 +[0-9.]+ +[0-9.]+ +[0-9.e-]+'
+run stagewright report "partial.stagewright"
+expect_out 'partial backward to layers 0,3: .* from synchronous training'
+run stagewright sql "partial.stagewright" "SELECT count(DISTINCT name) FROM metrics WHERE name LIKE 'gradient_cosine_%'"
+expect_out '^ *6'
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs "$costs" --replicas 4 --cut 0,1,2,3 -o "partial.stagewright" --json --log-level error
+expect_code 0
+expect_json 16 ranks
+run stagewright report "partial.stagewright#2" --table contributors
+expect_out '^ *0 +0 +1 +0 +25'
+expect_out 'go back through 62.5 % of the layers' # (N + 1) / (2N)
+
+# microbatches of several sizes, simulated: work goes by samples, so that two of 2 take as long as four of 1
+run stagewright simulate -s 1f1b -p 2 -m 4 --costs F=1,I=1,W=1 --replicas 2 --replica-batch 4x1,4x2 --json --log-level error
+expect_code 0
+expect_same "$(json busy)" 72.0
+run stagewright simulate -s 1f1b -p 2 -m 4 --costs analytic:gpt-6.2b@a100:b=2 --replicas 2 --replica-batch 3x2,5x1 --json --log-level error
+expect_code 0
+
 # every schedule and variant; what can't share its state is left out by name
 run stagewright check -p 2 -m 4 --replicas 2 --backend cpu --shard weights --gather microbatch:prefetch=1 --reduce microbatch
 expect_code 0
@@ -118,6 +161,16 @@ expect_code 5
 expect_err 'rank [23], .*: it needs [0-9]* bytes beside the [0-9]* that it holds, over the limit of 200000'
 run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $model --rank-memory 1MB,2MB,3MB --steps 2 -o "limit.stagewright"
 expect_code 2
+
+# limits of activations by rank of a pipeline: rank 0 of 1F1B holds two microbatches, rank 1 one
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $model --memory-limit 2,1 --steps 2 -o "limits.stagewright"
+expect_code 0
+run stagewright record -s 1f1b -p 2 -m 4 --replicas 2 --model $model --memory-limit 1,2 --steps 2 -o "limits.stagewright"
+expect_code 1
+expect_err 'rank 0, .*: it would hold 2 of activations, the limit is 1'
+run stagewright record -s 1f1b -p 2 -m 4 --model $model --memory-limit 1,2,3 --steps 2 -o "limits.stagewright"
+expect_code 2
+expect_err '3 limits for 2 ranks'
 
 # the same by processes, where Open MPI is
 run stagewright check -s gpipe -p 1 -m 2 --replicas 4 --processes 2 --json

@@ -75,6 +75,7 @@ run stagewright sweep -s nowhere.block
 expect_code 3
 
 # Interrupted: the finished rows are written.
+: >progress.txt
 "$STAGEWRIGHT" sweep -s 1f1b,gpipe -p 64 -m 512-4096/8 --progress jsonl -o part.csv </dev/null >out.txt 2>progress.txt &
 pid=$!
 for ((i = 0; i < 600; ++i)); do

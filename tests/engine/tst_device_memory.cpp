@@ -59,7 +59,7 @@ private slots:
         const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
         for (const StageSlice& slice : slices) {
             const StageMemory predicted = stageMemoryOf(model, slice, batch, optimizer, layout);
-            const auto memory = *backend->openMemory(0, 1);
+            const auto memory = *backend->openMemory(0, 1, 1);
             Allocator allocator(*memory);
             {
                 const auto stage = *backend->makeStage(model, slice, batch, 1, optimizer, allocator);

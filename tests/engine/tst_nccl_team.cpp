@@ -7,7 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/cuda/module/nccl_team.h"
 
@@ -29,8 +31,8 @@ struct Library {
     std::size_t made = 0;
     std::thread::id grouping; // the thread between groupStart and groupEnd
     bool interleaved = false;
-    int device = -1;
     std::atomic<int> inProgress = 0;  // so many questions are answered so
+    std::size_t awaited = 0;          // and all while fewer ends have been made
     ncclResult_t later = ncclSuccess; // the state then
     ncclResult_t onSend = ncclSuccess;
     ncclResult_t onReceive = ncclSuccess;
@@ -48,6 +50,7 @@ struct Library {
     }
 };
 Library* library = nullptr;
+thread_local int currentDevice = -1;
 
 std::string number(auto value)
 {
@@ -60,8 +63,9 @@ NcclFunctions functions()
     f.version = [](int* version) { *version = 22800; return ncclSuccess; };
     f.uniqueId = [](ncclUniqueId*) { return ncclSuccess; };
     f.init = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
-        library->called("init " + number(rank) + " of " + number(ranks) + " on " + number(library->device));
+        library->called("init " + number(rank) + " of " + number(ranks) + " on " + number(currentDevice));
         if (config->blocking != 0) return ncclInvalidArgument;
+        const std::lock_guard lock(library->mutex);
         *comm = &library->comms[library->made++];
         (*comm)->end = rank;
         return ncclInProgress;
@@ -69,7 +73,7 @@ NcclFunctions functions()
     f.state = [](ncclComm_t comm, ncclResult_t* state) {
         if (comm->gone) return ncclInvalidArgument;
         const std::lock_guard lock(library->mutex);
-        *state = library->inProgress > 0 ? ncclInProgress : library->later;
+        *state = library->inProgress > 0 || library->made < library->awaited ? ncclInProgress : library->later;
         if (library->inProgress > 0) --library->inProgress;
         return ncclSuccess;
     };
@@ -98,11 +102,11 @@ NcclFunctions functions()
         return ncclInProgress;
     };
     f.send = [](const void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
-        library->called("send " + number(count) + " " + number(comm->end) + ">" + number(peer) + " on " + number(library->device));
+        library->called("send " + number(count) + " " + number(comm->end) + ">" + number(peer) + " on " + number(currentDevice));
         return library->onSend;
     };
     f.receive = [](void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
-        library->called("receive " + number(count) + " " + number(comm->end) + "<" + number(peer) + " on " + number(library->device));
+        library->called("receive " + number(count) + " " + number(comm->end) + "<" + number(peer) + " on " + number(currentDevice));
         return library->onReceive;
     };
     f.allReduce = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
@@ -122,7 +126,7 @@ NcclFunctions functions()
 
 int enter(int device)
 {
-    library->device = device;
+    currentDevice = device;
     return 0;
 }
 
@@ -181,6 +185,79 @@ private slots:
         QCOMPARE(library->taken(), (Calls{"group", "reduce-scatter 2 at 0", "reduce-scatter 2 at 1", "reduce-scatter 2 at 2", "end"}));
         QCOMPARE(team.allGather(from, to, 2), 0);
         QCOMPARE(library->taken(), (Calls{"group", "all-gather 2 at 0", "all-gather 2 at 1", "all-gather 2 at 2", "end"}));
+    }
+
+    // One end of a team whose others are in other processes: only its own side is posted, in the caller's order.
+    void anEndOfOthers()
+    {
+        {
+            NcclTeam team(m_functions, enter);
+            QCOMPARE(team.join({2, nullptr}, {}, 1, 3), 0);
+            QCOMPARE(team.settle(), 0);
+            QCOMPARE(library->taken(), (Calls{"init 1 of 3 on 2"}));
+            QCOMPARE(team.post({{true, 0, this, 64}, {false, 2, this, 8}, {true, 2, this, 4}}), 0);
+            QCOMPARE(library->taken(), (Calls{"group", "send 64 1>0 on 2", "receive 8 1<2 on 2", "send 4 1>2 on 2", "end"}));
+            QCOMPARE(team.poll(), 0);
+        }
+        QCOMPARE(library->taken(), (Calls{"destroy 1"}));
+    }
+
+    // Ends of one process join on their own threads, and none holds what another needs.
+    void endsJoinSideBySide()
+    {
+        library->awaited = 3;
+        std::atomic<int> failed = 0;
+        std::vector<std::thread> threads;
+        for (int number = 0; number < 3; ++number)
+            threads.emplace_back([&, number] {
+                NcclTeam team(m_functions, enter, 20s);
+                failed += team.join({number, nullptr}, {}, number, 3);
+                failed += team.settle();
+            });
+        for (std::thread& thread : threads) thread.join();
+        QCOMPARE(failed.load(), 0);
+    }
+
+    void abortingEndsJoining()
+    {
+        NcclTeam team(m_functions, enter);
+        library->awaited = 2;
+        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 0);
+        std::atomic<int> result = -1;
+        std::thread joins([&] { result = team.settle(); });
+        std::this_thread::sleep_for(20ms);
+        QCOMPARE(result.load(), -1);
+        team.abort();
+        joins.join();
+        QCOMPARE(result.load(), 1);
+        QCOMPARE(team.error(), std::string("joining the connection between devices: aborted"));
+        QCOMPARE(team.post({{true, 1, this, 4}}), 1);
+        QCOMPARE(library->taken(), (Calls{"init 0 of 2 on 0", "abort 0"}));
+    }
+
+    void aFailedPostAborts()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 0);
+        library->onSend = ncclSystemError;
+        (void)library->taken();
+        QCOMPARE(team.post({{true, 1, this, 4}, {false, 1, this, 4}}), 1);
+        QCOMPARE(team.error(), std::string("messages between devices: NCCL: system error"));
+        QCOMPARE(library->taken(), (Calls{"group", "send 4 0>1 on 0", "end", "abort 0"}));
+    }
+
+    void withoutTheLibraryNothingIsJoined()
+    {
+        NcclFunctions none;
+        none.missing = "NCCL can't be loaded: not there";
+        ncclUniqueId id;
+        std::string error;
+        QCOMPARE(newId(none, &id, &error), 1);
+        QCOMPARE(error, none.missing);
+        NcclTeam team(none, enter);
+        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 1);
+        QCOMPARE(team.error(), none.missing);
+        QCOMPARE(team.settle(), 1);
     }
 
     void oneRankADevice()

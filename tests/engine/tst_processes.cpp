@@ -3,6 +3,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -161,6 +162,32 @@ private slots:
             QVERIFY(!job->reserveTags(1LL << 40));
         });
         QCOMPARE(met.load(), 9);
+    }
+
+    // Who sleeps is woken by a message, and finds it although it is not there at the first look.
+    void wokenAtOnce()
+    {
+        std::vector<Nanos> delays;
+        inMemoryProcesses(
+            2, [&](const std::shared_ptr<ProcessJob>& job) {
+                const int tag = *job->reserveTags(1);
+                for (int i = 0; i < 31; ++i) {
+                    if (job->index() == 1) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(5)); // then the other sleeps
+                        ByteWriter now;
+                        now.put(monotonicNow());
+                        job->say(0, tag, now.take());
+                        continue;
+                    }
+                    std::optional<std::vector<std::byte>> heard;
+                    QVERIFY(job->await([&] { return (heard = job->hear(1, tag)).has_value(); }, [] { return false; }, 10'000'000'000));
+                    delays.push_back(monotonicNow() - ByteReader(*heard).get<Nanos>());
+                }
+            },
+            true);
+        QCOMPARE(delays.size(), std::size_t(31));
+        std::nth_element(delays.begin(), delays.begin() + 15, delays.end());
+        QVERIFY2(delays[15] < 700'000, qPrintable(QString::number(delays[15]))); // a sleep lasts a millisecond
     }
 
     void versionsDiffer()

@@ -132,6 +132,56 @@ private slots:
         }
     }
 
+    // Optimizers that step as their stage's gradients arrive: the global norm has the last word, bit for bit as with all of them known.
+    void stepsOnArrival()
+    {
+        const ShardRules rules{GatherRule::Batch, 0, ReduceRule::Stepped};
+        for (const char* name : {"bfs", "interleaved", "zbv", "chimera"})
+            for (const ShardLevel level : everyLevel)
+                for (const double clip : {0.0, 0.05, 1e3}) {
+                    TrainingOptions options = trained(shardingOf(level, 3, 2));
+                    options.optimizer.clipNorm = clip;
+                    const Schedule schedule = sharedSchedule(name, 2, 4, 2, level, rules);
+                    const auto result = checkSchedule(schedule, options, 3, {});
+                    QVERIFY2(result, result ? "" : (std::string(name) + ": " + result.error().message).c_str());
+                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, (std::string(name) + ": " + result->note).c_str());
+                    // Some rank steps before it knows of the others, unless what it knows forbids it.
+                    if (clip != 0.05) QCOMPARE(result->rollbacks, 0);
+                }
+        // A limit that one stage keeps to, but not all of them together: steps are rolled back, and repeated exactly.
+        TrainingOptions options = trained({});
+        const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, ShardLevel::None, rules, 4);
+        int rollbacks = 0;
+        for (const double clip : {0.5, 1.0, 1.5, 2.0, 3.0}) {
+            options.optimizer.clipNorm = clip;
+            const auto result = checkSchedule(schedule, options, 3, {});
+            QVERIFY2(result && result->passed && result->weightsEqual, result ? result->note.c_str() : result.error().message.c_str());
+            rollbacks += result->rollbacks;
+        }
+        QVERIFY(rollbacks > 0);
+    }
+
+    // Gradients accumulated layer by layer over all microbatches (Cephalo): a stage for each layer on one rank, breadth-first. A layer is
+    // gathered once for F and once for B of the whole batch, and no more than two of them are there at once.
+    void layerWise()
+    {
+        TrainingOptions options = trained({ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 3}, {1, 6}}, 0});
+        options.model.layers = 6;
+        const Schedule parts[] = {librarySchedule("bfs", 1, 3, 6), librarySchedule("bfs", 1, 2, 6), librarySchedule("bfs", 1, 1, 6)};
+        const Schedule schedule = addShardOps(overReplicas(parts).value(), ShardLevel::Weights, {GatherRule::Batch, 1, ReduceRule::Overlapped}).value();
+        const auto result = checkSchedule(schedule, options, 2, {});
+        QVERIFY2(result, result ? "" : result.error().message.c_str());
+        QVERIFY2(result->passed && result->weightsEqual, result->note.c_str());
+        Bytes largest = 0;
+        for (int stage = 0; stage < 6; ++stage) largest = std::max(largest, elementsOf(options.model, 6, stage) * 4);
+        const auto [training, outcome] = run(schedule, options);
+        for (const RankTraffic& rank : outcome.traffic) {
+            QCOMPARE(rank.gathers, 2 * 6 - 2); // the last two layers stay for their backwards
+            QCOMPARE(rank.reductions, 6);
+        }
+        for (const Bytes peak : training->peak(MemoryCategory::Gathered)) QVERIFY(peak < 3 * largest);
+    }
+
     void sgd()
     {
         for (const ShardLevel level : everyLevel)
@@ -177,10 +227,13 @@ private slots:
         for (const ShardLevel level : everyLevel) {
             TrainingOptions options = trained(shardingOf(level, 0, 2), ClockMode::Wall);
             options.channels.sends = SendMode::Rendezvous;
-            options.lowering.rule = LoweringRule::RankParity;
-            const auto result = checkSchedule(sharedSchedule("1f1b", 2, 4, 2, level, {GatherRule::Batch, 0, ReduceRule::Overlapped}), options, 2, {});
-            QVERIFY2(result, result ? "" : result.error().message.c_str());
-            QVERIFY2(result->passed, result->note.c_str());
+            for (const LoweringRule rule : {LoweringRule::RankParity, LoweringRule::Grouped})
+                for (const GatherRule gather : {GatherRule::Batch, GatherRule::Microbatch}) {
+                    options.lowering.rule = rule;
+                    const auto result = checkSchedule(sharedSchedule("1f1b", 2, 4, 2, level, {gather, 0, ReduceRule::Overlapped}), options, 2, {});
+                    QVERIFY2(result, result ? "" : result.error().message.c_str());
+                    QVERIFY2(result->passed, result->note.c_str());
+                }
         }
     }
 
@@ -465,7 +518,7 @@ private slots:
     {
         QTest::addColumn<QString>("words");
         for (const char* words : {"no ranks share this stage's state", "do not say when", "never gathers them", "never gathers the stepped weights", "gradients that stay whole", "2 shares of the state for 3",
-                                  "follows 0OPT", "are not reduced"})
+                                  "follows 0UNSHARD", "are not reduced"})
             QTest::addRow("%s", words) << QString(words);
     }
 
@@ -488,18 +541,17 @@ private slots:
             options.sharding.level = ShardLevel::Optimizer;
         }
         if (words.startsWith("2 shares")) options.sharding = {ShardLevel::Weights, ShardBy::Shares, {{1, 2}, {1, 2}}, 0};
-        if (words == "follows 0OPT" || words == "are not reduced") {
-            schedule = sharedSchedule("interleaved", 2, 4, 3, ShardLevel::None, {});
-            options.sharding = {};
+        if (words == "follows 0UNSHARD" || words == "are not reduced") {
+            const ShardLevel level = words == "are not reduced" ? ShardLevel::None : ShardLevel::Optimizer;
+            schedule = sharedSchedule("interleaved", 2, 4, 3, level, {});
+            options.sharding = {level, ShardBy::Even, {}, 0};
             for (auto& ops : schedule.order) {
                 if (words == "are not reduced") {
                     std::erase_if(ops, [](const Op& op) { return op.kind == OpKind::ReduceGrad && op.stage == 0; });
                 } else if (const auto at = std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 0)); at != ops.end()) { // before the other stage's reduction
-                    ops.erase(at);
-                    const auto own = std::find(ops.begin(), ops.end(), makeOp(OpKind::ReduceGrad, 0));
-                    ops.erase(own);
+                    std::erase_if(ops, [](const Op& op) { return op.stage == 0 && (op.kind == OpKind::Optimizer || op.kind == OpKind::ReduceGrad || op.kind == OpKind::Unshard); });
                     const auto other = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::ReduceGrad; });
-                    ops.insert(ops.insert(other, makeOp(OpKind::Optimizer, 0)), makeOp(OpKind::ReduceGrad, 0));
+                    ops.insert(other, {makeOp(OpKind::ReduceGrad, 0), makeOp(OpKind::Optimizer, 0), makeOp(OpKind::Unshard, 0)});
                 }
             }
         }

@@ -88,6 +88,7 @@ public:
     void weightGradOver(std::span<const Part> parts) override { m_model->weightGradOver(parts); }
     void setSlices(std::span<const int> lengths) override { m_model->setSlices(lengths); }
     void setRecomputedLayers(int first, int last) override { m_model->setRecomputedLayers(first, last); }
+    void setBackwardFrom(int layer) override { m_model->setBackwardFrom(layer); }
     double loss(const Part& part) const override { return m_model->loss(part); }
     void setLossScale(float scale) override { m_model->setLossScale(scale); }
     void zeroGradients() override { m_model->zeroGradients(); }

@@ -1,6 +1,7 @@
 // Damaged run files: nothing may crash, hang or read out of bounds. An input is
 //   "SQLite…"  a whole file, as it is;
 //   'B' …      a block: rows, then its bytes, the checksum made right, given to every decoder;
+//   'S' …      rows of a step that is not folded yet, its checksum right: how many bytes are facts (2), then facts and blocks;
 //   else       edits of a sound file: a byte picks a column, eight bytes are its new value in every row (texts: the rest).
 #include <array>
 #include <cstddef>
@@ -27,6 +28,7 @@
 #include "traces/store/pyramid.h"
 #include "traces/store/run_file.h"
 #include "traces/store/schedule_text.h"
+#include "traces/store/step_log.h"
 
 namespace {
 
@@ -148,6 +150,27 @@ void editFile(const std::uint8_t* data, std::size_t size)
     sqlite3_close(database);
 }
 
+// A sound file with one more step of its first run.
+void addStep(const std::uint8_t* data, std::size_t size)
+{
+    if (size < 2) return;
+    writeFile(soundFile().data(), soundFile().size());
+    const std::span<const std::byte> rows(reinterpret_cast<const std::byte*>(data + 2), size - 2);
+    const std::size_t facts = std::min<std::size_t>(rows.size(), data[0] | static_cast<std::size_t>(data[1]) << 8);
+    sqlite3* database = nullptr;
+    if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) std::abort();
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v2(database, "INSERT INTO step_log SELECT 1, id, 7, steps, steps+1, span_count+9, begin_ns, end_ns+1000, ?, ? FROM run WHERE id=1", -1, &statement, nullptr) != SQLITE_OK) std::abort();
+    int number = 0;
+    for (const auto part : {rows.first(facts), rows.subspan(facts)}) {
+        const auto packed = packStep(part);
+        sqlite3_bind_blob(statement, ++number, packed.data(), static_cast<int>(packed.size()), SQLITE_TRANSIENT);
+    }
+    if (sqlite3_step(statement) != SQLITE_DONE) std::abort();
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+}
+
 // A range that begins and ends inside of ops, as the window reads it: through the bounds of the blocks and the header, and without them.
 void readParts(const RunFile& file, std::int64_t id)
 {
@@ -231,6 +254,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (size > 0 && data[0] == 'B') {
         decodeBlock(data + 1, size - 1);
         (void)readScheduleText(std::string_view(reinterpret_cast<const char*>(data + 1), size - 1));
+    } else if (size > 0 && data[0] == 'S') {
+        addStep(data + 1, size - 1);
+        useFile();
     } else {
         editFile(data, size);
         useFile();

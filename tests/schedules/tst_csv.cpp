@@ -346,6 +346,47 @@ private slots:
         QCOMPARE(static_cast<double>(result->makespan) / rankShare, makespan);
         if (file.contains("dualpipev")) QCOMPARE(read->paired[0].size(), std::size_t{9});
     }
+
+    // A text that comes in parts of any size reads as it does in one piece, errors and their places too.
+    void parts()
+    {
+        const std::string marks = "\xef\xbb\xbf";
+        std::vector<std::string> texts = {"", "\n\n", " \t\n", "0F0,0B0\n", marks + "0F0,0B0", "0F0,0B0\n\n1F0,1B0\n \n\n", "0F0,,\n,\n", "# weights=stashed slices=6,4\n0F0.0,0F0.1\n", "#",
+                                          "# x=1\n0F0", "0F0,0BW0\n1F0,1B0,1W0", "0F0,0BW0\n1F0,1I0", "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n", "0F0,(0F1;0B0\n", "0F0,x,0B0", "\n\n,0F0x\n", std::string(70000, '\n') + "0F0"};
+        for (int i = 0; i < 50; ++i) texts.push_back(*writeScheduleCsv(test::randomSchedule(static_cast<unsigned>(i))));
+        for (const std::string& text : texts)
+            for (const std::size_t most : {std::size_t{1}, std::size_t{3}, std::size_t{4096}}) {
+                std::size_t at = 0;
+                const TextSource source = [&](char* to, std::size_t size) {
+                    const std::size_t got = std::min({size, most, text.size() - at});
+                    std::copy_n(text.data() + at, got, to);
+                    at += got;
+                    return got;
+                };
+                const auto whole = readScheduleCsv(text), inParts = readScheduleCsv(source);
+                QCOMPARE(inParts.has_value(), whole.has_value());
+                if (whole)
+                    QVERIFY(*inParts == *whole);
+                else
+                    QCOMPARE(inParts.error().message, whole.error().message);
+            }
+    }
+    void longCells()
+    {
+        const std::string large(std::size_t{3} << 20, 'x');
+        for (const std::string& text : {"0F0," + large + ",0B0\n", "0F0\n" + std::string(large.size(), ' ') + "\n", "# " + large + "\n0F0"}) {
+            std::size_t at = 0;
+            const auto read = readScheduleCsv([&](char* to, std::size_t size) {
+                const std::size_t got = std::min(size, text.size() - at);
+                std::copy_n(text.data() + at, got, to);
+                at += got;
+                return got;
+            });
+            QVERIFY(!read.has_value());
+            QVERIFY2(read.error().message.size() < 300, read.error().message.c_str());
+            QVERIFY2(read.error().message.find("more than 1048576 bytes") != std::string::npos, read.error().message.c_str());
+        }
+    }
 };
 
 QTEST_APPLESS_MAIN(TestCsv)

@@ -7,6 +7,8 @@
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/shard_rules.h"
 #include "schedules/text/csv.h"
 
 using namespace stagewright;
@@ -187,6 +189,24 @@ private slots:
             QCOMPARE(validate(*lowered, strict).valid(), ends);
             QCOMPARE(simulate(*lowered, CostModel::uniform(*lowered), strict).has_value(), ends);
         }
+    }
+    // Gathers, releases and reductions lie between a send and a receive that must meet their neighbour's: they are not in the way.
+    void collectivesBetweenMessages()
+    {
+        Channels strict;
+        strict.sends = SendMode::Rendezvous;
+        for (const LoweringRule rule : {LoweringRule::RankParity, LoweringRule::Grouped})
+            for (const ReduceRule reduce : {ReduceRule::Overlapped, ReduceRule::Microbatch})
+                for (const int prefetch : {0, 1, 3}) {
+                    const Schedule whole = overReplicas(*makeSchedule("1f1b", {4, 8, 0}), 2).value();
+                    const Schedule sharded = addShardOps(whole, ShardLevel::Weights, {GatherRule::Microbatch, prefetch, reduce}).value();
+                    Lowering lowering;
+                    lowering.rule = rule;
+                    const Schedule lowered = lower(sharded, lowering).value();
+                    QVERIFY(validate(lowered, strict).valid());
+                    QVERIFY(simulate(lowered, CostModel::uniform(lowered), strict));
+                    QCOMPARE(withoutMessages(lowered).order, sharded.order); // nothing else has moved
+                }
     }
     void impossibleOnes()
     {

@@ -71,6 +71,65 @@ class TestShards : public QObject {
     Q_OBJECT
 
 private slots:
+    // Stepped: a stage's OPT is behind the next one's reduction; gathers of stepped weights come at the end.
+    void stepsOnArrivalInLists()
+    {
+        const Schedule plain = overReplicas(made("gpipe", 1, 1), 2).value();
+        QVERIFY(!stepsOnArrival(addShardOps(plain, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value())); // one stage: nothing is left to do
+        const Schedule bfs = overReplicas(made("bfs", 1, 1, 3), 2).value();
+        const Schedule whole = addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+        QCOMPARE(QString::fromStdString(toText(whole)).section('\n', 0, 0),
+                 QString("0F0 1F0 2F0 2B0 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 0REDUCE_GRAD 1OPT 0OPT 2UNSHARD 1UNSHARD 0UNSHARD"));
+        QVERIFY(stepsOnArrival(whole));
+        QVERIFY(!stepsOnArrival(addShardOps(bfs, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value()));
+        for (const char* name : {"interleaved", "zbv", "bfs", "chimera", "v-half"})
+            for (const ShardLevel level : everyLevel) {
+                const Schedule lists = addShardOps(overReplicas(made(name, 2, 4), 2).value(), level, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+                QVERIFY2(validate(lists).valid(), name);
+                QVERIFY2(simulate(lists, costsFor(lists, {level, ShardBy::Even, {}, 0}, 1, {})), name);
+            }
+        // The optimizer runs while the rank goes back on: the step ends earlier where its reductions are hidden.
+        const auto endOf = [](ReduceRule rule) {
+            const Schedule lists = addShardOps(overReplicas(made("bfs", 2, 8, 3), 2).value(), ShardLevel::None, {GatherRule::Batch, 0, rule}).value();
+            CostModel costs = CostModel::uniform(lists);
+            costs.links.collectives = CollectiveLane::Beside;
+            for (int stage = 0; stage < lists.stages; ++stage) {
+                costs.setDuration(OpKind::ReduceGrad, stage, rankShare / 10);
+                costs.setDuration(OpKind::Optimizer, stage, rankShare);
+            }
+            const SimResult result = simulate(lists, costs).value();
+            return *std::max_element(result.end.begin(), result.end.end());
+        };
+        QVERIFY(endOf(ReduceRule::Stepped) <= endOf(ReduceRule::Overlapped));
+        // Stages that are finished in other orders would wait for each other.
+        const Schedule unlike[] = {made("bfs", 1, 2, 2), overReplicas(made("bfs", 1, 2, 2), 1).value()};
+        Schedule turned = unlike[1];
+        const auto last = std::find_if(turned.order[0].begin(), turned.order[0].end(), [](const Op& op) { return op.kind == OpKind::Backward; });
+        turned.order[0].erase(last, turned.order[0].end());
+        for (const char* text : {"1I0", "0I0", "0W0", "1I1", "0I1", "0W1", "1W0", "1W1"}) turned.order[0].push_back(*parseOp(text));
+        const Schedule parts[] = {unlike[0], turned};
+        const auto refused = addShardOps(overReplicas(parts).value(), ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped});
+        QVERIFY(!refused && refused.error().code == ErrorCode::Usage);
+    }
+
+    // Microbatches of other sizes in a replica: activations and messages of that replica alone.
+    void microbatchSizes()
+    {
+        const Schedule lists = overReplicas(made("1f1b", 2, 4), 2).value();
+        CostModel costs = CostModel::uniform(lists);
+        for (StageMemory& memory : costs.memory) memory.boundary = 1000;
+        costs.links.all = {0, 1e9}; // 1,000 ns
+        const std::vector<Bytes> before = activationPeaks(lists, costs);
+        costs.sizes = {1, 2.5};
+        const std::vector<Bytes> peaks = activationPeaks(lists, costs);
+        for (std::size_t rank = 0; rank < 4; ++rank) QCOMPARE(peaks[rank], rank < 2 ? before[rank] : before[rank] * 5 / 2);
+        const SimResult result = simulate(lists, costs).value();
+        QCOMPARE(result.start[result.indexOf(1, 0)] - result.end[result.indexOf(0, 0)], 1000);
+        QCOMPARE(result.start[result.indexOf(3, 0)] - result.end[result.indexOf(2, 0)], 2500);
+        QCOMPARE(readCostsJson(writeCostsJson(costs)).value(), costs);
+        QVERIFY(!readCostsJson(R"({"format":"stagewright costs","version":2,"microbatch_sizes":[0]})"));
+    }
+
     void opTexts()
     {
         for (const char* text : {"2UNSHARD3", "2UNSHARD", "1RESHARD0", "1RESHARD", "0REDUCE_GRAD", "0REDUCE_GRAD7", "0REDUCE_GRAD0-3"}) {

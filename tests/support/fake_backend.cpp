@@ -93,6 +93,7 @@ public:
     }
     void setSlices(std::span<const int>) override {}
     void setRecomputedLayers(int, int) override {}
+    void setBackwardFrom(int) override {}
     void undoOptimizerStep(const OptimizerConfig& config, int, float gradientScale) override
     {
         for (std::size_t i = 0; i < m_values.size(); ++i)
@@ -248,6 +249,7 @@ public:
     {
         return std::make_unique<FakeStage>(model, slice, seed, m_options, allocator);
     }
+    Result<std::unique_ptr<Memory>> openMemory(int rank, int, int) override { return m_options.memory ? m_options.memory(rank) : nullptr; }
     std::vector<std::pair<std::string, std::string>> environment() const override { return {{"fake", "yes"}}; }
 
 private:

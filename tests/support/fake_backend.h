@@ -21,9 +21,10 @@ using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
 
 struct FakeOptions {
     OpHook hook;
-    std::size_t keptAtForward = 100; // floats per layer kept from F on
-    std::size_t keptForWeights = 40; // floats per layer kept from I to W (may be more than the above)
-    std::size_t workspace = 64;      // floats in F and I
+    std::size_t keptAtForward = 100;                           // floats per layer kept from F on
+    std::size_t keptForWeights = 40;                           // floats per layer kept from I to W (may be more than the above)
+    std::size_t workspace = 64;                                // floats in F and I
+    std::function<std::unique_ptr<Memory>(int rank)> memory{}; // of the ranks; none: the host's
 };
 
 std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options);

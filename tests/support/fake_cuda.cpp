@@ -5,6 +5,7 @@
 // not before it was requested.
 //   STAGEWRIGHT_FAKE_DEVICES   how many devices [1]     STAGEWRIGHT_FAKE_MEMORY   bytes of each [1 GiB]
 //   STAGEWRIGHT_FAKE_NCCL      absent: there is none; broken: the connection fails after ten messages
+// Ends of a team in several processes meet in shared memory: a message has gone only when both ends have been posted (fake_team.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -348,10 +349,10 @@ int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* e
 
 const StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts, deviceCount,
-    describe, take, give, openQueue, closeQueue, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
+    describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
     scaleShift, normBackward, gelu, anySoftmax<false>, anySoftmax<true>, anyFlash<false>, anyFlash<true>, embed, embedGrad, crossEntropy,
     columnSums, add, squareSum, step, narrow, openTeam, closeTeam,
-    teamAwait, teamMark, transfer, collect, pollTeam, abortTeam};
+    teamAwait, teamMark, transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
 
 } // namespace
 

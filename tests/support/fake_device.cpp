@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace stagewright::fake {
@@ -51,17 +52,20 @@ long number(const char* name, long otherwise)
     return text && *text ? std::atol(text) : otherwise;
 }
 
-// Does the requests of a lane up to a mark (null: all), and before that what they wait for.
-void run(LaneState& lane, const StagewrightMark* until)
+// Does the requests of a lane up to a mark (null: all), and before that what they wait for. False: another process is not there yet.
+bool run(LaneState& lane, const StagewrightMark* until)
 {
     while (!lane.items.empty() && !(until && until->passed)) {
         if (lane.items.front().waits && !lane.items.front().waits->passed) {
             const std::shared_ptr<StagewrightMark> mark = lane.items.front().waits;
-            run(*mark->lane, mark.get());
+            if (!run(*mark->lane, mark.get())) return false;
         }
+        const bool elsewhere = lane.items.front().elsewhere != nullptr;
+        if (elsewhere && !lane.items.front().elsewhere()) return false;
         Item item = std::move(lane.items.front());
         lane.items.pop_front();
         if (item.waits) lane.time = std::max(lane.time, item.waits->time);
+        if (elsewhere) lane.time = std::max(lane.time, now());
         lane.time = std::max(lane.time, item.asked) + item.nanos;
         if (item.work) item.work();
         ran(item.launch, lane.time - item.nanos, lane.time);
@@ -69,6 +73,17 @@ void run(LaneState& lane, const StagewrightMark* until)
             item.passes->passed = true;
             item.passes->time = lane.time;
         }
+    }
+    return true;
+}
+
+// All of the lane, under the lock, which is let go of while another process is waited for.
+void runAll(LaneState& lane, std::unique_lock<std::mutex>& lock)
+{
+    while (!run(lane, nullptr)) {
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        lock.lock();
     }
 }
 
@@ -128,9 +143,9 @@ int touch(LaneState& lane, const char* what, const Touched& touched)
 }
 
 // The host has seen all of the lane.
-void settle(LaneState& lane)
+void settle(LaneState& lane, std::unique_lock<std::mutex>& lock)
 {
-    run(lane, nullptr);
+    runAll(lane, lock);
     join(lane.seen, theHost);
     join(theHost, lane.seen);
     theHost[&lane] = std::max(theHost[&lane], lane.asked);
@@ -155,8 +170,15 @@ void addLane(LaneState& lane)
     theLanes.push_back(&lane);
 }
 
-int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
-          std::function<void()> work)
+void advance(LaneState& lane)
+{
+    const std::lock_guard lock(theMutex);
+    (void)run(lane, nullptr);
+}
+
+namespace {
+
+int askItem(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched, Item item)
 {
     const std::int64_t begun = now();
     const std::lock_guard lock(theMutex);
@@ -169,13 +191,29 @@ int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* 
         nanos += static_cast<std::int64_t>(t.from ? t.bytes / 16 : 0);
         bytes = t.bytes;
     }
-    Item item;
-    item.work = std::move(work);
     item.nanos = nanos;
     item.asked = now();
     item.launch = launched(what, bytes, queue->wish.device, queue->number, laneNumber, begun, item.asked);
     lane.items.push_back(std::move(item));
     return 0;
+}
+
+} // namespace
+
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
+          std::function<void()> work)
+{
+    Item item;
+    item.work = std::move(work);
+    return askItem(queue, lane, laneNumber, what, touched, std::move(item));
+}
+
+int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
+                 std::function<bool()> done)
+{
+    Item item;
+    item.elsewhere = std::move(done);
+    return askItem(queue, lane, laneNumber, what, touched, std::move(item));
 }
 
 const char* lastError() { return theError.c_str(); }
@@ -204,6 +242,7 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     out->greenContexts = 1;
     out->totalBytes = memoryOf();
     out->freeBytes = memoryOf() - theUse[device];
+    std::strcpy(out->unit, ("fake " + std::to_string(device)).c_str());
     return 0;
 }
 
@@ -221,12 +260,12 @@ int take(int32_t device, std::size_t bytes, void** out)
 }
 int give(int32_t device, void* block)
 {
-    const std::lock_guard lock(theMutex);
+    std::unique_lock lock(theMutex);
     const auto begin = reinterpret_cast<std::uintptr_t>(block);
     const auto found = theBlocks.find(begin);
     if (found == theBlocks.end()) return failed("memory is given back that was not taken");
-    for (LaneState* lane : theLanes) // as the real one: everything is done first
-        run(*lane, nullptr);
+    for (std::size_t i = 0; i < theLanes.size(); ++i) // as the real one: everything is done first
+        runAll(*theLanes[i], lock);
     cut(begin + found->second);
     theRanges.erase(theRanges.lower_bound(begin), theRanges.lower_bound(begin + found->second));
     theUse[device] -= found->second;
@@ -247,11 +286,12 @@ int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
     theQueues.push_back(std::move(queue));
     return 0;
 }
+int enter(StagewrightQueue*) { return 0; }
 int finish(StagewrightQueue* queue)
 {
-    const std::lock_guard lock(theMutex);
+    std::unique_lock lock(theMutex);
     for (LaneState& lane : queue->lanes)
-        settle(lane);
+        settle(lane, lock);
     return 0;
 }
 void closeQueue(StagewrightQueue* queue)
@@ -266,7 +306,7 @@ int finished(StagewrightQueue* queue, int32_t* out) // a step at a time, as time
     *out = 1;
     for (LaneState& lane : queue->lanes) {
         if (lane.items.empty()) continue;
-        run(lane, nullptr);
+        (void)run(lane, nullptr);
         *out = 0;
     }
     return 0;
@@ -345,8 +385,8 @@ int upload(StagewrightQueue* queue, void* to, const void* host, std::size_t byte
 int download(StagewrightQueue* queue, void* host, const void* from, std::size_t bytes)
 {
     if (int bad = ask(queue, 0, "download", {{from, bytes, false}}, [=] { std::memcpy(host, from, bytes); })) return bad;
-    const std::lock_guard lock(theMutex);
-    settle(queue->lanes[0]);
+    std::unique_lock lock(theMutex);
+    settle(queue->lanes[0], lock);
     return 0;
 }
 

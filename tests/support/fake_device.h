@@ -20,7 +20,8 @@ struct LaneState;
 using Clock = std::map<const LaneState*, std::uint64_t>; // how much of each lane has been done before
 
 struct Item {
-    std::function<void()> work; // or
+    std::function<void()> work;      // or
+    std::function<bool()> elsewhere; // whether it is done, which another process has a part in; asked until it is; or
     StagewrightMark* passes = nullptr;
     std::shared_ptr<StagewrightMark> waits;
     std::int64_t nanos = 0;
@@ -45,6 +46,10 @@ struct Touched {
 // Requests work from a lane, with the ranges it touches.
 int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
           std::function<void()> work);
+// The same of work that another process has a part in: `done` is asked until it is.
+int askElsewhere(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, const std::vector<Touched>& touched,
+                 std::function<bool()> done);
+void advance(LaneState& lane); // as far as it can go now
 int markOn(LaneState& lane, StagewrightMark** out);
 int awaitOn(LaneState& lane, StagewrightMark* mark);
 void addLane(LaneState& lane); // lives as long as the process
@@ -59,6 +64,7 @@ int take(int32_t device, std::size_t bytes, void** out);
 int give(int32_t device, void* block);
 int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
 void closeQueue(StagewrightQueue* queue);
+int enter(StagewrightQueue* queue);
 int finish(StagewrightQueue* queue);
 int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
 void dropMark(StagewrightMark* mark);
@@ -77,6 +83,10 @@ int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
 int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
 int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, std::size_t count);
 int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, std::size_t count);
+int newTeamId(StagewrightTeamId* out);
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+int settleTeam(StagewrightTeam* team);
+int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
 int pollTeam(StagewrightTeam* team);
 void abortTeam(StagewrightTeam* team);
 

@@ -1,12 +1,39 @@
-// NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it.
+// NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it. Of ends in several
+// processes a thread moves each on, as a device would: a message passes through shared memory once both lanes have come to it, and neither goes on before.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "tests/support/fake_device.h"
+
+namespace stagewright::fake {
+
+constexpr int mostEnds = 8;
+constexpr std::size_t largestMessage = std::size_t{4} << 20;
+
+// From one end to another; counts of messages.
+struct Way {
+    std::atomic<std::uint64_t> posted; // receives that have begun
+    std::atomic<std::uint64_t> sent;   // messages that lie in `data`, or have
+    std::atomic<std::uint64_t> taken;
+    std::uint64_t bytes;
+    char data[largestMessage];
+};
+struct Meeting {
+    std::atomic<int> joined;
+    Way ways[mostEnds][mostEnds]; // mostly never touched
+};
+
+} // namespace stagewright::fake
 
 struct StagewrightTeam {
     std::vector<StagewrightQueue*> queues;
@@ -14,6 +41,15 @@ struct StagewrightTeam {
     int number = 0;
     int messages = 0;
     std::atomic<bool> aborted = false;
+    // Of an end whose others are in other processes:
+    stagewright::fake::Meeting* meeting = nullptr;
+    std::string name;
+    int own = 0;
+    int ends = 0;
+    std::vector<std::uint64_t> sends, receives; // posted, by peer
+    std::atomic<bool> mismatch = false;
+    std::thread device;
+    std::atomic<bool> closed = false;
 };
 
 namespace stagewright::fake {
@@ -54,10 +90,130 @@ int laneNumber(const StagewrightTeam& team)
 
 } // namespace
 
-int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out)
+namespace {
+
+StagewrightTeam* kept(std::unique_ptr<StagewrightTeam> team) // their lanes stay in clocks
 {
     static std::mutex mutex;
-    static std::vector<std::unique_ptr<StagewrightTeam>> all; // their lanes stay in clocks
+    static auto& all = *new std::vector<std::unique_ptr<StagewrightTeam>>;
+    const std::lock_guard lock(mutex);
+    team->number = static_cast<int>(all.size());
+    all.push_back(std::move(team));
+    return all.back().get();
+}
+
+// One side of a message between processes.
+struct Side {
+    Way* way;
+    bool sends;
+    void* data;
+    std::uint64_t bytes;
+    std::uint64_t turn;
+    bool done = false;
+};
+
+bool advanceSide(StagewrightTeam& team, Side& side)
+{
+    Way& way = *side.way;
+    if (side.sends) {
+        if (way.sent == side.turn && way.taken == side.turn && way.posted > side.turn) {
+            std::memcpy(way.data, side.data, side.bytes);
+            way.bytes = side.bytes;
+            way.sent = side.turn + 1;
+        }
+        return way.taken > side.turn;
+    }
+    if (way.posted == side.turn) way.posted = side.turn + 1;
+    if (way.sent <= side.turn) return false;
+    if (way.bytes != side.bytes) {
+        team.mismatch = true;
+        return false;
+    }
+    std::memcpy(side.data, way.data, side.bytes);
+    way.taken = side.turn + 1;
+    return true;
+}
+
+} // namespace
+
+int newTeamId(StagewrightTeamId* out)
+{
+    static std::atomic<int> count = 0;
+    if (wish() == "absent") return failed("NCCL can't be loaded: there is none");
+    const std::string name = "/stagewright-fake-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+    const int file = ::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+    if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0) return failed("opening a connection between devices: no shared memory");
+    ::close(file);
+    std::memset(out, 0, sizeof *out);
+    std::memcpy(out->bytes, name.c_str(), name.size());
+    return 0;
+}
+
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out)
+{
+    *out = nullptr;
+    if (count > mostEnds) return failed("the fake NCCL connects at most 8 ends");
+    const std::string name = reinterpret_cast<const char*>(id->bytes);
+    const int file = ::shm_open(name.c_str(), O_RDWR, 0600);
+    if (file < 0) return failed("joining the connection between devices: " + name + " is not there");
+    void* memory = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    if (memory == MAP_FAILED) return failed("joining the connection between devices: no memory");
+    auto team = std::make_unique<StagewrightTeam>();
+    team->meeting = static_cast<Meeting*>(memory);
+    team->name = name;
+    team->own = number;
+    team->ends = count;
+    team->sends.resize(static_cast<std::size_t>(count));
+    team->receives.resize(static_cast<std::size_t>(count));
+    team->queues.push_back(queue);
+    team->lanes.push_back(std::make_unique<LaneState>());
+    addLane(*team->lanes.back());
+    if (++team->meeting->joined == count) ::shm_unlink(name.c_str());
+    StagewrightTeam* made = kept(std::move(team));
+    made->device = std::thread([made] {
+        while (!made->closed) {
+            advance(*made->lanes[0]);
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        }
+    });
+    *out = made;
+    return 0;
+}
+
+int settleTeam(StagewrightTeam* team)
+{
+    while (team->meeting->joined < team->ends && !team->aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return usable(*team);
+}
+
+int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
+{
+    if (int bad = usable(*team)) return bad;
+    team->messages += count;
+    auto sides = std::make_shared<std::vector<Side>>();
+    std::vector<Touched> touched;
+    for (const StagewrightPost* one = posts; one != posts + count; ++one) {
+        if (one->count > largestMessage) return failed("a message is larger than the fake NCCL's memory");
+        if (one->peer < 0 || one->peer >= team->ends || one->peer == team->own) return failed("a message for an end that is not there");
+        const auto peer = static_cast<std::size_t>(one->peer);
+        Way& way = one->sends != 0 ? team->meeting->ways[team->own][peer] : team->meeting->ways[peer][team->own];
+        sides->push_back({&way, one->sends != 0, one->data, one->count, one->sends != 0 ? team->sends[peer]++ : team->receives[peer]++});
+        touched.push_back({one->data, static_cast<std::size_t>(one->count), one->sends == 0});
+    }
+    return askElsewhere(team->queues[0], *team->lanes[0], laneNumber(*team), kernel, touched, [team, sides] {
+        bool done = true;
+        for (Side& side : *sides) {
+            if (team->aborted) return true; // as it is
+            side.done = side.done || advanceSide(*team, side);
+            done = done && side.done;
+        }
+        return done;
+    });
+}
+
+int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out)
+{
     *out = nullptr;
     if (wish() == "absent") return failed("NCCL can't be loaded: there is none");
     for (int32_t i = 0; i < count; ++i)
@@ -70,16 +226,19 @@ int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** o
         team->lanes.push_back(std::make_unique<LaneState>());
         addLane(*team->lanes.back());
     }
-    const std::lock_guard lock(mutex);
-    team->number = static_cast<int>(all.size());
-    *out = team.get();
-    all.push_back(std::move(team));
+    *out = kept(std::move(team));
     return 0;
 }
 
 void closeTeam(StagewrightTeam* team)
 {
     team->aborted = true;
+    if (!team->device.joinable()) return;
+    advance(*team->lanes[0]);
+    team->closed = true;
+    team->device.join();
+    ::shm_unlink(team->name.c_str());
+    ::munmap(team->meeting, sizeof(Meeting));
 }
 
 int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark)
@@ -138,6 +297,7 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
 
 int pollTeam(StagewrightTeam* team)
 {
+    if (team->mismatch) return failed("messages between devices: one is not as long as its receive");
     if (wish() == "broken" && team->messages >= brokenAfter) {
         team->aborted = true;
         return failed("the connection between devices: NCCL: remote process exited or there was a network error");

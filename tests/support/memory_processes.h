@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -32,6 +33,8 @@ public:
         std::map<std::tuple<int, int, int>, std::deque<std::shared_ptr<Message>>> boxes; // from, to, tag
         std::vector<std::shared_ptr<Message>> messages;
         std::atomic<int> aborted = 0;
+        bool foundLate = false; // a message is found by the second who looks, as MPI's may be
+        std::set<std::tuple<int, int, int>> looked;
     };
     MemoryProcesses(std::shared_ptr<Net> net, int index, int count) : m_net(std::move(net)), m_index(index), m_count(count) {}
 
@@ -60,6 +63,8 @@ public:
         const std::lock_guard lock(m_net->mutex);
         const auto found = m_net->boxes.find({from, m_index, tag});
         if (found == m_net->boxes.end() || found->second.empty()) return std::nullopt;
+        if (m_net->foundLate && m_net->looked.insert(found->first).second) return std::nullopt;
+        m_net->looked.erase(found->first);
         auto message = std::move(found->second.front());
         found->second.pop_front();
         const std::size_t bytes = message->bytes;
@@ -98,9 +103,10 @@ private:
 
 // The same body in each of `count` processes, at once; ends when all have.
 template <typename Body>
-void inMemoryProcesses(int count, Body&& body)
+void inMemoryProcesses(int count, Body&& body, bool foundLate = false)
 {
     auto net = std::make_shared<MemoryProcesses::Net>();
+    net->foundLate = foundLate;
     std::vector<std::thread> threads;
     for (int index = 0; index < count; ++index)
         threads.emplace_back([&body, net, index, count] {

@@ -17,6 +17,9 @@
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/step/step_graph.h"
+#include "traces/step/step_ops.h"
+#include "traces/store/run_file.h"
 #include "traces/store/schedule_text.h"
 
 using namespace stagewright;
@@ -115,6 +118,67 @@ CostModel randomCosts(const Schedule& schedule, std::mt19937& random)
     if (random() % 3 == 0)
         for (int rank = 0; rank < schedule.ranks; ++rank) costs.launch.push_back(pick(50));
     return costs;
+}
+
+// What is blamed for a wait by straggler or imbalance, searched again op by op from the awaited producer; `most` ops, 0: all.
+SpanId worstOnTheWay(const StepGraph& graph, const StepLevels& levels, SpanId producer, bool straggler, std::size_t most)
+{
+    SpanId worst = producer;
+    Nanos largest = 0;
+    std::size_t seen = 0;
+    for (SlotId at = graph.slotOf(producer); at != noSlot && (most == 0 || seen < most); at = graph.releasedBy(at), ++seen) {
+        const Nanos excess = straggler ? graph.asItWas().duration[at] - levels.even[at] : levels.even[at] - levels.mean[at];
+        if (graph.slot(at).busy && excess > largest) largest = excess, worst = graph.slot(at).first;
+    }
+    return worst;
+}
+
+struct BlameSeen {
+    int gaps = 0;    // compared
+    int further = 0; // whose blamed op lies more than `near` ops up the way
+};
+
+// Every n-th gap with such a cause names the worst op of its whole way; where that is not the worst of the nearest `near` ops, it exceeds that one's time.
+BlameSeen checkBlame(const Timeline& timeline, int step, const BubbleReport& report, std::size_t near, int every = 1)
+{
+    const StepOps ops(timeline, step);
+    const StepGraph graph(timeline, ops);
+    const StepLevels levels = graph.levels();
+    BlameSeen seen;
+    int count = 0;
+    for (const Gap& gap : report.gaps) {
+        const bool straggler = gap.cause == IdleCause::Straggler;
+        if ((!straggler && gap.cause != IdleCause::Imbalance) || count++ % every != 0) continue;
+        const auto& busy = ops.busy(gap.rank);
+        const auto position = static_cast<std::size_t>(std::find(busy.begin(), busy.end(), gap.next) - busy.begin());
+        Input last{noSpan, 0, 0};
+        for (const Input& input : graph.stepInputs().of(gap.rank, position))
+            if (timeline.spans()[input.from].op.kind != OpKind::Reload && (last.from == noSpan || input.ready > last.ready)) last = input;
+        const SpanId worst = worstOnTheWay(graph, levels, last.from, straggler, 0);
+        const SpanId worstNear = worstOnTheWay(graph, levels, last.from, straggler, near);
+        ++seen.gaps;
+        if (gap.blamed != worst) qFatal("%s is blamed, not %s", nameOf(timeline, gap.blamed).c_str(), nameOf(timeline, worst).c_str());
+        if (worst == worstNear) continue;
+        const auto excess = [&](SpanId span) {
+            const SlotId at = graph.slotOf(span);
+            return straggler ? graph.asItWas().duration[at] - levels.even[at] : levels.even[at] - levels.mean[at];
+        };
+        if (excess(worst) <= excess(worstNear)) qFatal("%s does not exceed more than %s", nameOf(timeline, worst).c_str(), nameOf(timeline, worstNear).c_str());
+        ++seen.further;
+    }
+    return seen;
+}
+
+// Every op takes a little longer or shorter than its kind, one of them much longer.
+std::shared_ptr<const Timeline> unevenStep(const char* name, int ranks, int microbatches, int slowRank, std::uint32_t slowAt)
+{
+    const Schedule schedule = samples::schedule(name, ranks, microbatches);
+    const CostModel costs = samples::unitCosts(schedule, 0.05);
+    std::vector<Nanos> durations = durationsOf(schedule, costs);
+    std::mt19937 random(1);
+    for (Nanos& duration : durations) duration += duration / 100 * static_cast<Nanos>(random() % 21);
+    durations[place(schedule, durations, costs.links).value().indexOf(slowRank, slowAt)] *= 3;
+    return timelineOf(schedule, place(schedule, durations, costs.links).value(), costs).value();
 }
 
 std::vector<std::string> everyVariant()
@@ -293,6 +357,38 @@ private slots:
         QCOMPARE(explanation.experiment->after, 33 * oneUnit);
         QCOMPARE(explanation.experiment->before, 36 * oneUnit);
         QCOMPARE(nameOf(*timeline, explanation.chain.back().span), std::string("3F3"));
+    }
+
+    // The op that a wait is blamed on is the worst upstream, however far that is: up to 4,096 ops and beyond.
+    void blameIsTheWorstUpstream()
+    {
+        BlameSeen stored;
+        for (const char* name : {"shards", "version1", "version2", "version3", "version4"}) {
+            auto file = RunFile::open(std::string(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/") + name + ".stagewright", OpenMode::Read);
+            QVERIFY2(file, file ? "" : file.error().message.c_str());
+            const auto runs = (*file)->runs();
+            QVERIFY(runs);
+            for (const RunInfo& info : *runs) {
+                const auto run = (*file)->read(info.id);
+                QVERIFY2(run, run ? "" : run.error().message.c_str());
+                for (int step = 0; step < run->timeline->steps(); ++step) {
+                    const BlameSeen seen = checkBlame(*run->timeline, step, analyseBubbles(*run->timeline, step).value(), 4096);
+                    stored.gaps += seen.gaps, stored.further += seen.further;
+                }
+            }
+        }
+        QVERIFY(stored.gaps > 0 && stored.further == 0);
+        const auto check = [](const std::shared_ptr<const Timeline>& timeline, int every = 1) { return checkBlame(*timeline, 0, analyseBubbles(*timeline, 0).value(), 4096, every); };
+        for (const char* name : {"gpipe", "1f1b", "zb-h1"}) {
+            const BlameSeen seen = check(unevenStep(name, 16, 32, 5, 3));
+            QVERIFY2(seen.gaps > 50 && seen.further == 0, qPrintable(QStringLiteral("%1 of %2 gaps of %3").arg(seen.further).arg(seen.gaps).arg(name)));
+        }
+        const BlameSeen wide = check(unevenStep("1f1b", 64, 128, 3, 1));
+        QVERIFY2(wide.gaps > 1000 && wide.further == 0, qPrintable(QStringLiteral("%1 of %2 gaps").arg(wide.further).arg(wide.gaps)));
+        const BlameSeen most = check(unevenStep("1f1b", 4096, 4, 3000, 0), 97);
+        QVERIFY2(most.gaps > 50 && most.further > 0, qPrintable(QStringLiteral("%1 of %2 gaps").arg(most.further).arg(most.gaps)));
+        const BlameSeen tall = check(unevenStep("1f1b", 2, 3000, 1, 0), 7); // its ways have up to 6,000 ops
+        QVERIFY2(tall.gaps > 100 && tall.further > 10, qPrintable(QStringLiteral("%1 of %2 gaps").arg(tall.further).arg(tall.gaps)));
     }
 
     void aSlowLinkIsTransfer()

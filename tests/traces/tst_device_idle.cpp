@@ -1,4 +1,5 @@
 // Why devices do not compute: on a small step by hand, and on real traces against an independent count (count_devices.py).
+#include <map>
 #include <numeric>
 
 #include <QJsonArray>
@@ -12,6 +13,7 @@
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/work_bytes.h"
 #include "traces/compare/device_changes.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
@@ -46,6 +48,39 @@ private:
     }
     TimelineBuilder m_builder{Provenance::Imported, "wall", 1};
 };
+
+struct SeenCall {
+    int rank;
+    const char* name;
+    Nanos begin, end;
+    Bytes bytes = -1; // −1: unknown
+};
+
+// Any ranks, one stream each; sizes as an import keeps them.
+std::shared_ptr<const Timeline> stepOf(const std::vector<SeenCall>& calls, int ranks)
+{
+    TimelineBuilder builder(Provenance::Imported, "wall", ranks);
+    std::map<int, int> counters;
+    for (const SeenCall& call : calls) {
+        const std::string track = "rank " + std::to_string(call.rank) + " stream 7";
+        Span span;
+        span.start = call.begin * us;
+        span.end = call.end * us;
+        span.label = builder.intern(call.name) & 0xffffffu;
+        builder.addSpan(builder.addTrack(call.rank, Lane::Kernel, track), span);
+        if (call.bytes < 0) continue;
+        if (!counters.contains(call.rank)) counters[call.rank] = builder.addCounter(call.rank, workBytesCounter(track, Lane::Kernel), std::string(workBytesUnit));
+        builder.addSample(counters[call.rank], span.start, static_cast<double>(call.bytes));
+    }
+    return builder.build().value();
+}
+
+const KernelChange& changeOf(const std::vector<KernelChange>& changes, const std::string& name, std::optional<Bytes> bytes = {})
+{
+    const auto at = std::find_if(changes.begin(), changes.end(), [&](const KernelChange& one) { return one.name == name && one.bytes == bytes; });
+    if (at == changes.end()) qFatal("no kernel %s", name.c_str());
+    return *at;
+}
 
 std::shared_ptr<const Timeline> sample()
 {
@@ -154,6 +189,65 @@ private slots:
         QVERIFY(figure("class.matrix_product_ns") == std::pair(150 * us, 180 * us));
         QVERIFY(figure("class.collective_ns") == std::pair(120 * us, Nanos(0)));
         QVERIFY(figure("class.attention_ns").first == -1); // in neither
+        QVERIFY(figure("communication.AllReduce_ns") == std::pair(120 * us, Nanos(0)));
+        QVERIFY(!changes.figures.front().noise); // one step has none
+        QVERIFY(changes.why.size() >= 3);
+        QCOMPARE(changes.why[1], std::string("devices communicate 160.0 µs less in B: AllReduce −120.0 µs, SendRecv −50.0 µs"));
+        const DeviceChanges same = compareDevices(*sample(), 0, *sample(), 0);
+        QVERIFY(same.why.empty());
+    }
+
+    // The n-th call on a rank is the n-th there in the other run, where each rank has as many; so a difference has a place.
+    void kernelsMatchedByOrder()
+    {
+        const auto a = stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}, {0, "gelu", 40, 50}, {1, "gelu", 0, 10}, {1, "gelu", 20, 30}, {1, "gelu", 40, 50}}, 2);
+        const auto b = stepOf({{0, "gelu", 5, 15}, {0, "gelu", 25, 35}, {0, "gelu", 45, 54}, {1, "gelu", 0, 10}, {1, "gelu", 20, 30}, {1, "gelu", 40, 90}}, 2);
+        const auto changes = matchKernels(*a, 0, *b, 0);
+        QCOMPARE(changes.size(), std::size_t(1));
+        QVERIFY(changes[0].byOrder && changes[0].placed());
+        QCOMPARE(changes[0].change(), 39 * us);
+        QCOMPARE(changes[0].most->rank, 1);
+        QCOMPARE(changes[0].most->place, std::int64_t(3));
+        QCOMPARE(changes[0].most->calls, std::int64_t(3));
+        QCOMPARE(changes[0].most->a, 10 * us);
+        QCOMPARE(changes[0].most->b, 50 * us);
+        QCOMPARE(b->spans()[changes[0].most->spanB].start, 40 * us);
+        const auto why = compareDevices(*a, 0, *b, 0).why;
+        QCOMPARE(why.back(), std::string("gelu +39.0 µs: 6 calls as well as 6, 16.5 µs each instead of 10.0 µs; most of all call 3 of 3 on rank 1: 50.0 µs instead of 10.0 µs"));
+        // The other way round the same call is the one.
+        QCOMPARE(matchKernels(*b, 0, *a, 0)[0].most->place, std::int64_t(3));
+        // Spread evenly: no call stands out.
+        const auto even = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}}, 1), 0, *stepOf({{0, "gelu", 0, 12}, {0, "gelu", 20, 32}}, 1), 0);
+        QVERIFY(even[0].byOrder && !even[0].placed());
+        // As many in total, but not on each rank: by name alone.
+        const auto moved = matchKernels(*stepOf({{0, "gelu", 0, 10}, {0, "gelu", 20, 30}, {1, "gelu", 0, 10}}, 2), 0, *stepOf({{0, "gelu", 0, 10}, {1, "gelu", 0, 10}, {1, "gelu", 20, 90}}, 2), 0);
+        QVERIFY(!moved[0].byOrder && !moved[0].most && moved[0].inBoth());
+        // A step with itself changes nothing.
+        for (const KernelChange& one : matchKernels(*sample(), 0, *sample(), 0)) QVERIFY(one.byOrder && one.change() == 0 && !one.most && !one.placed());
+    }
+
+    // Tiles are part of the name, sizes of calls part of what is matched where each is known.
+    void kernelsMatchedByShape()
+    {
+        const char* wide = "void cutlass::gemm<128, 64>(int)";
+        const char* narrow = "void cutlass::gemm<64, 64>(int)";
+        const char* reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+        const auto a = stepOf({{0, wide, 0, 10}, {0, wide, 10, 20}, {0, reduce, 20, 30, 1024}, {0, reduce, 30, 50, 4096}, {0, reduce, 50, 60, 1024}}, 1);
+        const auto b = stepOf({{0, narrow, 0, 15}, {0, wide, 15, 25}, {0, reduce, 30, 50, 4096}, {0, reduce, 50, 60, 1024}, {0, reduce, 60, 73, 1024}, {0, reduce, 80, 90, 2048}}, 1);
+        const auto changes = matchKernels(*a, 0, *b, 0);
+        QCOMPARE(changes.size(), std::size_t(5));
+        QVERIFY(changeOf(changes, narrow).callsA == 0 && !changeOf(changes, narrow).inBoth());
+        QVERIFY(!changeOf(changes, wide).byOrder && changeOf(changes, wide).callsA == 2 && changeOf(changes, wide).callsB == 1);
+        const KernelChange& small = changeOf(changes, reduce, 1024); // the first and third of A are the second and third of B
+        QVERIFY(small.byOrder && small.most->place == 2 && small.change() == 3 * us);
+        QVERIFY(changeOf(changes, reduce, 4096).byOrder && changeOf(changes, reduce, 4096).change() == 0);
+        QVERIFY(changeOf(changes, reduce, 2048).callsA == 0);
+        // One size unknown: all calls of that name are one row.
+        const auto unsized = matchKernels(*a, 0, *stepOf({{0, reduce, 0, 10, 1024}, {0, reduce, 10, 20}, {0, reduce, 20, 30, 1024}}, 1), 0);
+        QVERIFY(changeOf(unsized, reduce).byOrder && changeOf(unsized, reduce).callsA == 3);
+        std::int64_t calls = 0;
+        for (const KernelChange& one : changes) calls += one.callsA + one.callsB;
+        QCOMPARE(calls, std::int64_t(11)); // none left out, none twice
     }
 
     void synchronisingCalls()

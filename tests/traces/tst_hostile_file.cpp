@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <set>
+#include <thread>
 
 #include <sqlite3.h>
 
@@ -179,6 +182,86 @@ private slots:
         QVERIFY(file->merge(path).has_value());
         QCOMPARE(file->intact(1).value(), std::optional<bool>(false));
         QCOMPARE(file->intact(2).value(), std::optional<bool>(true));
+    }
+
+    // A query or a file that never ends: a stop and the end of the program end it.
+    void readingEnds()
+    {
+        const auto file = RunFile::open(m_good, OpenMode::Read).value();
+        const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n";
+        for (const bool program : {false, true}) {
+            std::stop_source stop;
+            QElapsedTimer since;
+            since.start();
+            std::thread later([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                program ? RunFile::endReading(true) : static_cast<void>(stop.request_stop());
+            });
+            Progress progress;
+            progress.stop = stop.get_token();
+            const auto answer = file->query(endless, 10, progress);
+            const qint64 took = since.elapsed();
+            later.join();
+            RunFile::endReading(false);
+            QVERIFY(!answer.has_value());
+            QCOMPARE(answer.error().code, ErrorCode::Cancelled);
+            QVERIFY2(took < 5000, qPrintable(QString::number(took)));
+        }
+        QVERIFY(file->query("SELECT 1").has_value());
+    }
+
+    // A tree of fifteen levels, on each of which every cell leads to the same page: the file has few megabytes and would be read for years.
+    void endlessTree()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "PRAGMA page_size=1024; VACUUM; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)"
+                              "INSERT INTO metric_value SELECT 1, 1000+i, i, 0.5 FROM n; CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(12000000));"));
+        std::string content;
+        {
+            std::ifstream in(path, std::ios::binary);
+            content.assign(std::istreambuf_iterator<char>(in), {});
+        }
+        QVERIFY(content.size() > 10'000'000);
+        constexpr std::size_t page = 1024;
+        const auto number = [&](std::size_t at, int count) {
+            std::uint32_t value = 0;
+            for (int i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(content[at + static_cast<std::size_t>(i)]);
+            return value;
+        };
+        const auto pointersOf = [&](std::size_t at) { // places of the numbers of an inner page's children
+            std::vector<std::size_t> places{at + 8};
+            for (std::uint32_t cell = 0; cell < number(at + 3, 2); ++cell) places.push_back(at + number(at + 12 + 2 * cell, 2));
+            return places;
+        };
+        std::map<int, std::vector<std::size_t>> inner; // by kind of page
+        std::set<std::uint32_t> children;
+        for (std::size_t at = page; at + page <= content.size(); at += page) {
+            const int kind = static_cast<unsigned char>(content[at]);
+            if ((kind != 2 && kind != 5) || number(at + 3, 2) < 2 || number(at + 3, 2) > page / 4) continue;
+            inner[kind].push_back(at);
+            for (const std::size_t place : pointersOf(at)) children.insert(number(place, 4));
+        }
+        auto& pages = inner[2].size() > inner[5].size() ? inner[2] : inner[5];
+        QVERIFY2(pages.size() >= 15, qPrintable(QString::number(pages.size())));
+        // the tree's top first
+        std::stable_partition(pages.begin(), pages.end(), [&](std::size_t at) { return !children.contains(static_cast<std::uint32_t>(at / page + 1)); });
+        for (std::size_t level = 0; level + 1 < 15; ++level)
+            for (const std::size_t place : pointersOf(pages[level]))
+                for (int i = 0; i < 4; ++i) content[place + static_cast<std::size_t>(i)] = static_cast<char>((pages[level + 1] / page + 1) >> (24 - 8 * i));
+        std::ofstream(path, std::ios::binary) << content;
+        QElapsedTimer since;
+        since.start();
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+            RunFile::endReading(true);
+        });
+        const auto file = RunFile::open(path, OpenMode::Read);
+        if (file) QVERIFY(!(*file)->read(1).has_value());
+        const qint64 took = since.elapsed();
+        later.join();
+        RunFile::endReading(false);
+        QVERIFY2(took > 900 && took < 12000, qPrintable(QString::number(took)));
     }
 
     // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a minute.

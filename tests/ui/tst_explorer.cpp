@@ -127,7 +127,7 @@ private slots:
         QTest::mouseClick(plot, Qt::LeftButton, {}, plot->placeOf(gpipe).toPoint());
         QCOMPARE(view->selected(), gpipe);
         QCOMPARE(view->table()->selectedRow(), gpipe);
-        QTRY_COMPARE_WITH_TIMEOUT(view->miniature()->title(), QString("gpipe"), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(view->miniature()->title(), QString("GPipe"), 20000);
         plot->setFocus();
         QTest::keyClick(plot, Qt::Key_Home);
         QVERIFY(view->selected() >= 0 && view->selected() != gpipe);

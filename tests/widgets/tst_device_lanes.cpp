@@ -9,6 +9,7 @@
 #include "widgets/timeline/aggregate_table.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/legend.h"
+#include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/run_panel.h"
 #include "widgets/timeline/span_card.h"
 #include "widgets/timeline/timeline_view.h"
@@ -135,6 +136,10 @@ private slots:
         const RowPlace& place = shown.view.layout().rows[0];
         QVERIFY(place.device && place.lanePitch >= 14 && place.lanes == 5); // names fit
         QCOMPARE(*rank.deviceBusy, 0.9);                                    // from 100 to 1000 µs of 1000
+        QCOMPARE(busyOf(shown.panel(), rank), 0.9);                         // as rows and groups print it, not the 0 of ops that the trace has not
+        PanelRank unknown = rank;
+        unknown.deviceBusy.reset();
+        QCOMPARE(busyText(busyOf(shown.panel(), unknown)), QStringLiteral("–"));
     }
 
     void barShowsWhatComputesFirst()

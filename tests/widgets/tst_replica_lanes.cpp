@@ -306,6 +306,14 @@ private slots:
         settings.owners.clear();
         settings.replicaBatch = QStringLiteral("3,5,7");
         QCOMPARE(firstFault(settings)->field, QStringLiteral("replicaBatch"));
+        settings.replicaBatch.clear();
+        settings.cut = QStringLiteral("0,4");
+        QCOMPARE(firstFault(settings)->field, QStringLiteral("cut")); // weights are shared
+        settings.shard.clear();
+        QVERIFY(!firstFault(settings));
+        QVERIFY(commandLine(settings, QStringLiteral("x.stagewright")).contains(QStringLiteral("--cut 0,4")));
+        settings.cut = QStringLiteral("1,4");
+        QCOMPARE(firstFault(settings)->field, QStringLiteral("cut"));
     }
 };
 

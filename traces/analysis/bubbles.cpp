@@ -108,18 +108,10 @@ public:
     // (straggler), or where that is most above the mean (imbalance). The span itself where none does.
     SpanId culprit(SpanId producer, bool straggler) const
     {
-        SpanId worst = producer;
-        Nanos most = 0;
-        SlotId at = m_graph.slotOf(producer);
-        for (int steps = 0; at != noSlot && steps < 4096; ++steps) {
-            const Nanos excess = straggler ? m_graph.asItWas().duration[at] - m_levels.even[at] : m_levels.even[at] - m_levels.mean[at];
-            if (m_graph.slot(at).busy && excess > most) {
-                most = excess;
-                worst = m_graph.slot(at).first;
-            }
-            at = m_graph.releasedBy(at);
-        }
-        return worst;
+        const SlotId slot = m_graph.slotOf(producer);
+        if (slot == noSlot) return producer;
+        const Worst worst = worstUpstream(slot, straggler);
+        return worst.excess > 0 ? m_graph.slot(worst.slot).first : producer;
     }
 
     // For a straggler op: the factor of its rank, if that explains more of its length than the time beyond its own median; else 0.
@@ -132,6 +124,32 @@ public:
     }
 
 private:
+    struct Worst {
+        SlotId slot = noSlot;
+        Nanos excess = 0; // 0: none upstream takes longer
+        bool seen = false;
+    };
+    // Of the slot and what released it, and so on. Kept for every slot on the way, so that all of them together take O(slots).
+    Worst worstUpstream(SlotId slot, bool straggler) const
+    {
+        auto& known = m_worst[straggler ? 1 : 0];
+        if (known.empty()) known.resize(m_graph.size());
+        std::vector<SlotId> way;
+        for (SlotId at = slot; at != noSlot && !known[at].seen; at = m_graph.releasedBy(at)) {
+            known[at].seen = true;
+            way.push_back(at);
+        }
+        if (way.empty()) return known[slot];
+        const SlotId behind = m_graph.releasedBy(way.back());
+        Worst worst = behind == noSlot ? Worst{noSlot, 0, true} : known[behind];
+        for (auto at = way.rbegin(); at != way.rend(); ++at) {
+            const Nanos excess = straggler ? m_graph.asItWas().duration[*at] - m_levels.even[*at] : m_levels.even[*at] - m_levels.mean[*at];
+            if (m_graph.slot(*at).busy && excess > 0 && excess >= worst.excess) worst = {*at, excess, true};
+            known[*at] = worst;
+        }
+        return worst;
+    }
+
     Nanos endOf(SlotId slot) const { return m_timeline.spans()[m_graph.slot(slot).first].end; }
     Nanos waitAsItWas(SlotId slot) const
     {
@@ -153,6 +171,7 @@ private:
     StepLevels m_levels;
     std::optional<StepReplay> m_atEven;
     std::optional<StepReplay> m_atMean;
+    mutable std::array<std::vector<Worst>, 2> m_worst; // by slot, of imbalance and of stragglers
     bool m_differ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -47,6 +48,83 @@ std::string lowered(std::string_view title)
     return text;
 }
 
+constexpr int mostSteps = 16; // that noise is measured over
+
+// The figures of device_time, in the order of DeviceChanges::figures.
+std::array<Nanos, 6> figuresOf(const RankDeviceTime& sum)
+{
+    return {sum.window(), sum.computing, sum.communicating, sum.exposed(), sum.copying, sum.idle()};
+}
+
+// How far they lie apart over the steps; nothing: fewer than two have kernels.
+std::optional<std::array<Nanos, 6>> spreadOf(const Timeline& timeline)
+{
+    std::array<Nanos, 6> least{}, most{};
+    least.fill(std::numeric_limits<Nanos>::max());
+    int seen = 0;
+    for (int step = 0; step < std::min(timeline.steps(), mostSteps); ++step) {
+        const RankDeviceTime sum = summed(analyseDeviceTime(timeline, step));
+        if (sum.calls == 0) continue;
+        ++seen;
+        const auto figures = figuresOf(sum);
+        for (std::size_t i = 0; i < figures.size(); ++i) least[i] = std::min(least[i], figures[i]), most[i] = std::max(most[i], figures[i]);
+    }
+    if (seen < 2) return std::nullopt;
+    for (std::size_t i = 0; i < most.size(); ++i) most[i] -= least[i];
+    return most;
+}
+
+std::map<std::string, Nanos> collectivesOf(const Timeline& timeline, int step)
+{
+    std::map<std::string, Nanos> byName;
+    for (const ExposedCommunication& row : analyseExposedCommunication(timeline, step)) byName[row.name] += row.total;
+    return byName;
+}
+
+std::string signedText(Nanos change) { return fmt::format("{}{}", change < 0 ? "−" : "+", formatDuration(std::llabs(change))); }
+
+// "attention +31.6 ms, copy +8.36 ms": the parts that changed as the whole did, at most three, with 10 % of its change or more.
+std::string partsText(const std::vector<DeviceFigure>& figures, std::string_view keys, const char* prefix, Nanos whole)
+{
+    std::vector<const DeviceFigure*> parts;
+    for (const DeviceFigure& one : figures)
+        if (one.key.starts_with(keys) && (one.change() < 0) == (whole < 0) && std::llabs(one.change()) * 10 >= std::llabs(whole)) parts.push_back(&one);
+    std::stable_sort(parts.begin(), parts.end(), [](const auto* p, const auto* q) { return std::llabs(p->change()) > std::llabs(q->change()); });
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 3); ++i)
+        text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", parts[i]->title.substr(std::string_view(prefix).size()), signedText(parts[i]->change()));
+    return text;
+}
+
+void explain(DeviceChanges& out)
+{
+    const auto of = [&](std::string_view key) -> const DeviceFigure& { return *std::find_if(out.figures.begin(), out.figures.end(), [&](const DeviceFigure& one) { return one.key == key; }); };
+    const Nanos window = of("window_ns").a;
+    const auto counts = [&](const DeviceFigure& one) { return one.change() != 0 && std::llabs(one.change()) * 100 >= window && one.beyondNoise(); };
+    if (const DeviceFigure& one = of("computing_ns"); counts(one)) {
+        std::vector<DeviceFigure> classes; // communication is counted by itself
+        for (const DeviceFigure& figure : out.figures)
+            if (figure.key != "class.collective_ns" && figure.key != "class.send_receive_ns") classes.push_back(figure);
+        out.why.push_back(fmt::format("devices compute {} {} in B{}", formatDuration(std::llabs(one.change())), one.change() < 0 ? "less" : "more", partsText(classes, "class.", "Running: ", one.change())));
+    }
+    if (const DeviceFigure& one = of("communicating_ns"); counts(one))
+        out.why.push_back(fmt::format("devices communicate {} {} in B{}", formatDuration(std::llabs(one.change())), one.change() < 0 ? "less" : "more", partsText(out.figures, "communication.", "Communication: ", one.change())));
+    if (const DeviceFigure& one = of("idle_ns"); counts(one))
+        out.why.push_back(fmt::format("devices are idle {} {} in B{}", formatDuration(std::llabs(one.change())), one.change() < 0 ? "less" : "more", partsText(out.figures, "idle.", "Idle: ", one.change())));
+    if (out.kernels.empty() || std::llabs(out.kernels.front().change()) * 100 < window) return;
+    const KernelChange& most = out.kernels.front();
+    const auto mean = [](Nanos total, std::int64_t calls) { return formatDuration(total / std::max<std::int64_t>(1, calls)); };
+    std::string text = fmt::format("{}{} {}", briefKernelName(most.name), most.bytes ? " of " + formatBytes(*most.bytes) : "", signedText(most.change()));
+    if (most.callsA == 0 || most.callsB == 0)
+        text += fmt::format(": it runs in {} only", most.callsA == 0 ? "B" : "A");
+    else
+        text += fmt::format(": {} calls {} {}, {} each {} {}", most.callsB, most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
+                            mean(most.totalA, most.callsA) == mean(most.totalB, most.callsB) ? "as well as" : "instead of", mean(most.totalA, most.callsA));
+    if (most.placed())
+        text += fmt::format("; most of all call {} of {} on rank {}: {} instead of {}", most.most->place, most.most->calls, most.most->rank, formatDuration(most.most->b), formatDuration(most.most->a));
+    out.why.push_back(std::move(text));
+}
+
 } // namespace
 
 DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB)
@@ -54,17 +132,19 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
     DeviceChanges out;
     const RankDeviceTime x = summed(analyseDeviceTime(a, stepA));
     const RankDeviceTime y = summed(analyseDeviceTime(b, stepB));
-    const auto figure = [&](const char* key, const char* title, Nanos ofA, Nanos ofB) { out.figures.push_back({key, title, ofA, ofB}); };
+    const auto figure = [&](const char* key, const char* title, Nanos ofA, Nanos ofB) { out.figures.push_back({key, title, ofA, ofB, {}}); };
     figure("window_ns", "First to last", x.window(), y.window());
     figure("computing_ns", "Computing", x.computing, y.computing);
     figure("communicating_ns", "Communicating", x.communicating, y.communicating);
     figure("exposed_ns", "Communication exposed", x.exposed(), y.exposed());
     figure("copying_ns", "Copying", x.copying, y.copying);
     figure("idle_ns", "Idle", x.idle(), y.idle());
+    const auto spreadA = spreadOf(a), spreadB = spreadOf(b);
+    for (std::size_t i = 0; i < 6 && (spreadA || spreadB); ++i) out.figures[i].noise = std::max(spreadA ? (*spreadA)[i] : 0, spreadB ? (*spreadB)[i] : 0);
     const auto idleA = idleOf(a, stepA), idleB = idleOf(b, stepB);
     for (const DeviceState state : {DeviceState::Launch, DeviceState::Sync, DeviceState::Queued, DeviceState::Unknown}) {
         const auto s = static_cast<std::size_t>(state);
-        if (idleA[s] != 0 || idleB[s] != 0) out.figures.push_back({fmt::format("idle.{}_ns", toText(state)), fmt::format("Idle: {}", lowered(titleOf(state))), idleA[s], idleB[s]});
+        if (idleA[s] != 0 || idleB[s] != 0) out.figures.push_back({fmt::format("idle.{}_ns", toText(state)), fmt::format("Idle: {}", lowered(titleOf(state))), idleA[s], idleB[s], {}});
     }
     std::array<std::pair<Nanos, Nanos>, kernelClassCount> classes{};
     for (const ClassTime& time : analyseKernelClasses(a, stepA)) classes[static_cast<std::size_t>(time.of)].first = time.running;
@@ -72,24 +152,20 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
     for (std::size_t of = 0; of < kernelClassCount; ++of) {
         const auto kind = static_cast<KernelClass>(of);
         const auto& [ofA, ofB] = classes[of];
-        if (ofA != 0 || ofB != 0) out.figures.push_back({fmt::format("class.{}_ns", toText(kind)), fmt::format("Running: {}", lowered(titleOf(kind))), ofA, ofB});
+        if (ofA != 0 || ofB != 0) out.figures.push_back({fmt::format("class.{}_ns", toText(kind)), fmt::format("Running: {}", lowered(titleOf(kind))), ofA, ofB, {}});
     }
-    std::map<std::pair<Lane, std::string>, KernelChange> byName;
-    const auto add = [&](const Timeline& timeline, int step, bool first) {
-        for (const KernelRow& row : analyseKernels(timeline, step).rows) {
-            KernelChange& change = byName[{row.lane, row.name}];
-            change.name = row.name;
-            change.lane = row.lane;
-            (first ? change.callsA : change.callsB) += row.calls;
-            (first ? change.totalA : change.totalB) += row.total;
-        }
+    const auto operationsA = collectivesOf(a, stepA), operationsB = collectivesOf(b, stepB);
+    auto operations = operationsA;
+    operations.insert(operationsB.begin(), operationsB.end());
+    const auto timeIn = [](const std::map<std::string, Nanos>& times, const std::string& name) {
+        const auto found = times.find(name);
+        return found == times.end() ? 0 : found->second;
     };
-    add(a, stepA, true);
-    add(b, stepB, false);
-    for (auto& [key, change] : byName) out.kernels.push_back(std::move(change));
-    std::stable_sort(out.kernels.begin(), out.kernels.end(), [](const KernelChange& p, const KernelChange& q) { return std::llabs(p.change()) > std::llabs(q.change()); });
+    for (const auto& [name, time] : operations) out.figures.push_back({fmt::format("communication.{}_ns", name), "Communication: " + name, timeIn(operationsA, name), timeIn(operationsB, name), {}});
+    out.kernels = matchKernels(a, stepA, b, stepB);
     out.headline = fmt::format("devices are busy {} of {} in A and {} of {} in B, summed over ranks", formatDuration(x.busy), formatDuration(x.window()), formatDuration(y.busy),
                                formatDuration(y.window()));
+    explain(out);
     return out;
 }
 

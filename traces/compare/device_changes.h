@@ -2,38 +2,36 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
+#include "traces/compare/kernel_matching.h"
 
 namespace stagewright {
 
-struct KernelChange {
-    std::string name;
-    Lane lane = Lane::Kernel;
-    std::int64_t callsA = 0;
-    std::int64_t callsB = 0;
-    Nanos totalA = 0; // sum of durations over all ranks
-    Nanos totalB = 0;
-
-    Nanos change() const { return totalB - totalA; }
-};
-
 struct DeviceFigure {
-    std::string key;   // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle; "class.attention_ns" of kernel_classes
+    std::string key;   // "window_ns", as the column of the table device_time; "idle.launch_ns" of device_idle; "class.attention_ns" of kernel_classes;
+                       // "communication.AllReduce_ns" of exposed_communication, of all sizes
     std::string title; // "First to last"
     Nanos a = 0;       // summed over ranks
     Nanos b = 0;
+    std::optional<Nanos> noise; // how far the steps of a run lie apart, of the run where it is more; nothing: neither has several steps, or it is not measured
+
+    Nanos change() const { return b - a; }
+    bool beyondNoise() const { return !noise || std::llabs(change()) > *noise; }
 };
 
 struct DeviceChanges {
     std::vector<DeviceFigure> figures;
-    std::vector<KernelChange> kernels; // by name and lane, of either run; largest change first
+    std::vector<KernelChange> kernels; // of either run; largest change first
     std::string headline;              // "the devices of B …"; without a verdict, as one step has no spread
+    std::vector<std::string> why;      // what changed by 1 % of A's time or more, and beyond the noise: computing, communicating, idle with their parts, the kernel
 };
 
-// O(kernels of both steps × log).
+// O(kernels of both steps × log), and of at most sixteen further steps of each.
 DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB);
 
 } // namespace stagewright

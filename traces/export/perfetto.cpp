@@ -74,9 +74,10 @@ private:
 
 constexpr std::uint32_t sequenceId = 1;
 constexpr std::size_t blockSize = 1 << 20;
-constexpr std::size_t flowBytes = 10;   // a flow's field and number
-constexpr std::size_t otherBytes = 176; // the rest of a slice's event, besides its identity
-constexpr std::size_t headBytes = 48;   // of a packet: the part before its event
+constexpr std::size_t eventBytes = 1 << 16; // of work with a label
+constexpr std::size_t flowBytes = 10;       // a flow's field and number
+constexpr std::size_t otherBytes = 176;     // the rest of a slice's event, besides its identity
+constexpr std::size_t headBytes = 48;       // of a packet: the part before its event
 
 // Names of annotations; iid = position + 1.
 enum class Note : std::uint8_t {
@@ -105,6 +106,8 @@ public:
         int most = run.info.microbatches;
         if (run.schedule) most = std::max(most, run.schedule->microbatches);
         m_microbatches = static_cast<std::uint64_t>(std::max(1, most));
+        m_buffer.reserve(2 * blockSize); // protozero can't say that there is no memory to begin a message
+        m_foreign.reserve(eventBytes);
         begin();
     }
 
@@ -367,6 +370,7 @@ private:
         if (const auto found = m_names.find(span.op); found != m_names.end()) return found->second;
         const std::uint64_t iid = newName(toText(span.op));
         std::string& what = m_names[span.op];
+        what.reserve(otherBytes);
         Message<pf::Event> event(what);
         event.add_uint64(pf::Event::nameIid, iid);
         event.add_uint64(pf::Event::categoryIid, 1 + static_cast<std::uint64_t>(span.op.kind));

@@ -19,6 +19,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t mostBytes = std::size_t{512} << 20;
+constexpr std::size_t lineBytes = 65536; // of the first line, for a message
 
 // The first cells are ops, or blank.
 bool looksLikeSchedule(std::string_view head)
@@ -42,23 +43,26 @@ bool isForeign(std::string_view text)
     return true;
 }
 
-Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress&)
+Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Progress& progress)
 {
     auto source = ByteSource::open(path);
     if (!source) return tl::unexpected(std::move(source.error()));
-    std::string text;
-    while (true) {
-        const std::size_t before = text.size();
-        if (before > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
-        text.resize(before + (std::size_t{1} << 20));
-        const std::size_t got = (*source)->read(text.data() + before, text.size() - before);
-        text.resize(before + got);
-        if (got == 0) break;
-    }
+    std::size_t bytes = 0;
+    std::string start; // of the first line
+    const auto part = [&](char* to, std::size_t size) -> std::size_t {
+        if (bytes > mostBytes || progress.cancelled()) return 0;
+        const std::size_t got = (*source)->read(to, size);
+        if (bytes == 0) start.assign(to, std::min(got, lineBytes));
+        bytes += got;
+        progress.tell("reading the schedule", (*source)->consumed(), (*source)->size());
+        return got;
+    };
+    auto schedule = readScheduleCsv(part, {}, std::filesystem::path(path).stem().string());
+    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+    if (bytes > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
     if (!(*source)->damage().empty()) return fail(ErrorCode::Unreadable, (*source)->damage());
-    auto schedule = readScheduleCsv(text, {}, std::filesystem::path(path).stem().string());
-    if (!schedule && isForeign(text))
-        return fail(ErrorCode::Unreadable, fmt::format("a CSV, but not a schedule: its first line is \"{}\"", text.substr(0, std::min<std::size_t>(text.find_first_of("\r\n"), 60))),
+    if (!schedule && isForeign(start))
+        return fail(ErrorCode::Unreadable, fmt::format("a CSV, but not a schedule: its first line is \"{}\"", start.substr(0, std::min<std::size_t>(start.find_first_of("\r\n"), 60))),
                     "a schedule has ops such as 0F0 in its cells (docs/orders.md)");
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (auto valid = validate(*schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));

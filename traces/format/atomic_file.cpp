@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <random>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -50,14 +52,17 @@ void removeLeftParts(const std::string& path)
     namespace fs = std::filesystem;
     const fs::path whole(path);
     const std::string beginning = whole.filename().string() + partEnding;
-    std::error_code code;
-    for (fs::directory_iterator entry(whole.has_parent_path() ? whole.parent_path() : fs::path("."), code), end; !code && entry != end; entry.increment(code)) {
-        const std::string name = entry->path().filename().string();
+    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+    // Not fs::directory_iterator, which ends the program where there is no memory.
+    const std::unique_ptr<DIR, int (*)(DIR*)> names(::opendir(folder.c_str()), ::closedir);
+    while (const dirent* entry = names ? ::readdir(names.get()) : nullptr) {
+        const std::string_view name = entry->d_name;
         if (name.size() != beginning.size() + partDigits || !name.starts_with(beginning)) continue;
-        const int descriptor = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        const fs::path part = folder / name;
+        const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (descriptor < 0) continue;
         std::error_code ignored;
-        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry->path(), ignored);
+        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
         ::close(descriptor);
     }
 }

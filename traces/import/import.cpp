@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include <fnmatch.h>
@@ -165,8 +167,16 @@ public:
     {
         const auto most = static_cast<std::size_t>(m_options.threads > 0 ? m_options.threads : std::max(1u, std::thread::hardware_concurrency()));
         std::vector<std::jthread> threads;
-        for (std::size_t i = 0; i < std::min(most, m_files.size()); ++i) threads.emplace_back([this] { work(); });
+        for (std::size_t i = 0; i < std::min(most, m_files.size()); ++i) {
+            try {
+                threads.emplace_back([this] { work(); });
+            } catch (const std::system_error&) { // as many as the system allows
+                if (threads.empty()) work();
+                break;
+            }
+        }
         threads.clear();
+        if (m_noMemory) throw std::bad_alloc(); // here, where a caller can catch it
         std::vector<ReadFile> all;
         for (auto& of : m_results)
             for (ReadFile& one : of) all.push_back(std::move(one));
@@ -174,11 +184,20 @@ public:
     }
 
 private:
-    void work()
+    void work() noexcept
+    {
+        try {
+            readAll();
+        } catch (const std::bad_alloc&) {
+            m_noMemory = true;
+        }
+    }
+
+    void readAll()
     {
         FreedMemory freed; // of the events, their texts and launches: about as much as is kept
         for (std::size_t i = m_next++; i < m_files.size(); i = m_next++) {
-            if (m_progress.cancelled()) return;
+            if (m_progress.cancelled() || m_noMemory) return;
             Progress one;
             one.stop = m_progress.stop;
             one.report = [this, i](std::string_view, std::int64_t done, std::int64_t) { tell(i, done); };
@@ -251,6 +270,7 @@ private:
     std::int64_t m_read = 0;
     std::mutex m_mutex;
     std::atomic<std::size_t> m_next = 0;
+    std::atomic<bool> m_noMemory = false;
     std::vector<std::vector<ReadFile>> m_results; // by file
 };
 

@@ -150,7 +150,7 @@ private:
     void runNames(const RunBlock& run)
     {
         static constexpr std::string_view known[] = {"--schedule", "--ranks", "--microbatches", "--chunks", "--comm", "--microbatch-size", "--steps", "--warmup",
-                                                     "--perturb", "--recompute", "--replicas", "--replica-batch", "--shard", "--gather", "--reduce", "--hoist", "--keep", "--sends", "--lower", "--timeout", "--stage-layers",
+                                                     "--perturb", "--recompute", "--replicas", "--replica-batch", "--shard", "--gather", "--reduce", "--cut", "--hoist", "--keep", "--sends", "--lower", "--timeout", "--stage-layers",
                                                      "--model", "--seed", "--memory-limit", "--clock", "--transport", "--optimizer", "--lr"};
         std::set<std::string> keys;
         for (const RunBlock* one : m_lesson.all<RunBlock>()) keys.insert(one->id);

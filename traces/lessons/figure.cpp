@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/shown_text.h"
+#include "schedules/library/registry.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -64,6 +65,26 @@ std::string escaped(std::string_view text)
     return out;
 }
 
+// "Eager 1F1B" for eager-1f1b.
+std::string scheduleTitleOf(const std::string& name)
+{
+    if (name == "mine") return "yours";
+    const auto found = findSchedule(name);
+    if (!found) return name;
+    const std::string_view title = (*found)->title;
+    return std::string(title.substr(0, title.find(" (")));
+}
+
+std::string axisTitleOf(const std::string& key)
+{
+    if (key == "makespan") return "step time";
+    if (key == "bubble_fraction") return "bubble ratio";
+    if (key == "peak_activation") return "peak activations";
+    std::string words = key;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+}
+
 Result<FigureData> sweep(const StepState& state, const Figure& figure, const std::string& text)
 {
     const std::size_t at = text.find(" for ");
@@ -88,9 +109,9 @@ Result<FigureData> sweep(const StepState& state, const Figure& figure, const std
     FigureData out;
     out.kind = FigureData::Kind::Lines;
     out.xTitle = words[1] == "comm" ? "latency" : words[1];
-    out.yTitle = key == "makespan" ? "step time" : key;
+    out.yTitle = axisTitleOf(key);
     for (const std::string& name : names) {
-        FigureSeries series{name, {}, false};
+        FigureSeries series{scheduleTitleOf(name), {}, false};
         for (int i = 0; *first + i * step <= *last + 1e-9; ++i) {
             const double x = *first + i * step;
             auto report = simulated(state, name, fmt::format("{}={}", words[1], x));
@@ -115,7 +136,7 @@ Result<FigureData> timelines(const StepState& state, const std::vector<std::stri
         if (!timeline) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
         const auto unit = static_cast<double>(timeline->timeUnit());
         for (int rank = 0; rank < timeline->ranks(); ++rank) {
-            FigureRow row{fmt::format("{} {}", name, rank), {}};
+            FigureRow row{fmt::format("{} {}", scheduleTitleOf(name), rank), {}};
             if (const Track* track = timeline->trackOf(rank, Lane::Compute))
                 for (const Span& span : timeline->spansOf(*track))
                     row.boxes.push_back({static_cast<double>(span.start) / unit, static_cast<double>(span.end) / unit, span.op.kind, span.op.microbatch});
@@ -129,12 +150,12 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
 {
     FigureData out;
     out.kind = FigureData::Kind::Bars;
-    out.yTitle = key == "makespan" ? "step time" : key;
+    out.yTitle = axisTitleOf(key);
     if (key == "peak_activation") { // a group a rank, a series a schedule
         for (const std::string& name : names) {
             auto report = simulated(state, name);
             if (!report) return tl::unexpected(std::move(report.error()));
-            FigureSeries series{name, {}, false};
+            FigureSeries series{scheduleTitleOf(name), {}, false};
             for (const double peak : (*report)->peaks()) series.points.emplace_back(static_cast<double>(series.points.size()), peak);
             for (std::size_t r = out.labels.size(); r < series.points.size(); ++r) out.labels.push_back(fmt::format("rank {}", r));
             out.series.push_back(std::move(series));
@@ -148,7 +169,7 @@ Result<FigureData> bars(const StepState& state, const std::vector<std::string>& 
         auto value = number(**report, key);
         if (!value) return tl::unexpected(std::move(value.error()));
         series.points.emplace_back(static_cast<double>(series.points.size()), *value);
-        out.labels.push_back(name);
+        out.labels.push_back(scheduleTitleOf(name));
     }
     out.series.push_back(std::move(series));
     return out;
@@ -184,7 +205,7 @@ Result<FigureData> pareto(const StepState& state, const std::vector<std::string>
         auto peak = number(**report, "peak_activation");
         auto span = number(**report, "span");
         if (!peak || !span) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
-        out.series.push_back({name, {{*peak, *span}}, false});
+        out.series.push_back({scheduleTitleOf(name), {{*peak, *span}}, false});
     }
     return out;
 }
@@ -242,6 +263,39 @@ private:
     {
         m_body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, colour.empty() ? m_look.text : colour, anchor, escaped(words));
     }
+    struct Box {
+        double left, top, right, bottom;
+        bool meets(const Box& other) const { return left < other.right && other.left < right && top < other.bottom && other.top < bottom; }
+    };
+    // The name of a point beside it, where no other point and no other name is; right of it if there is no such place.
+    void named(double x, double y, const std::string& name, const std::vector<Box>& points, std::vector<Box>& written)
+    {
+        const double wide = widthOf(name);
+        const auto boxAt = [&](double left, double base) { return Box{left, base - 10, left + wide, base + 3}; };
+        Box chosen = boxAt(std::min(x + 8, m_look.width - wide - 2), y - 4);
+        for (const Box& place : {chosen, boxAt(x - 8 - wide, y + 4), boxAt(x + 8, y + 14), boxAt(x - 8 - wide, y - 4), boxAt(x - wide / 2, y - 9), boxAt(x - wide / 2, y + 17)}) {
+            const auto meets = [&](const Box& other) { return place.meets(other); };
+            if (place.left < 0 || place.right > m_look.width || std::any_of(points.begin(), points.end(), meets) || std::any_of(written.begin(), written.end(), meets)) continue;
+            chosen = place;
+            break;
+        }
+        written.push_back(chosen);
+        label(chosen.left, chosen.bottom - 3, name, "start");
+    }
+    // As many words a line as fit.
+    void wrapped(double x, double y, double room, const std::string& words)
+    {
+        std::string now;
+        for (const std::string& word : partsOf(words, " ")) {
+            if (!now.empty() && widthOf(now + ' ' + word) > room) {
+                label(x, y, now);
+                y += 12;
+                now.clear();
+            }
+            now += (now.empty() ? "" : " ") + word;
+        }
+        label(x, y, now);
+    }
     void line(double x1, double y1, double x2, double y2, const std::string& colour)
     {
         m_body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
@@ -278,6 +332,9 @@ private:
         for (const double x : ticksOf(x0, x1)) label(px(x), bottom + 16, fmt::format("{:.4g}", x), "middle", m_look.secondary);
         label((left + end) / 2, bottom + 32, m_data.xTitle, "middle", m_look.secondary);
         std::vector<double> taken; // heights of names already written
+        std::vector<Box> points, written;
+        for (const FigureSeries& series : m_data.series)
+            for (const auto& [x, y] : series.points) points.push_back({px(x) - 5, py(y) - 5, px(x) + 5, py(y) + 5});
         std::size_t index = 0;
         for (const FigureSeries& series : m_data.series) {
             if (series.points.empty()) continue;
@@ -290,6 +347,11 @@ private:
                 for (const auto& [x, y] : series.points)
                     m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", px(x), py(y), series.measured ? m_look.ground : colour, series.measured ? m_look.text : colour);
             const auto& last = series.points.back();
+            if (m_data.kind == FigureData::Kind::Points && !series.measured) {
+                named(px(last.first), py(last.second), series.name, points, written);
+                ++index;
+                continue;
+            }
             double y = py(last.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0);
             if (m_data.kind == FigureData::Kind::Lines) { // names of lines that end together stand below each other
                 while (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - y) < 12; })) y += 3;
@@ -309,7 +371,7 @@ private:
         axis(0, most > 0 ? most * 1.1 : 1, bottom);
         const double group = (m_right - left) / static_cast<double>(std::max<std::size_t>(m_data.labels.size(), 1));
         const double bar = group * 0.7 / static_cast<double>(std::max<std::size_t>(m_data.series.size(), 1));
-        for (std::size_t i = 0; i < m_data.labels.size(); ++i) label(left + group * (static_cast<double>(i) + 0.5), bottom + 16, m_data.labels[i]);
+        for (std::size_t i = 0; i < m_data.labels.size(); ++i) wrapped(left + group * (static_cast<double>(i) + 0.5), bottom + 16, group - 4, m_data.labels[i]);
         double legend = left;
         for (std::size_t s = 0; s < m_data.series.size(); ++s) {
             const std::string& colour = m_colours[s % std::size(m_colours)];
@@ -413,7 +475,7 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
             double forward = 0;
             for (const Value& one : *costs->list()) forward += *one.number() / static_cast<double>(costs->list()->size());
             if (forward <= 0) continue;
-            out->series.push_back({name.substr(id.size() + 1) + " measured", {{state.canvas().settings.comm, *measured->number() / forward}}, true});
+            out->series.push_back({scheduleTitleOf(name.substr(id.size() + 1)) + " measured", {{state.canvas().settings.comm, *measured->number() / forward}}, true});
         }
     }
     out->caption = state.say(figure.caption);

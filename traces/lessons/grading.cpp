@@ -227,10 +227,12 @@ Grade StepState::grade(const Quiz& quiz) const
     }
     Value said = saidValue(found->second);
     Value needed = *truth;
+    const bool bare = say(quiz.ask).find("in percent") != std::string::npos && found->second.find('%') == std::string::npos; // 50 for 50 %
     if (!quiz.choices.empty()) said = Value(std::string(trimmed(found->second)));
     if (!quiz.choices.empty() && !needed.text()) needed = Value(toText(needed));
     bool right = same(said, needed);
-    if (!right && said.number() && needed.number()) right = std::abs(*said.number() - *needed.number()) <= quiz.within * (1 + 1e-12) + 1e-9;
+    const auto near = [&](double value) { return std::abs(value - *needed.number()) <= quiz.within * (1 + 1e-12) + 1e-9; };
+    if (!right && said.number() && needed.number()) right = near(*said.number()) || (bare && near(*said.number() / 100));
     out.meters.push_back({quiz.id, said, "==", needed, right});
     out.verdict = right ? Verdict::Pass : Verdict::Fail;
     if (right) {
@@ -314,6 +316,7 @@ ScoreRail StepState::rail(const Check& check) const
     const auto best = m_inside->bestKnown(&check);
     out.bestKnown = best ? best->value : none;
     out.bestKnownName = best ? best->name : std::string();
+    out.boundReached = !(out.par > out.bound + 1e-9) || !(out.bestKnown > out.bound + 1e-9);
     // A guess stands on this axis if it was of this step time: one of the marks is its truth.
     for (const Predict* predict : m_inside->lesson.all<Predict>()) {
         const auto said = m_inside->learner.said.find(predict->id);

@@ -77,6 +77,7 @@ struct ScoreRail {
     double bestKnown = 0; // the best of the library and of the lesson's solutions with the bound's placement and split, within the step's cap
     std::string bestKnownName;
     std::string boundReason;
+    bool boundReached = true; // by par or the best known; true where there is neither
 };
 
 // A step at a moment. Immutable; keeps references to the lesson, which must outlive it. Thread-safe for reading.

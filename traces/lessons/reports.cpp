@@ -178,6 +178,11 @@ WeightUse weightUseOf(const Schedule& schedule)
 
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap)
 {
+    return firstOverCap(schedule, costs, std::vector<Bytes>(schedule.order.size(), cap));
+}
+
+std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, std::span<const Bytes> caps)
+{
     const ActivationRule rule(schedule, costs);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         Bytes held = 0;
@@ -186,7 +191,7 @@ std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& 
         for (std::size_t i = 0; i < list.size(); ++i) {
             const Op& op = list[i];
             for (int k = 0; k < op.count; ++k) held += rule.deltaOf(op, k);
-            if (held > cap)
+            if (held > caps[rank])
                 return CapFault{static_cast<int>(rank), static_cast<int>(i), op, static_cast<double>(held) / static_cast<double>(costs.memoryUnit),
                                 std::move(holders)};
             if (op.kind == OpKind::Forward) holders.push_back(op);
@@ -396,6 +401,10 @@ Result<Value> RecordedReport::figure(std::string_view key) const
         if (key == "delays") return listOf(weightUseOf(*run.schedule).delays, [](int n) { return Value(n); });
         if (key == "warmups") return listOf(warmupsOf(*run.schedule), [](int n) { return Value(n); });
         if (key == "messages") return Value(messagesOf(*run.schedule));
+        if (key == "gathers") // of a step, by rank
+            return listOf(run.schedule->order, [](const std::vector<Op>& ops) {
+                return Value(static_cast<double>(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Unshard; })));
+            });
     }
     std::call_once(m_once, [&] {
         const auto report = reportOf(run, {.ownCap = false, .withoutSteps = true});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct CapFault {
     std::vector<Op> holders; // the forwards whose activations are not freed yet, in order
 };
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap);
+std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, std::span<const Bytes> caps); // by rank
 
 // Figures by name.
 class Figures : public Report {

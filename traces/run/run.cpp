@@ -67,6 +67,8 @@ std::string weightsText(const Run& run)
     if (run.schedule && run.schedule->weights != WeightRule::Synchronous) rule = toText(run.schedule->weights);
     for (const auto& [key, value] : run.configuration)
         if (key == "weights") rule = value;
+    for (const auto& [key, value] : run.configuration)
+        if (key == "cut") rule = fmt::format("partial backward to layers {}", value);
     const Metric* deviation = run.metric("deviation");
     if (deviation == nullptr || deviation->values.empty())
         return rule.empty() ? rule : fmt::format("{}: record the schedule to measure the deviation from synchronous training", rule);

@@ -50,8 +50,11 @@ public:
     FolderBeside& operator=(const FolderBeside&) = delete;
     ~FolderBeside()
     {
-        std::error_code problem;
-        if (!m_path.empty()) fs::remove_all(m_path, problem);
+        try {
+            std::error_code problem;
+            if (!m_path.empty()) fs::remove_all(m_path, problem);
+        } catch (const std::bad_alloc&) { // the folder is left
+        }
     }
     bool made() const { return !m_path.empty(); }
     std::string file() const { return m_path + "/runs.stagewright"; }

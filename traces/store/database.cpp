@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "traces/store/table_digests.h"
 
 namespace stagewright {
 
 namespace {
+
+constexpr int instructionsBetween = 10000; // of SQLite, between two questions of a Watch
 
 Error errorOf(sqlite3* handle, int code, const std::string& path)
 {
@@ -225,6 +228,24 @@ Result<std::int64_t> Database::integer(std::string_view sql) const
     return *row ? statement->integer(0) : 0;
 }
 
+Watch::Watch(Database& database, std::function<bool()> ends) : m_database(database), m_ends(std::move(ends)), m_outer(std::exchange(database.m_watch, this))
+{
+    sqlite3_progress_handler(m_database.m_handle, instructionsBetween, asked, this);
+}
+
+Watch::~Watch()
+{
+    m_database.m_watch = m_outer;
+    sqlite3_progress_handler(m_database.m_handle, m_outer != nullptr ? instructionsBetween : 0, m_outer != nullptr ? asked : nullptr, m_outer);
+}
+
+int Watch::asked(void* watch)
+{
+    for (const auto* each = static_cast<const Watch*>(watch); each != nullptr; each = each->m_outer)
+        if (each->m_ends()) return 1;
+    return 0;
+}
+
 Result<Transaction> Transaction::begin(Database& database)
 {
     if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return tl::unexpected(begun.error());
@@ -234,7 +255,7 @@ Result<Transaction> Transaction::begin(Database& database)
 Transaction::~Transaction()
 {
     if (m_database != nullptr && sqlite3_get_autocommit(m_database->handle()) == 0)
-        (void)m_database->execute("ROLLBACK");
+        m_database->quietly("ROLLBACK");
 }
 
 Result<void> Transaction::commit()

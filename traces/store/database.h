@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +54,7 @@ private:
 };
 
 class TableDigests;
+class Watch;
 
 class Database {
 public:
@@ -69,7 +72,8 @@ public:
     Result<Statement> prepare(std::string_view sql) const;
     // A statement kept for the life of the connection, reset and ready to bind.
     Result<Statement*> cached(std::string_view sql);
-    Result<void> execute(const std::string& sql) const; // several statements, no rows
+    Result<void> execute(const std::string& sql) const;                                                      // several statements, no rows
+    void quietly(const char* sql) const noexcept { sqlite3_exec(m_handle, sql, nullptr, nullptr, nullptr); } // for destructors
     // true: a row is there; false: done.
     Result<bool> step(Statement& statement) const;
     Result<void> run(Statement& statement) const;             // steps to the end and resets
@@ -82,12 +86,44 @@ public:
     TableDigests* digests() const { return m_digests.get(); }
 
 private:
+    friend class Watch;
     static Result<std::unique_ptr<Database>> openAs(const std::string& name, const std::string& path, int flags);
     Database(sqlite3* handle, std::string path);
     sqlite3* m_handle;
     std::string m_path;
     std::unordered_map<std::string, Statement> m_cache;
     std::unique_ptr<TableDigests> m_digests;
+    Watch* m_watch = nullptr; // the innermost
+};
+
+// While it lives, whatever SQLite does on the connection ends with Cancelled once `ends` says so: it is asked many times a second. They nest.
+class Watch {
+public:
+    Watch(Database& database, std::function<bool()> ends);
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch();
+
+private:
+    static int asked(void* watch);
+    Database& m_database;
+    std::function<bool()> m_ends;
+    Watch* m_outer;
+};
+
+// A function that SQLite calls, which no exception may leave: without memory it returns SQLITE_NOMEM.
+template <auto function>
+struct CalledBySqlite;
+template <typename... Arguments, int (*function)(Arguments...)>
+struct CalledBySqlite<function> {
+    static int call(Arguments... arguments)
+    {
+        try {
+            return function(arguments...);
+        } catch (const std::bad_alloc&) {
+            return SQLITE_NOMEM;
+        }
+    }
 };
 
 // BEGIN IMMEDIATE … COMMIT; rolled back unless committed. Changes of a run file are made in one: it renews the digests.

@@ -50,11 +50,6 @@ Result<void> copyRun(Database& database, std::int64_t from)
     return takeDigests(database, from, to);
 }
 
-int asksToStop(void* progress)
-{
-    return static_cast<const Progress*>(progress)->cancelled() ? 1 : 0;
-}
-
 Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const Progress& progress)
 {
     auto transaction = Transaction::begin(database);
@@ -100,10 +95,10 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
     if (!attach) return tl::unexpected(attach.error());
     attach->bind(std::string_view(otherPath));
     if (auto done = database.run(*attach); !done) return tl::unexpected(std::move(done.error()).with("merge " + otherPath));
-    Progress asked = progress;
-    sqlite3_progress_handler(database.handle(), 1000, asksToStop, &asked);
-    auto copied = copyAll(database, runs, progress);
-    sqlite3_progress_handler(database.handle(), 0, nullptr, nullptr);
+    auto copied = [&] {
+        const Watch watch(database, [&] { return progress.cancelled(); });
+        return copyAll(database, runs, progress);
+    }();
     (void)database.execute("DETACH other");
     if (copied) // its own steps of a killed recording; where the disk is full they stay as they are
         if (const auto logged = runsWithLoggedSteps(database); logged)

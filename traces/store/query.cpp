@@ -22,26 +22,13 @@ int onlyReading(void*, int action, const char*, const char* detail, const char*,
     }
 }
 
-int asksToStop(void* progress)
-{
-    return static_cast<const Progress*>(progress)->cancelled() ? 1 : 0;
-}
-
-// Denies everything but reading, and lets the caller stop, while it lives.
+// Denies everything but reading while it lives.
 class ReadingOnly {
 public:
-    ReadingOnly(sqlite3* handle, Progress& progress) : m_handle(handle)
-    {
-        sqlite3_set_authorizer(m_handle, onlyReading, nullptr);
-        sqlite3_progress_handler(m_handle, 10000, asksToStop, &progress);
-    }
+    explicit ReadingOnly(sqlite3* handle) : m_handle(handle) { sqlite3_set_authorizer(m_handle, onlyReading, nullptr); }
     ReadingOnly(const ReadingOnly&) = delete;
     ReadingOnly& operator=(const ReadingOnly&) = delete;
-    ~ReadingOnly()
-    {
-        sqlite3_progress_handler(m_handle, 0, nullptr, nullptr);
-        sqlite3_set_authorizer(m_handle, nullptr, nullptr);
-    }
+    ~ReadingOnly() { sqlite3_set_authorizer(m_handle, nullptr, nullptr); }
 
 private:
     sqlite3* m_handle;
@@ -63,8 +50,8 @@ std::string cell(const Statement& row, int column)
 
 Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, const Progress& progress)
 {
-    Progress own = progress;
-    const ReadingOnly guard(database.handle(), own);
+    const Watch watch(database, [&] { return progress.cancelled(); });
+    const ReadingOnly guard(database.handle());
     sqlite3_stmt* handle = nullptr;
     const char* tail = nullptr;
     const int code = sqlite3_prepare_v2(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, &handle, &tail);

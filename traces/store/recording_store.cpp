@@ -1,4 +1,5 @@
 // The file while it is recorded into, and one view of it while it is read.
+#include <atomic>
 #include <filesystem>
 
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 namespace stagewright {
 
 namespace {
+
+std::atomic<bool> readingEnds = false;
 
 // "x.stagewright" → "x.saved.stagewright", or with a number.
 std::string freeNameBeside(const std::string& path)
@@ -45,11 +48,11 @@ Result<void> RunStore::mayWrite()
     return lock.acquire();
 }
 
-void RunStore::leaveWal()
+void RunStore::leaveWal() noexcept
 {
-    (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    database->quietly("PRAGMA wal_checkpoint(TRUNCATE)");
     sqlite3_busy_timeout(database->handle(), 0);
-    (void)database->execute("PRAGMA journal_mode=DELETE");
+    database->quietly("PRAGMA journal_mode=DELETE");
     sqlite3_busy_timeout(database->handle(), 10000);
 }
 
@@ -73,7 +76,7 @@ Result<void> RunStore::beginRecording()
     return {};
 }
 
-void RunStore::endRecording()
+void RunStore::endRecording() noexcept
 {
     if (--writers == 0 && !savedIn) {
         growBy(*database, 0);
@@ -86,8 +89,13 @@ RunStore::~RunStore()
 {
     if (mode != OpenMode::Read || !database) return;
     // a reader does not put away the log of a killed recording: whether it is there shows whether steps are missing
-    const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
-    if (left && *left > 0) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    bool killed = true;
+    try {
+        const auto left = database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
+        killed = !left || *left > 0;
+    } catch (const std::bad_alloc&) { // then it stays, too
+    }
+    if (killed) sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 Result<void> RunStore::inPlace()
@@ -117,10 +125,20 @@ Result<void> RunStore::inPlace()
     return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
 }
 
-Result<Snapshot> Snapshot::of(RunStore& store)
+void RunFile::endReading(bool end)
+{
+    readingEnds = end;
+}
+
+Snapshot::Snapshot(Database& database, std::stop_token stop)
+    : m_database(&database), m_watch(std::make_unique<Watch>(database, [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); }))
+{
+}
+
+Result<Snapshot> Snapshot::of(RunStore& store, std::stop_token stop)
 {
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    Snapshot snapshot(*store.database);
+    Snapshot snapshot(*store.database, std::move(stop));
     if (store.logs)
         if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
     return Result<Snapshot>(std::move(snapshot));
@@ -128,7 +146,8 @@ Result<Snapshot> Snapshot::of(RunStore& store)
 
 Snapshot::~Snapshot()
 {
-    if (m_database) (void)m_database->execute("RELEASE reading");
+    m_watch.reset();
+    if (m_database) m_database->quietly("RELEASE reading");
 }
 
 } // namespace stagewright

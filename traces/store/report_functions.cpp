@@ -194,15 +194,15 @@ const sqlite3_module& callbacks()
     static const sqlite3_module module = [] {
         sqlite3_module m{};
         m.iVersion = 1;
-        m.xConnect = connect; // no xCreate: the functions are simply there
-        m.xBestIndex = bestIndex;
+        m.xConnect = CalledBySqlite<connect>::call; // no xCreate: the functions are simply there
+        m.xBestIndex = CalledBySqlite<bestIndex>::call;
         m.xDisconnect = disconnect;
-        m.xOpen = openCursor;
+        m.xOpen = CalledBySqlite<openCursor>::call;
         m.xClose = closeCursor;
-        m.xFilter = filter;
-        m.xNext = next;
+        m.xFilter = CalledBySqlite<filter>::call;
+        m.xNext = CalledBySqlite<next>::call;
         m.xEof = atEnd;
-        m.xColumn = column;
+        m.xColumn = CalledBySqlite<column>::call;
         m.xRowid = rowId;
         return m;
     }();

@@ -60,7 +60,10 @@ bool inWal(Database& database)
 Result<void> settleRuns(Database& database)
 {
     std::vector<std::int64_t> unmeasured;
-    auto listed = forEachRow(database, "SELECT id FROM main.run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
+    auto listed = forEachRow(database, // some steps may not be folded
+                             "SELECT id FROM main.run WHERE state='recording' AND id > ? AND warmup_steps >= "
+                             "max(steps, (SELECT ifnull(max(l.steps), 0) FROM main.step_log AS l WHERE l.run=main.run.id))",
+                             std::numeric_limits<std::int64_t>::min(),
                              [&](const Statement& row) -> Result<void> {
                                  unmeasured.push_back(row.integer(0));
                                  return {};
@@ -134,13 +137,24 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
     return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
 }
 
+// How long opening a file may take.
+double secondsFor(std::int64_t bytes)
+{
+    constexpr double least = 4, bytesEach = 10e6;
+    return least + static_cast<double>(bytes) / bytesEach;
+}
+
+Error takesTooLong(const RunStore& store)
+{
+    return {ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy"};
+}
+
 // The version of a file whose schema is the known one and whose pages hold together. Those of a file that grows are not looked at.
 Result<int> trusted(RunStore& store, std::int64_t bytes)
 {
     constexpr std::int64_t smallFile = 10'000'000;
-    constexpr double seconds = 4;
     Database& database = *store.database;
-    const Deadline deadline(database, seconds + static_cast<double>(bytes) / 10e6);
+    const Deadline deadline(database, secondsFor(bytes));
     const auto check = [&]() -> Result<int> {
         constexpr std::int64_t largestStep = 1'000'000'000; // SQLite's own limit of a row
         if (auto done = limitFor(database, store.mode == OpenMode::Read ? bytes : std::max(bytes, largestStep)); !done) return tl::unexpected(std::move(done.error()));
@@ -154,7 +168,7 @@ Result<int> trusted(RunStore& store, std::int64_t bytes)
         return version;
     };
     auto version = check();
-    if (!version && deadline.passed()) return fail(ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy");
+    if (!version && deadline.passed()) return tl::unexpected(takesTooLong(store));
     return version;
 }
 
@@ -203,7 +217,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         if (*tables == 0 && *application == 0)
             if (auto done = setUp(*store->database); !done) return tl::unexpected(done.error());
     }
-    const auto version = trusted(*store, kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0);
+    const std::int64_t bytes = kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0;
+    const auto version = trusted(*store, bytes);
     if (!version) return tl::unexpected(version.error());
     if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
     store->logs = mode != OpenMode::Read || *version >= 5;
@@ -215,8 +230,11 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
             return tl::unexpected(done.error());
     }
     if (auto done = keepTemporaries(*store); !done) return tl::unexpected(done.error());
-    // a table that is missing shows now, not in the middle of something
-    if (auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); }); !infos) return tl::unexpected(infos.error());
+    { // a table that is missing shows now, not in the middle of something
+        const Deadline deadline(*store->database, secondsFor(bytes));
+        const auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); });
+        if (!infos) return tl::unexpected(deadline.passed() ? takesTooLong(*store) : infos.error());
+    }
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = registerReportFunctions(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
@@ -344,6 +362,11 @@ Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
     auto some = digestHolds(database, id);
     if (some && *some == true) return std::optional<bool>();
     return some;
+}
+
+Result<RunDamage> RunFile::damage(std::int64_t id, const Progress& progress) const
+{
+    return damageOf(*m_state->store, id, progress);
 }
 
 Result<void> RunFile::checkPages() const
@@ -502,7 +525,8 @@ Result<void> RunFile::removeQuery(const std::string& name)
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
 {
-    return withAllSteps(*m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); });
+    return withAllSteps(
+        *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); }, progress.stop);
 }
 
 Result<void> RunFile::limitSize(std::int64_t bytes)

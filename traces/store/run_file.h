@@ -28,6 +28,11 @@ enum class OpenMode {
 class RunWriter;
 struct RunStore;
 
+struct RunDamage {
+    std::int64_t spans = 0;  // that can be read
+    std::int64_t blocks = 0; // blocks and rows that can't
+};
+
 class RunFile {
 public:
     // A file that is not a run file, damaged, or of a newer version is an error with its name and the remedy. A run left in state
@@ -35,6 +40,8 @@ public:
     // listed, and removed by the next writer.
     static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode);
     ~RunFile();
+    // While true, reading of every file in the program ends with Cancelled: it is closing. Any thread may call it.
+    static void endReading(bool end);
 
     const std::string& path() const;
     // What can't be read of a killed recording, as a sentence: its log is not beside the file, or in a folder that can't be written to. Mostly empty.
@@ -110,6 +117,9 @@ public:
     // Whether the run's data outside its blocks is unchanged since it was stored (names, notes and state may change); empty if
     // unknown, as for an interrupted recording. Blocks are checked when they are read.
     Result<std::optional<bool>> intact(std::int64_t id) const;
+
+    // Looks at every row and block of the run, one at a time, whatever its size.
+    Result<RunDamage> damage(std::int64_t id, const Progress& progress = {}) const;
 
     // Reads every page, table and index as SQLite sees them. Unreadable with the first thing that is wrong.
     Result<void> checkPages() const;

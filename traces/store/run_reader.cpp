@@ -531,7 +531,8 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
 {
-    return inSnapshot(store, [&] { return Reader(store, id, steps, progress).read(); });
+    return inSnapshot(
+        store, [&] { return Reader(store, id, steps, progress).read(); }, progress.stop);
 }
 
 Result<Run> readRunHeader(RunStore& store, std::int64_t id)

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -43,9 +44,9 @@ struct RunStore {
     // Around a recording: others read complete steps while it grows. beginRecording() holds the lock until the matching endRecording(),
     // the last of which makes a single file again.
     Result<void> beginRecording();
-    void endRecording();
+    void endRecording() noexcept;
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
-    void leaveWal();
+    void leaveWal() noexcept;
     // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or
     // that they are lost; nothing more is written to the path.
     Result<void> inPlace();
@@ -58,35 +59,38 @@ struct RunStore {
 // One view of the file while it lives, even while another process appends, with the steps that are not folded yet. What is read without one lacks them.
 class Snapshot {
 public:
-    static Result<Snapshot> of(RunStore& store);
-    Snapshot(Snapshot&& other) noexcept : m_database(std::exchange(other.m_database, nullptr)) {}
+    static Result<Snapshot> of(RunStore& store, std::stop_token stop);
+    Snapshot(Snapshot&& other) noexcept : m_database(std::exchange(other.m_database, nullptr)), m_watch(std::move(other.m_watch)) {}
     Snapshot(const Snapshot&) = delete;
     Snapshot& operator=(const Snapshot&) = delete;
     Snapshot& operator=(Snapshot&&) = delete;
     ~Snapshot();
 
 private:
-    explicit Snapshot(Database& database) : m_database(&database) {}
+    Snapshot(Database& database, std::stop_token stop);
     Database* m_database;
+    std::unique_ptr<Watch> m_watch;
 };
 
-// read() within a snapshot.
+// read() within a snapshot. It ends with Cancelled when the stop is requested, and after RunFile::endReading().
 template <typename Read>
-auto inSnapshot(RunStore& store, Read read) -> decltype(read())
+auto inSnapshot(RunStore& store, Read read, std::stop_token stop = {}) -> decltype(read())
 {
-    const auto snapshot = Snapshot::of(store);
+    const auto snapshot = Snapshot::of(store, std::move(stop));
     if (!snapshot) return tl::unexpected(snapshot.error());
     return read();
 }
 
 // The same with the blocks of steps that are not folded.
 template <typename Read>
-auto withAllSteps(RunStore& store, Read read) -> decltype(read())
+auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decltype(read())
 {
-    return inSnapshot(store, [&]() -> decltype(read()) {
-        if (auto loaded = store.unfolded.loadAll(*store.database, store.mode == OpenMode::Read); !loaded) return tl::unexpected(std::move(loaded.error()));
-        return read();
-    });
+    return inSnapshot(
+        store, [&]() -> decltype(read()) {
+            if (auto loaded = store.unfolded.loadAll(*store.database, store.mode == OpenMode::Read); !loaded) return tl::unexpected(std::move(loaded.error()));
+            return read();
+        },
+        std::move(stop));
 }
 
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
@@ -101,6 +105,7 @@ struct StepRange {
     bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
+Result<RunDamage> damageOf(RunStore& store, std::int64_t id, const Progress& progress);
 Result<Run> readRunHeader(RunStore& store, std::int64_t id);
 Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
 Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id);

@@ -158,70 +158,74 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
 
 Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress)
 {
-    return withAllSteps(store, [&]() -> Result<std::int64_t> {
-        Database& database = *store.database;
-        const auto info = readRunInfo(store, id);
-        if (!info) return tl::unexpected(info.error());
-        const auto tracks = readTracks(database, id, info->ranks);
-        if (!tracks) return tl::unexpected(tracks.error());
-        std::map<std::int64_t, std::size_t> places;
-        for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
-        auto statement = bound(database, "SELECT track, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first",
-                               [&](Statement& s) { s.bind(id); });
-        if (!statement) return tl::unexpected(statement.error());
-        std::vector<StoredSpan> stored;
-        std::vector<Span> spans;
-        std::int64_t damaged = 0;
-        std::int64_t read = 0;
-        for (;;) {
-            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-            const auto more = database.step(*statement);
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) return damaged;
-            const auto place = places.find(statement->integer(0));
-            const std::int64_t step = statement->integer(1);
-            const std::int64_t count = statement->integer(2);
-            if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
-                !decodeSpans(statement->blob(3), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
-                ++damaged;
-                continue;
+    return withAllSteps(
+        store, [&]() -> Result<std::int64_t> {
+            Database& database = *store.database;
+            const auto info = readRunInfo(store, id);
+            if (!info) return tl::unexpected(info.error());
+            const auto tracks = readTracks(database, id, info->ranks);
+            if (!tracks) return tl::unexpected(tracks.error());
+            std::map<std::int64_t, std::size_t> places;
+            for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
+            auto statement = bound(database, "SELECT track, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first",
+                                   [&](Statement& s) { s.bind(id); });
+            if (!statement) return tl::unexpected(statement.error());
+            std::vector<StoredSpan> stored;
+            std::vector<Span> spans;
+            std::int64_t damaged = 0;
+            std::int64_t read = 0;
+            for (;;) {
+                if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                const auto more = database.step(*statement);
+                if (!more) return tl::unexpected(more.error());
+                if (!*more) return damaged;
+                const auto place = places.find(statement->integer(0));
+                const std::int64_t step = statement->integer(1);
+                const std::int64_t count = statement->integer(2);
+                if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeSpans(statement->blob(3), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
+                    ++damaged;
+                    continue;
+                }
+                spans.clear();
+                for (const StoredSpan& one : stored) spans.push_back(one.span);
+                if (!sink({place->second, static_cast<int>(step), spans})) return damaged;
+                read += count;
+                progress.tell("reading spans", read, info->spanCount);
             }
-            spans.clear();
-            for (const StoredSpan& one : stored) spans.push_back(one.span);
-            if (!sink({place->second, static_cast<int>(step), spans})) return damaged;
-            read += count;
-            progress.tell("reading spans", read, info->spanCount);
-        }
-    });
+        },
+        progress.stop);
 }
 
 Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress)
 {
-    return withAllSteps(store, [&]() -> Result<std::int64_t> {
-        const auto info = readRunInfo(store, id);
-        if (!info) return tl::unexpected(info.error());
-        std::vector<MemoryEvent> block;
-        std::int64_t damaged = 0;
-        bool going = true;
-        auto statement = bound(*store.database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal",
-                               [&](Statement& s) { s.bind(id); });
-        if (!statement) return tl::unexpected(statement.error());
-        while (going) {
-            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-            const auto more = store.database->step(*statement);
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) break;
-            const std::int64_t rank = statement->integer(0);
-            const std::int64_t count = statement->integer(1);
-            if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                !decodeMemory(statement->blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
-                ++damaged;
-                continue;
+    return withAllSteps(
+        store, [&]() -> Result<std::int64_t> {
+            const auto info = readRunInfo(store, id);
+            if (!info) return tl::unexpected(info.error());
+            std::vector<MemoryEvent> block;
+            std::int64_t damaged = 0;
+            bool going = true;
+            auto statement = bound(*store.database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal",
+                                   [&](Statement& s) { s.bind(id); });
+            if (!statement) return tl::unexpected(statement.error());
+            while (going) {
+                if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                const auto more = store.database->step(*statement);
+                if (!more) return tl::unexpected(more.error());
+                if (!*more) break;
+                const std::int64_t rank = statement->integer(0);
+                const std::int64_t count = statement->integer(1);
+                if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeMemory(statement->blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    ++damaged;
+                    continue;
+                }
+                going = sink(block);
             }
-            going = sink(block);
-        }
-        return damaged;
-    });
+            return damaged;
+        },
+        progress.stop);
 }
 
 } // namespace stagewright

@@ -91,8 +91,15 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
+    struct End { // unless it begins
+        RunStore* store;
+        ~End()
+        {
+            if (store != nullptr) store->endRecording();
+        }
+    } end{store.get()};
     auto writer = start();
-    if (!writer) store->endRecording();
+    if (writer) end.store = nullptr;
     (void)store->database->execute("PRAGMA wal_checkpoint(PASSIVE)"); // the file alone says that it is being recorded
     return writer;
 }
@@ -101,7 +108,10 @@ RunWriter::RunWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {
 
 RunWriter::~RunWriter()
 {
-    if (!m_state->done) (void)finish(RunState::Interrupted);
+    try {
+        if (!m_state->done) (void)finish(RunState::Interrupted);
+    } catch (const std::bad_alloc&) { // as if it had been killed
+    }
 }
 
 std::int64_t RunWriter::id() const
@@ -147,16 +157,17 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     return done;
 }
 
-Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs, const Progress& progress)
+Result<void> RunWriter::finish(RunState reached, const std::optional<CostModel>& costs, const Progress& progress)
 {
     State& state = *m_state;
     if (state.done) return {};
     state.done = true;
     Database& database = *state.store->database;
-    if (auto there = state.store->inPlace(); !there) {
-        state.store->endRecording();
-        return there;
-    }
+    struct End { // whatever happens
+        RunStore& store;
+        ~End() { store.endRecording(); }
+    } const end{*state.store};
+    if (auto there = state.store->inPlace(); !there) return there;
     const auto close = [&]() -> Result<void> {
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
@@ -166,7 +177,7 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
         if (auto done = setTotals(database, id(), *totals); !done) return done;
         if (costs)
             if (auto done = kept.setCosts(*costs); !done) return done;
-        if (auto done = kept.setState(end == RunState::Recording ? RunState::Interrupted : end); !done) return done;
+        if (auto done = kept.setState(reached == RunState::Recording ? RunState::Interrupted : reached); !done) return done;
         return transaction->commit();
     };
     auto closed = close();
@@ -178,7 +189,6 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     if (folded && *folded) { // else readers do without
         (void)summarisePyramids(*state.store, id());
     }
-    state.store->endRecording();
     return closed;
 }
 

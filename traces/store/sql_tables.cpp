@@ -299,11 +299,10 @@ int bestIndex(sqlite3_vtab* table, sqlite3_index_info* info)
 
 int openCursor(sqlite3_vtab* table, sqlite3_vtab_cursor** result)
 {
-    auto* cursor = new (std::nothrow) Cursor;
-    if (cursor == nullptr) return SQLITE_NOMEM;
+    auto cursor = std::make_unique<Cursor>();
     cursor->module = reinterpret_cast<VirtualTable*>(table)->module;
     cursor->source = cursor->module->table->make();
-    *result = &cursor->base;
+    *result = &cursor.release()->base;
     return SQLITE_OK;
 }
 
@@ -388,15 +387,15 @@ const sqlite3_module& callbacks()
     static const sqlite3_module module = [] {
         sqlite3_module m{};
         m.iVersion = 1;
-        m.xConnect = connect; // no xCreate: the tables are simply there
-        m.xBestIndex = bestIndex;
+        m.xConnect = CalledBySqlite<connect>::call; // no xCreate: the tables are simply there
+        m.xBestIndex = CalledBySqlite<bestIndex>::call;
         m.xDisconnect = disconnect;
-        m.xOpen = openCursor;
+        m.xOpen = CalledBySqlite<openCursor>::call;
         m.xClose = closeCursor;
-        m.xFilter = filter;
-        m.xNext = next;
+        m.xFilter = CalledBySqlite<filter>::call;
+        m.xNext = CalledBySqlite<next>::call;
         m.xEof = atEnd;
-        m.xColumn = column;
+        m.xColumn = CalledBySqlite<column>::call;
         m.xRowid = rowId;
         return m;
     }();

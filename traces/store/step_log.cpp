@@ -16,6 +16,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t headBytes = 9;
+constexpr std::size_t mostRatio = 64;                         // of a step's rows to their compressed bytes; what zlib makes of ours is below 20
 constexpr std::size_t mostCompressed = std::size_t{64} << 10; // larger steps are blocks, which are small already
 constexpr int stepsAtOnce = 512;                              // folded in a transaction
 
@@ -80,7 +81,7 @@ std::vector<std::byte> packStep(std::span<const std::byte> rows)
         if (compress2(reinterpret_cast<Bytef*>(data.data() + headBytes), &size, reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size()), 1) != Z_OK) size = 0;
         data.resize(headBytes + size);
     }
-    const bool compressed = size > 0 && size < rows.size();
+    const bool compressed = size > 0 && size < rows.size() && rows.size() <= mostRatio * size;
     if (!compressed) {
         data.resize(headBytes);
         data.insert(data.end(), rows.begin(), rows.end());
@@ -101,7 +102,7 @@ bool unpackStep(std::span<const std::byte> data, std::vector<std::byte>& rows)
         rows.assign(packed.begin(), packed.end());
         return true;
     }
-    if (data[4] != std::byte{1} || size > mostCompressed) return false;
+    if (data[4] != std::byte{1} || size > mostCompressed || size > mostRatio * packed.size()) return false;
     rows.resize(size);
     uLongf got = static_cast<uLongf>(size);
     return uncompress(reinterpret_cast<Bytef*>(rows.data()), &got, reinterpret_cast<const Bytef*>(packed.data()), static_cast<uLong>(packed.size())) == Z_OK && got == size;

@@ -264,8 +264,11 @@ StreamReplay::StreamReplay(std::unique_ptr<State> state) : m_state(std::move(sta
 StreamReplay::~StreamReplay()
 {
     if (!m_state->recording) return;
-    for (const Ongoing& one : m_state->ongoing)
-        if (one.begun && one.run.here != 0 && !one.run.ended) (void)setStateAlone(*m_state->store->database, one.run.here, "interrupted");
+    try {
+        for (const Ongoing& one : m_state->ongoing)
+            if (one.begun && one.run.here != 0 && !one.run.ended) (void)setStateAlone(*m_state->store->database, one.run.here, "interrupted");
+    } catch (const std::bad_alloc&) { // the next writer does it
+    }
     m_state->store->endRecording();
 }
 

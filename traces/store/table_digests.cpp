@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include <fmt/format.h>
@@ -140,30 +141,43 @@ TableDigests::~TableDigests()
 void TableDigests::rolledBack(void* self)
 {
     static_cast<TableDigests*>(self)->m_changes.clear();
+    static_cast<TableDigests*>(self)->m_lost = false;
 }
 
 void TableDigests::changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64, sqlite3_int64)
 {
+    try {
+        static_cast<TableDigests*>(self)->count(handle, operation, schema, table);
+    } catch (const std::bad_alloc&) { // which SQLite can't pass on
+        static_cast<TableDigests*>(self)->m_lost = true;
+    }
+}
+
+void TableDigests::count(sqlite3* handle, int operation, const char* schema, const char* table)
+{
     if (std::strcmp(schema, "main") != 0 || !isKept(table)) return;
     const bool own = table == queries;
     const int columns = sqlite3_preupdate_count(handle);
-    const auto count = [&](auto value, int sign) {
+    const auto add = [&](auto value, int sign) {
         Hash hash;
         sqlite3_value* at = nullptr;
         std::int64_t run = 0;
         for (int column = 0; column < columns; ++column) {
-            if (value(handle, column, &at) != SQLITE_OK) return;
+            if (value(handle, column, &at) != SQLITE_OK) {
+                m_lost = true;
+                return;
+            }
             if (column == 0 && !own)
                 run = sqlite3_value_int64(at);
             else
                 hash.add(at);
         }
-        Sum& sum = static_cast<TableDigests*>(self)->m_changes[{run, table}];
+        Sum& sum = m_changes[{run, table}];
         sum.rows += sign;
         sum.hash += sign > 0 ? hash.value() : 0 - hash.value();
     };
-    if (operation != SQLITE_INSERT) count(sqlite3_preupdate_old, -1);
-    if (operation != SQLITE_DELETE) count(sqlite3_preupdate_new, +1);
+    if (operation != SQLITE_INSERT) add(sqlite3_preupdate_old, -1);
+    if (operation != SQLITE_DELETE) add(sqlite3_preupdate_new, +1);
 }
 
 void TableDigests::forget(std::int64_t run)
@@ -174,6 +188,7 @@ void TableDigests::forget(std::int64_t run)
 
 Result<void> TableDigests::flush(Database& database)
 {
+    if (m_lost) return fail(ErrorCode::Failed, "file " + database.path() + ": out of memory", "free some memory");
     if (m_changes.empty() && !m_forgot) return {};
     m_forgot = false;
     const Changes changes = std::exchange(m_changes, {});

@@ -39,8 +39,10 @@ public:
 private:
     static void changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64 before, sqlite3_int64 after);
     static void rolledBack(void* self);
+    void count(sqlite3* handle, int operation, const char* schema, const char* table);
     sqlite3* m_handle;
     Changes m_changes;
+    bool m_lost = false;   // changes that there was no memory to count
     bool m_forgot = false; // changes of a run: the numbering of runs may have changed with them
 };
 

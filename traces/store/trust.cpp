@@ -55,11 +55,6 @@ bool hasVirtualName(std::string_view name)
     return std::find(names.begin(), names.end(), name) != names.end() || name.starts_with("report_");
 }
 
-int isLate(void* deadline)
-{
-    return static_cast<const Deadline*>(deadline)->passed() ? 1 : 0;
-}
-
 double now()
 {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -122,15 +117,7 @@ Result<void> checkPages(Database& database, bool all)
     return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))), "restore it from a copy, or record again");
 }
 
-Deadline::Deadline(Database& database, double seconds) : m_database(database), m_until(now() + seconds)
-{
-    sqlite3_progress_handler(m_database.handle(), 10000, isLate, this);
-}
-
-Deadline::~Deadline()
-{
-    sqlite3_progress_handler(m_database.handle(), 0, nullptr, nullptr);
-}
+Deadline::Deadline(Database& database, double seconds) : m_until(now() + seconds), m_watch(database, [this] { return passed(); }) {}
 
 bool Deadline::passed() const
 {

@@ -24,14 +24,11 @@ Result<void> checkPages(Database& database, bool all);
 class Deadline {
 public:
     Deadline(Database& database, double seconds);
-    Deadline(const Deadline&) = delete;
-    Deadline& operator=(const Deadline&) = delete;
-    ~Deadline();
     bool passed() const;
 
 private:
-    Database& m_database;
     double m_until;
+    Watch m_watch;
 };
 
 } // namespace stagewright

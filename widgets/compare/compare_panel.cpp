@@ -227,12 +227,13 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
         m_table->addRow(QString::fromStdString(figure.title), change(figure.a, figure.b),
                         tr("%1: %2 in A, %3 in %4, summed over ranks.").arg(QString::fromStdString(figure.title), durationText(figure.a, m_units), durationText(figure.b, m_units), m_letter));
     m_table->addText(sentence(named(comparison.devices->headline)));
+    for (const std::string& one : comparison.devices->why) m_table->addText(sentence(named(one)));
     m_why->setTitle(tr("Kernels that changed most"));
     const auto& kernels = comparison.devices->kernels;
     for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
         const QString name = QString::fromStdString(kernels[i].name);
         const QString brief = QString::fromStdString(briefKernelName(kernels[i].name));
-        m_why->addRow(brief.size() > 34 ? brief.left(33) + QChar(0x2026) : brief, change(kernels[i].totalA, kernels[i].totalB),
+        m_why->addRow(QFontMetrics(fontOf(FontRole::Body)).elidedText(brief, Qt::ElideMiddle, 190), change(kernels[i].totalA, kernels[i].totalB),
                       tr("%1\n%2 in %L3 calls in A, %4 in %L5 calls in %6").arg(name, durationText(kernels[i].totalA, m_units)).arg(kernels[i].callsA).arg(durationText(kernels[i].totalB, m_units)).arg(kernels[i].callsB).arg(m_letter));
     }
 }

@@ -7,7 +7,7 @@
 
 #include "traces/compare/compare.h"
 #include "traces/run/run.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
 
 class QComboBox;
 

@@ -110,7 +110,7 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
         if (shown(row)) places.keepFree(QRectF(at.back() - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)));
     }
     const auto label = [&](QPointF beside, const QString& text, const QColor& colour, double distance) {
-        const QRectF place = places.place(beside, {metrics.horizontalAdvance(text) + 2, metrics.height()}, distance);
+        const QRectF place = places.place(beside, {metrics.horizontalAdvance(text) + 2, metrics.height()}, distance, true);
         if (place.isEmpty()) return;
         p.setPen(colour);
         p.drawText(place, Qt::AlignCenter, text);

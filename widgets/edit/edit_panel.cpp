@@ -11,6 +11,7 @@
 
 #include "schedules/library/registry.h"
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 

@@ -8,7 +8,7 @@
 
 #include "traces/compare/step_noise.h"
 #include "widgets/edit/schedule_editor.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
 
 class QComboBox;
 class QPushButton;

@@ -12,6 +12,7 @@
 #include <QTextBlock>
 #include <QVBoxLayout>
 
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -282,7 +283,7 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
         text = m_schedule ? tr("in sync with the canvas") : QString();
     }
     if (!remedy.isEmpty()) text += QStringLiteral("; ") + remedy;
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    text = sentence(text);
     m_state->setText(text);
     m_state->setToolTip(text);
     setRole(m_state, message.isEmpty() ? "secondary" : "worse");

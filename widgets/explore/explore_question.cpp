@@ -14,7 +14,9 @@ namespace stagewright {
 
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("Explorer", text); }
+struct QuestionText {
+    Q_DECLARE_TR_FUNCTIONS(Explorer)
+};
 
 QString number(double value) { return withTrueMinus(QString::number(value, 'g', 4)); }
 
@@ -71,11 +73,11 @@ SweepPoint ExploreQuestion::point(const std::string& schedule) const
 
 QString ExploreQuestion::text() const
 {
-    return tr("p=%1, m=%2, %3, F=%4 I=%5 W=%6, latency %7, %8")
+    return QuestionText::tr("p=%1, m=%2, %3, F=%4 I=%5 W=%6, latency %7, %8")
         .arg(ranks)
         .arg(microbatches)
-        .arg(chunks > 0 ? tr("chunks %1").arg(chunks) : tr("default chunks"))
-        .arg(number(forward), number(inputGrad), number(weightGrad), number(latency), cap > 0 ? tr("cap %1").arg(number(cap)) : tr("no cap"));
+        .arg(chunks > 0 ? QuestionText::tr("chunks %1").arg(chunks) : QuestionText::tr("default chunks"))
+        .arg(number(forward), number(inputGrad), number(weightGrad), number(latency), cap > 0 ? QuestionText::tr("cap %1").arg(number(cap)) : QuestionText::tr("no cap"));
 }
 
 ExploreRange rangeOf(ExploreParameter parameter)
@@ -96,14 +98,14 @@ ExploreRange rangeOf(ExploreParameter parameter)
 QString titleOf(ExploreParameter parameter)
 {
     switch (parameter) {
-    case ExploreParameter::Ranks: return tr("Ranks, p");
-    case ExploreParameter::Microbatches: return tr("Microbatches, m");
-    case ExploreParameter::Chunks: return tr("Chunks");
-    case ExploreParameter::Forward: return tr("Forward, F");
-    case ExploreParameter::InputGrad: return tr("Input gradient, I");
-    case ExploreParameter::WeightGrad: return tr("Weight gradient, W");
-    case ExploreParameter::Latency: return tr("Link latency");
-    case ExploreParameter::Cap: return tr("Memory cap");
+    case ExploreParameter::Ranks: return QuestionText::tr("Ranks, p");
+    case ExploreParameter::Microbatches: return QuestionText::tr("Microbatches, m");
+    case ExploreParameter::Chunks: return QuestionText::tr("Chunks");
+    case ExploreParameter::Forward: return QuestionText::tr("Forward, F");
+    case ExploreParameter::InputGrad: return QuestionText::tr("Input gradient, I");
+    case ExploreParameter::WeightGrad: return QuestionText::tr("Weight gradient, W");
+    case ExploreParameter::Latency: return QuestionText::tr("Link latency");
+    case ExploreParameter::Cap: return QuestionText::tr("Memory cap");
     }
     return {};
 }
@@ -111,22 +113,22 @@ QString titleOf(ExploreParameter parameter)
 QString meaningOf(ExploreParameter parameter)
 {
     switch (parameter) {
-    case ExploreParameter::Ranks: return tr("Devices in the pipeline.");
-    case ExploreParameter::Microbatches: return tr("Microbatches per step.");
-    case ExploreParameter::Chunks: return tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
-    case ExploreParameter::Forward: return tr("Forward of one microbatch over all stages of a rank, in units.");
-    case ExploreParameter::InputGrad: return tr("The same for the input gradient. A full backward takes I + W.");
-    case ExploreParameter::WeightGrad: return tr("The same for the weight gradient.");
-    case ExploreParameter::Latency: return tr("From the end of an op to the arrival of its message on another rank, in units.");
-    case ExploreParameter::Cap: return tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. Schedules that take a cap keep to it; others are grey where they exceed it.");
+    case ExploreParameter::Ranks: return QuestionText::tr("Devices in the pipeline.");
+    case ExploreParameter::Microbatches: return QuestionText::tr("Microbatches per step.");
+    case ExploreParameter::Chunks: return QuestionText::tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
+    case ExploreParameter::Forward: return QuestionText::tr("Forward of one microbatch over all stages of a rank, in units.");
+    case ExploreParameter::InputGrad: return QuestionText::tr("The same for the input gradient. A full backward takes I + W.");
+    case ExploreParameter::WeightGrad: return QuestionText::tr("The same for the weight gradient.");
+    case ExploreParameter::Latency: return QuestionText::tr("From the end of an op to the arrival of its message on another rank, in units.");
+    case ExploreParameter::Cap: return QuestionText::tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. Schedules that take a cap keep to it; others are grey where they exceed it.");
     }
     return {};
 }
 
 QString valueText(ExploreParameter parameter, double value)
 {
-    if (parameter == ExploreParameter::Chunks && value == 0) return tr("auto");
-    if (parameter == ExploreParameter::Cap && value == 0) return tr("none");
+    if (parameter == ExploreParameter::Chunks && value == 0) return QuestionText::tr("auto");
+    if (parameter == ExploreParameter::Cap && value == 0) return QuestionText::tr("none");
     return number(value);
 }
 
@@ -187,9 +189,9 @@ double measureOf(const SweepRow& row, ExploreMeasure measure)
 QString titleOf(ExploreMeasure measure)
 {
     switch (measure) {
-    case ExploreMeasure::StepTime: return tr("Step time, units");
-    case ExploreMeasure::Bubble: return tr("Bubble, of ranks × step time");
-    case ExploreMeasure::SpanBubble: return tr("Bubble within a rank's span");
+    case ExploreMeasure::StepTime: return QuestionText::tr("Step time, units");
+    case ExploreMeasure::Bubble: return QuestionText::tr("Bubble, of ranks × step time");
+    case ExploreMeasure::SpanBubble: return QuestionText::tr("Bubble within a rank's span");
     }
     return {};
 }
@@ -204,7 +206,7 @@ QString overCap(const SweepRow& row, const ExploreQuestion& question)
     if (question.cap <= 0 || !row.good()) return {};
     for (std::size_t rank = 0; rank < row.peaks.size(); ++rank)
         if (const double held = row.memoryValue(row.peaks[rank]); held > question.cap + 1e-9)
-            return tr("rank %1 holds %2, the cap is %3").arg(rank).arg(fixed(held, 1), fixed(question.cap, 1));
+            return QuestionText::tr("rank %1 holds %2, the cap is %3").arg(rank).arg(fixed(held, 1), fixed(question.cap, 1));
     return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "schedules/library/registry.h"
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -63,7 +64,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     const double worst = 1e300; // unknown values come last
     if (role == SortRole) {
         switch (column) {
-        case Schedule: return QString::fromStdString(row.point.schedule);
+        case Schedule: return scheduleTitle(row.point.schedule).toCaseFolded();
         case StepTime: return row.good() ? row.timeValue(row.makespan) : worst;
         case Bubble: return row.good() ? row.bubbleFraction : worst;
         case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
@@ -73,7 +74,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
         }
     }
     if (role != Qt::DisplayRole) return {};
-    if (column == Schedule) return QString::fromStdString(row.point.schedule);
+    if (column == Schedule) return scheduleTitle(row.point.schedule);
     if (column == Note) return note(row);
     if (!row.good()) return QStringLiteral("–");
     switch (column) {
@@ -147,7 +148,7 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     verticalHeader()->setDefaultSectionSize(23);
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {160, 74, 60, 60, 58, 58, 160};
+    const int widths[] = {164, 74, 60, 60, 58, 58, 160};
     for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
     for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) horizontalHeader()->setSectionResizeMode(i, QHeaderView::ResizeToContents); // neither titles nor figures are cut
     makeCopyable(static_cast<QAbstractItemView*>(this));

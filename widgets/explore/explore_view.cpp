@@ -50,7 +50,7 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
     m_columns->setStretchFactor(0, 0);
     m_columns->setStretchFactor(1, 1);
     m_columns->setStretchFactor(2, 0);
-    m_columns->setSizes({262, 640, 560});
+    connect(m_columns, &QSplitter::splitterMoved, this, [this] { m_columnsChosen = true; });
     layout->addWidget(m_columns);
 
     connect(m_form, &ExploreForm::questionChanged, this, &ExploreView::questionChanged);
@@ -353,10 +353,18 @@ void ExploreView::restore()
     const QStringList usual{QStringLiteral("1f1b"), QStringLiteral("interleaved-1f1b"), QStringLiteral("zb-h1"), QStringLiteral("zbv"), QStringLiteral("dualpipev")};
     for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList()) ticked.insert(name.toStdString());
     m_table->rows()->setTicked(ticked);
-    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty()) m_columns->restoreState(columns);
+    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty()) m_columnsChosen = m_columns->restoreState(columns);
     if (const QByteArray rows = settings.value(QStringLiteral("explore/rows")).toByteArray(); !rows.isEmpty()) m_rowsSplit->restoreState(rows);
     m_form->setQuestion(question);
     m_restored = true;
+}
+
+void ExploreView::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    if (m_columnsChosen) return;
+    const int left = 262, right = std::clamp(width() * 28 / 100, 260, 560);
+    m_columns->setSizes({left, std::max(0, width() - left - right), right});
 }
 
 void ExploreView::hideEvent(QHideEvent* event)
@@ -377,7 +385,7 @@ void ExploreView::remember() const
     QStringList ticked;
     for (const std::string& name : m_table->rows()->ticked()) ticked << QString::fromStdString(name);
     settings.setValue(QStringLiteral("explore/ticked"), ticked);
-    settings.setValue(QStringLiteral("explore/columns"), m_columns->saveState());
+    if (m_columnsChosen) settings.setValue(QStringLiteral("explore/columns"), m_columns->saveState());
     settings.setValue(QStringLiteral("explore/rows"), m_rowsSplit->saveState());
 }
 

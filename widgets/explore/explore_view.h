@@ -81,6 +81,7 @@ signals:
 
 protected:
     void hideEvent(QHideEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void remember() const;
@@ -114,7 +115,8 @@ private:
     std::shared_ptr<const LinesPicture> m_linesPicture;
     std::shared_ptr<const HeatPicture> m_heatPicture;
     bool m_restored = false;
-    std::string m_wanted; // the selected schedule, kept while shapes change
+    bool m_columnsChosen = false; // by the reader: not shared out again
+    std::string m_wanted;         // the selected schedule, kept while shapes change
 };
 
 } // namespace stagewright

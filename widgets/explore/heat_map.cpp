@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <QFontMetricsF>
@@ -10,21 +9,11 @@
 
 #include "widgets/explore/survey_plots.h"
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
 namespace {
-
-bool isOurKey(int key)
-{
-    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Return || key == Qt::Key_Enter;
-}
-
-QColor mixed(const QColor& a, const QColor& b, double share)
-{
-    const auto part = [share](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * share)); };
-    return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
-}
 
 QColor labelOn(const QColor& fill) { return fill.lightnessF() > 0.5F || fill.green() > 150 ? QColor(0x14, 0x17, 0x1C) : QColor(Qt::white); }
 
@@ -99,7 +88,7 @@ QString HeatMap::tipOf(std::size_t cell) const
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).makespan < m_picture->row(cell, b).makespan; });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(QString::fromStdString(m_picture->schedules[order[i]]), fixed(row.timeValue(row.makespan), 2), percentText(row.bubbleFraction), fixed(row.memoryValue(row.peak()), 1));
+        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), fixed(row.timeValue(row.makespan), 2), percentText(row.bubbleFraction), fixed(row.memoryValue(row.peak()), 1));
         if (const QString over = overCap(row, asked); !over.isEmpty())
             text += QStringLiteral(" (") + over + QStringLiteral(")");
         else if (!row.synchronous)
@@ -143,7 +132,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         const double value = measureOf(m_picture->row(cell, static_cast<std::size_t>(best)), m_measure);
         const auto place_ = static_cast<std::size_t>(std::find(order.begin(), order.end(), best) - order.begin());
         const QColor fill = m_shows == HeatShows::Winner ? seriesColour(place_, theme)
-                                                         : mixed(theme.canvas, theme.accent, most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5);
+                                                         : mixed(theme.canvas, theme.accent, static_cast<float>(most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5));
         p.fillRect(place, fill);
         // readable without the colour
         const QString text = m_shows == HeatShows::Winner            ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
@@ -182,7 +171,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             p.setPen(labelOn(fill));
             p.drawText(QRectF(x, y + 1, 14, 13), Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'a' + i % 26))));
             p.setPen(theme.text);
-            p.drawText(QRectF(x + 19, y, rect.right() - x - 20, 15), Qt::AlignLeft | Qt::AlignVCenter, QString::fromStdString(m_picture->schedules[static_cast<std::size_t>(order[i])]));
+            p.drawText(QRectF(x + 19, y, rect.right() - x - 20, 15), Qt::AlignLeft | Qt::AlignVCenter, scheduleTitle(m_picture->schedules[static_cast<std::size_t>(order[i])]));
         }
     } else if (most >= least) {
         p.setPen(theme.text);
@@ -224,7 +213,7 @@ void HeatMap::mouseDoubleClickEvent(QMouseEvent* event)
 
 void HeatMap::keyPressEvent(QKeyEvent* event)
 {
-    if (!isOurKey(event->key()) || !m_picture || m_picture->cells() == 0) return QWidget::keyPressEvent(event);
+    if (!isPlotKey(event->key()) || !m_picture || m_picture->cells() == 0) return QWidget::keyPressEvent(event);
     const int columns = static_cast<int>(m_picture->valuesAcross.size());
     const int cells = static_cast<int>(m_picture->cells());
     if (m_cursor < 0) {
@@ -244,7 +233,7 @@ void HeatMap::keyPressEvent(QKeyEvent* event)
 
 bool HeatMap::event(QEvent* event)
 {
-    if (event->type() == QEvent::ShortcutOverride && isOurKey(static_cast<QKeyEvent*>(event)->key())) {
+    if (event->type() == QEvent::ShortcutOverride && isPlotKey(static_cast<QKeyEvent*>(event)->key())) {
         event->accept();
         return true;
     }

@@ -9,17 +9,13 @@
 
 #include "widgets/explore/survey_plots.h"
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
 namespace {
 
 constexpr Qt::PenStyle dashes[] = {Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DotLine};
-
-bool isOurKey(int key)
-{
-    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Return || key == Qt::Key_Enter;
-}
 
 } // namespace
 
@@ -131,7 +127,7 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
     QColor ground = theme.canvas;
     ground.setAlphaF(0.85f);
     for (const End& end : ends) {
-        const QString name = QString::fromStdString(m_picture->schedules[end.schedule]);
+        const QString name = scheduleTitle(m_picture->schedules[end.schedule]);
         const double wide = metrics.horizontalAdvance(name) + 2, left = std::min(frame.area.right() + 14, rect.right() - wide - 2);
         p.setPen(QPen(seriesColour(end.schedule, theme), 1));
         if (left > end.at.x() + 4) p.drawLine(end.at, QPointF(left - 3, end.y));
@@ -155,7 +151,7 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(m_theme->text);
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 at %2: %3, peak %4").arg(QString::fromStdString(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]), measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
+                   tr("%1 at %2: %3, peak %4").arg(scheduleTitle(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]), measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
     }
     if (hasFocus()) {
         p.setBrush(Qt::NoBrush);
@@ -200,7 +196,7 @@ void LinePlot::activate()
 
 void LinePlot::keyPressEvent(QKeyEvent* event)
 {
-    if (!isOurKey(event->key()) || !m_picture || m_picture->schedules.empty()) return QWidget::keyPressEvent(event);
+    if (!isPlotKey(event->key()) || !m_picture || m_picture->schedules.empty()) return QWidget::keyPressEvent(event);
     const std::size_t lastValue = m_picture->values.size() - 1;
     const std::size_t lastSchedule = m_picture->schedules.size() - 1;
     if (!m_hasCursor) {
@@ -219,7 +215,7 @@ void LinePlot::keyPressEvent(QKeyEvent* event)
 
 bool LinePlot::event(QEvent* event)
 {
-    if (event->type() == QEvent::ShortcutOverride && isOurKey(static_cast<QKeyEvent*>(event)->key())) {
+    if (event->type() == QEvent::ShortcutOverride && isPlotKey(static_cast<QKeyEvent*>(event)->key())) {
         event->accept();
         return true;
     }

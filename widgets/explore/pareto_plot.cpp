@@ -11,15 +11,18 @@
 #include <QToolTip>
 
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 
 namespace {
 
-bool isOurKey(int key)
+constexpr double roomy = 600; // pixels: a narrower plot names one schedule a point
+constexpr double underWork = 18;
+
+bool isPointKey(int key)
 {
-    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Home || key == Qt::Key_End ||
-           key == Qt::Key_Return || key == Qt::Key_Enter;
+    return isPlotKey(key) || key == Qt::Key_Home || key == Qt::Key_End;
 }
 
 } // namespace
@@ -120,6 +123,10 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
     widen(frame.x, 0.05);
     widen(frame.y, 0.06);
     frame.x.least = std::max(frame.x.least, -0.02 * frame.x.most);
+    if (m_measure == ExploreMeasure::StepTime && frame.area.height() > 3 * underWork) { // its words are under the line of the work
+        const double work = workBound(m_question);
+        frame.y.least = std::min(frame.y.least, work - (frame.y.most - work) * underWork / (frame.area.height() - underWork));
+    }
     return frame;
 }
 
@@ -128,7 +135,7 @@ QString ParetoPlot::nameOf(const Mark& mark, int most) const
     QStringList names;
     for (const int row : mark.rows) {
         if (names.size() == most) break;
-        names << QString::fromStdString((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
+        names << scheduleTitle((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
     }
     QString text = names.join(QStringLiteral(", "));
     if (static_cast<int>(mark.rows.size()) > most) text += QStringLiteral(" +%1").arg(static_cast<int>(mark.rows.size()) - most);
@@ -188,20 +195,52 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
     if (m_question.cap > 0) places.keepFree(capLabel(frame));
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const int chosen = markOf(m_selected);
+    LabelPlaces open = places; // also over lines
+    for (const ExploreLine& line : linesIn(frame)) places.keepFree(line.points);
     for (const int pass : {0, 1, 2}) // the selected one first, then the frontier
         for (std::size_t i = 0; i < m_marks.size(); ++i) {
             const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1
                                                                                        : 2;
             if (rank != pass) continue;
             for (const int most : {2, 1}) {
-                const QString text = nameOf(m_marks[i], most);
-                const QRectF rect = places.place(frame.place(m_marks[i].x, m_marks[i].y), {metrics.horizontalAdvance(text) + 2, 14}, 8);
+                if (most == 2 && frame.area.width() < roomy) continue;
+                const QSizeF size(metrics.horizontalAdvance(nameOf(m_marks[i], most)) + 2, 14);
+                const QPointF beside = frame.place(m_marks[i].x, m_marks[i].y);
+                QRectF rect = places.place(beside, size, 8, pass < 2);
+                if (rect.isEmpty() && most == 1 && pass < 2) {
+                    rect = open.place(beside, size, 8, true);
+                    places.keepFree(rect);
+                }
                 if (rect.isEmpty()) continue;
+                open.keepFree(rect);
                 placed.emplace_back(rect, static_cast<int>(i) * 2 + (most == 2 ? 0 : 1));
                 break;
             }
         }
     return placed;
+}
+
+std::vector<ParetoPlot::ExploreLine> ParetoPlot::linesIn(const PlotFrame& frame) const
+{
+    const auto step = [](QPolygonF& line, QPointF to) {
+        if (!line.isEmpty()) line << QPointF(to.x(), line.last().y());
+        line << to;
+    };
+    std::vector<ExploreLine> lines(1);
+    for (const std::size_t row : m_frontier) {
+        const SweepRow& at = (*m_rows)[row];
+        step(lines[0].points, frame.place(at.memoryValue(at.peak()), measureOf(at, m_measure)));
+    }
+    for (const int chunks : {1, 2}) {
+        if (m_measure != ExploreMeasure::StepTime) break;
+        ExploreLine line{{}, chunks};
+        for (const ExploreBound& bound : m_bounds)
+            if (bound.chunks == chunks) step(line.points, frame.place(bound.cap, bound.makespan));
+        if (line.points.isEmpty()) continue;
+        line.points << QPointF(frame.area.right(), line.points.last().y());
+        lines.push_back(std::move(line));
+    }
+    return lines;
 }
 
 std::vector<QRectF> ParetoPlot::labels() const
@@ -237,7 +276,7 @@ QRectF ParetoPlot::workLabel(const PlotFrame& frame) const
 {
     const double work = frame.place(frame.x.least, workBound(m_question)).y();
     const double wide = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(tr("work, m (F + I + W)"));
-    return {frame.area.right() - 6 - wide, work - 15, wide, 14};
+    return {frame.area.right() - 6 - wide, work + 2, wide, 14};
 }
 
 QRectF ParetoPlot::capLabel(const PlotFrame& frame) const
@@ -260,20 +299,12 @@ void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& t
     p.setPen(QPen(theme.secondary, 1, Qt::DotLine));
     p.drawLine(QPointF(frame.area.left(), work), QPointF(frame.area.right(), work));
     p.drawText(workLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
-    for (const int chunks : {1, 2}) {
-        QPolygonF line;
-        for (const ExploreBound& bound : m_bounds) {
-            if (bound.chunks != chunks) continue;
-            const QPointF at = frame.place(bound.cap, bound.makespan);
-            if (!line.isEmpty()) line << QPointF(at.x(), line.last().y());
-            line << at;
-        }
-        if (line.isEmpty()) continue;
-        line << QPointF(frame.area.right(), line.last().y());
-        p.setPen(QPen(chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25, chunks == 1 ? Qt::DashLine : Qt::DashDotLine));
+    for (const ExploreLine& line : linesIn(frame)) {
+        if (line.chunks == 0) continue;
+        p.setPen(QPen(line.chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25, line.chunks == 1 ? Qt::DashLine : Qt::DashDotLine));
         p.save();
         p.setClipRect(frame.area);
-        p.drawPolyline(line);
+        p.drawPolyline(line.points);
         p.restore();
     }
 }
@@ -289,16 +320,10 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         return;
     }
     paintBounds(p, frame, theme);
-    QPolygonF line;
-    for (const std::size_t row : m_frontier) {
-        const SweepRow& at = (*m_rows)[row];
-        const QPointF point = frame.place(at.memoryValue(at.peak()), measureOf(at, m_measure));
-        if (!line.isEmpty()) line << QPointF(point.x(), line.last().y());
-        line << point;
-    }
     p.setBrush(Qt::NoBrush);
     p.setPen(QPen(theme.accent, 1.75));
-    p.drawPolyline(line);
+    for (const ExploreLine& line : linesIn(frame))
+        if (line.chunks == 0) p.drawPolyline(line.points);
     for (const Mark& mark : m_marks) {
         const QPointF at = frame.place(mark.x, mark.y);
         const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent
@@ -391,7 +416,7 @@ void ParetoPlot::leaveEvent(QEvent*)
 
 void ParetoPlot::keyPressEvent(QKeyEvent* event)
 {
-    if (!isOurKey(event->key()) || m_marks.empty()) return QWidget::keyPressEvent(event);
+    if (!isPointKey(event->key()) || m_marks.empty()) return QWidget::keyPressEvent(event);
     if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
         if (m_selected >= 0) emit rowActivated(m_selected);
         return;
@@ -415,7 +440,7 @@ void ParetoPlot::keyPressEvent(QKeyEvent* event)
 
 bool ParetoPlot::event(QEvent* event)
 {
-    if (event->type() == QEvent::ShortcutOverride && isOurKey(static_cast<QKeyEvent*>(event)->key())) {
+    if (event->type() == QEvent::ShortcutOverride && isPointKey(static_cast<QKeyEvent*>(event)->key())) {
         event->accept();
         return true;
     }

@@ -55,7 +55,12 @@ private:
         bool stale = false; // every row has stale weights
         bool copies = false;
     };
+    struct ExploreLine {
+        QPolygonF points;
+        int chunks = 0; // 0: the frontier, else a bound's
+    };
     PlotFrame frameIn(const QRectF& rect) const;
+    std::vector<ExploreLine> linesIn(const PlotFrame& frame) const;
     void makeMarks();
     int markAt(QPointF point) const;
     int markOf(int row) const;

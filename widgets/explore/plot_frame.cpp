@@ -20,6 +20,11 @@ QString tickText(const PlotAxis& axis, double value, double step) { return axis.
 
 } // namespace
 
+bool isPlotKey(int key)
+{
+    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Return || key == Qt::Key_Enter;
+}
+
 double plotStep(double range, int most)
 {
     const double least = std::max(range, 1e-12) / std::max(1, most);
@@ -78,11 +83,17 @@ void PlotFrame::paint(QPainter& p, const QRectF& rect, const Theme& theme) const
     p.drawRect(QRectF(std::round(area.left()) + 0.5, std::round(area.top()) + 0.5, std::round(area.width()), std::round(area.height())));
 }
 
-QRectF LabelPlaces::place(QPointF beside, QSizeF size, double distance)
+void LabelPlaces::keepFree(const QPolygonF& line)
+{
+    for (qsizetype i = 1; i < line.size(); ++i) m_taken.push_back(QRectF(line[i - 1], line[i]).normalized().adjusted(-0.5, -0.5, 0.5, 0.5));
+}
+
+QRectF LabelPlaces::place(QPointF beside, QSizeF size, double distance, bool far)
 {
     const double w = size.width();
     const double h = size.height();
     for (const double away : {distance, distance + 9, distance + 20}) {
+        if (away > distance && !far) break;
         const QPointF offsets[] = {{away, -h / 2}, {away * 0.7, -h - away * 0.4}, {away * 0.7, away * 0.4}, {-w - away, -h / 2}, {-w - away * 0.7, -h - away * 0.4}, {-w - away * 0.7, away * 0.4}, {-w / 2, -h - away}, {-w / 2, away}};
         for (const QPointF& offset : offsets) {
             const QRectF rect(beside + offset, size);

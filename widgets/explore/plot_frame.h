@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <QPainter>
+#include <QPolygonF>
 #include <QRectF>
 #include <QString>
 
@@ -35,12 +36,17 @@ double plotStep(double range, int most);
 // Adds margins on both sides of the data, also around a single value.
 void widen(PlotAxis& axis, double share);
 
-// Places labels beside points without overlapping other labels, points or the edge. Returns the rectangle, empty if none is free.
+// The arrows and Enter: what moves the cursor of a plot and opens what is under it.
+bool isPlotKey(int key);
+
+// Places labels beside points without overlapping other labels, points, lines or the edge. Returns the rectangle, empty if none is
+// free. A label that may be `far` from its point also takes places that are not next to it.
 class LabelPlaces {
 public:
     explicit LabelPlaces(const QRectF& inside) : m_inside(inside) {}
     void keepFree(const QRectF& rect) { m_taken.push_back(rect); }
-    QRectF place(QPointF beside, QSizeF size, double distance);
+    void keepFree(const QPolygonF& line); // of level and upright parts
+    QRectF place(QPointF beside, QSizeF size, double distance, bool far);
 
 private:
     QRectF m_inside;

@@ -8,16 +8,18 @@
 #include <QToolTip>
 #include <QWheelEvent>
 
+#include "widgets/explore/plot_frame.h"
 #include "widgets/explore/state_view.h"
 #include "widgets/memory/step_chart.h"
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr double rowHeight = 22, headHeight = 22, nameWidth = 150;
+constexpr double rowHeight = 22, headHeight = 22, footHeight = 14, nameWidth = 150;
 constexpr int levels = 4;
 constexpr double mostAbove = 3; // a limit more than so many times the bars is named, not drawn
 
@@ -31,6 +33,12 @@ QString zeroTitle(int level)
     }
 }
 
+QString zeroTitleIn(double width, int level, const QFontMetricsF& metrics)
+{
+    const QString title = zeroTitle(level);
+    return metrics.horizontalAdvance(title) <= width ? title : StatePicture::tr("ZeRO %1").arg(level);
+}
+
 // State first, then what a step needs besides: from the axis up.
 constexpr MemoryCategory stacked[] = {MemoryCategory::Optimizer, MemoryCategory::Gradients, MemoryCategory::Weights, MemoryCategory::Gathered,
                                       MemoryCategory::Buckets, MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
@@ -40,12 +48,6 @@ void hatch(QPainter& p, const QRectF& rect, const QColor& line)
     p.setPen(QPen(line, 1));
     const std::vector<QLineF> lines = hatchLines(rect, rect.topLeft(), 6);
     p.drawLines(lines.data(), static_cast<int>(lines.size()));
-}
-
-QColor mixed(const QColor& a, const QColor& b, double share)
-{
-    const auto part = [share](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * share)); };
-    return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
 }
 
 } // namespace
@@ -96,7 +98,7 @@ QString StatePicture::textOf(int row, int level) const
     if (!m_rows || row < 0 || row >= static_cast<int>(m_rows->size())) return {};
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
     const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
-    const QString name = QString::fromStdString(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
+    const QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
     if (!cell.done) return name;
     if (!cell.good()) return name + QStringLiteral(": ") + QString::fromStdString(cell.error);
     QString text = tr("%1: a step takes %2; rank %3 holds %4").arg(name, durationText(cell.step)).arg(cell.rank).arg(bytesText(cell.peak()));
@@ -112,7 +114,7 @@ QString StatePicture::textOf(int row, int level) const
 // The bars above, the grid below.
 QRectF StatePicture::gridIn(const QRectF& rect) const { return {rect.left() + 8, rect.top() + std::round(rect.height() * 0.46), rect.width() - 16, rect.height() - std::round(rect.height() * 0.46) - 6}; }
 
-int StatePicture::rowsIn(const QRectF& grid) const { return std::max(1, static_cast<int>((grid.height() - headHeight) / rowHeight)); }
+int StatePicture::rowsIn(const QRectF& grid) const { return std::max(1, static_cast<int>((grid.height() - headHeight - footHeight) / rowHeight)); }
 
 QRectF StatePicture::cellIn(const QRectF& rect, int row, int level) const
 {
@@ -138,7 +140,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(m_row)];
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
-    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter, tr("Memory of the fullest rank: %1").arg(QString::fromStdString(of.schedule)));
+    p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter, tr("Memory of the fullest rank: %1").arg(scheduleTitle(of.schedule)));
     const QRectF area = rect.adjusted(64, 28, -150, -24);
     const double capacity = m_question.capacity();
     double most = 0;
@@ -156,7 +158,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
         const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
         const QRectF column(area.left() + level * slot + (slot - width) / 2, area.top(), width, area.height());
         p.setPen(theme.secondary);
-        p.drawText(QRectF(area.left() + level * slot, area.bottom() + 4, slot, 16), Qt::AlignCenter, metrics.elidedText(zeroTitle(level), Qt::ElideRight, slot - 4));
+        p.drawText(QRectF(area.left() + level * slot, area.bottom() + 4, slot, 16), Qt::AlignCenter, zeroTitleIn(slot - 4, level, metrics));
         if (!cell.good()) {
             p.drawText(column, Qt::AlignHCenter | Qt::AlignBottom, cell.done ? tr("none") : QStringLiteral("…"));
             continue;
@@ -222,20 +224,20 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
     p.drawText(QRectF(grid.left(), grid.top(), nameWidth, headHeight), Qt::AlignLeft | Qt::AlignVCenter, tr("Step time · memory"));
     const double width = (grid.width() - nameWidth) / levels;
     for (int level = 0; level < levels; ++level)
-        p.drawText(QRectF(grid.left() + nameWidth + level * width, grid.top(), width, headHeight), Qt::AlignCenter, metrics.elidedText(zeroTitle(level), Qt::ElideRight, width - 4));
+        p.drawText(QRectF(grid.left() + nameWidth + level * width, grid.top(), width, headHeight), Qt::AlignCenter, zeroTitleIn(width - 4, level, metrics));
     const int last = std::min(static_cast<int>(m_rows->size()), m_first + rowsIn(grid));
     for (int row = m_first; row < last; ++row) {
         const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
         const double top = cellIn(rect, row, 0).top();
         p.setPen(row == m_row ? theme.text : theme.secondary);
-        p.drawText(QRectF(grid.left(), top, nameWidth - 6, rowHeight), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(QString::fromStdString(of.schedule), Qt::ElideRight, nameWidth - 8));
+        p.drawText(QRectF(grid.left(), top, nameWidth - 6, rowHeight), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(scheduleTitle(of.schedule), Qt::ElideRight, nameWidth - 8));
         for (int level = 0; level < levels; ++level) {
             const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
             const QRectF place = cellIn(rect, row, level).adjusted(0.5, 0.5, -0.5, -0.5);
             const bool fits = cell.good() && !over(cell);
             const double share = !fits ? 0 : most > least ? 0.08 + 0.5 * (static_cast<double>(cell.step) - least) / (most - least)
                                                           : 0.2;
-            p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, share) : theme.bubbleFill);
+            p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, static_cast<float>(share)) : theme.bubbleFill);
             if (cell.good() && !fits) hatch(p, place, theme.bubbleHatch);
             QString text = !cell.done ? QStringLiteral("…") : !cell.good() ? QStringLiteral("–")
                                                                            : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
@@ -255,7 +257,7 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
     }
     if (last < static_cast<int>(m_rows->size()) || m_first > 0) {
         p.setPen(theme.faint);
-        p.drawText(QRectF(grid.left(), grid.bottom() - 4, grid.width(), 12), Qt::AlignRight | Qt::AlignVCenter, tr("%1 to %2 of %3").arg(m_first + 1).arg(last).arg(m_rows->size()));
+        p.drawText(QRectF(grid.left(), grid.bottom() - footHeight + 2, grid.width(), footHeight), Qt::AlignRight | Qt::AlignVCenter, tr("%1 to %2 of %3").arg(m_first + 1).arg(last).arg(m_rows->size()));
     }
 }
 
@@ -321,7 +323,7 @@ bool StatePicture::event(QEvent* event)
 {
     if (event->type() == QEvent::ShortcutOverride) {
         const int key = static_cast<QKeyEvent*>(event)->key();
-        if (key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Return || key == Qt::Key_Enter) {
+        if (isPlotKey(key)) {
             event->accept();
             return true;
         }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <QAbstractItemView>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -27,7 +28,7 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     column->setSpacing(6);
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(8);
-    grid->setVerticalSpacing(4);
+    grid->setVerticalSpacing(2);
     int at = 0;
     const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name) {
         auto* label = makeLabel(title, "secondary", this);
@@ -36,13 +37,15 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
         field->setToolTip(meaning);
         field->setAccessibleName(title);
         field->setObjectName(QString::fromLatin1(name));
-        grid->addWidget(label, at / 3, at % 3 * 2);
-        grid->addWidget(field, at / 3, at % 3 * 2 + 1);
+        grid->addWidget(label, at / 3 * 2, at % 3);
+        grid->addWidget(field, at / 3 * 2 + 1, at % 3);
         ++at;
     };
     const auto choice = [this](std::initializer_list<std::pair<QString, const char*>> items) {
         auto* box = new QComboBox(this);
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         for (const auto& [title, value] : items) box->addItem(title, QString::fromLatin1(value));
+        box->view()->setTextElideMode(Qt::ElideNone);
         connect(box, &QComboBox::currentIndexChanged, this, &StateView::questionChanged);
         return box;
     };
@@ -54,7 +57,7 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     for (const DevicePreset& preset : devicePresets()) m_device->addItem(words(preset.title), words(preset.name));
     m_device->setCurrentIndex(m_device->findData(QString::fromStdString(start.device)));
     m_gather = choice({{tr("once a batch"), "batch"}, {tr("for each microbatch"), "microbatch"}});
-    m_reduce = choice({{tr("at the end"), "late"}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}});
+    m_reduce = choice({{tr("at the end"), "late"}, {tr("stage by stage"), "overlapped"}, {tr("each microbatch"), "microbatch"}, {tr("stage by stage, then update"), "stepped"}});
     m_reduce->setCurrentIndex(1);
     auto* mesh = new QWidget(this);
     auto* meshRow = new QHBoxLayout(mesh);
@@ -104,11 +107,11 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     add(tr("Replicas"), mesh, tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the explorer's, on the left."), "stateReplicas");
     add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather");
     add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch");
-    add(tr("Reduce"), m_reduce, tr("When gradients are summed over the replicas."), "stateReduce");
+    add(tr("Reduce"), m_reduce, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."), "stateReduce");
     add(tr("Replicas on a host"), m_perHost, tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between them."), "statePerHost");
     add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween");
     add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory");
-    for (const int of : {1, 3, 5}) grid->setColumnStretch(of, 1);
+    for (const int of : {0, 1, 2}) grid->setColumnStretch(of, of == 1 ? 6 : 5); // the device has the longest name
     column->addLayout(grid);
     m_picture = new StatePicture(this);
     column->addWidget(m_picture, 1);

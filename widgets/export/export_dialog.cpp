@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -264,8 +265,7 @@ void ExportDialog::showFault(const Error& error)
 {
     QString text = QString::fromStdString(error.message);
     if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_note->setText(text);
+    m_note->setText(sentence(text));
     m_note->setVisible(true);
 }
 

@@ -10,6 +10,7 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -17,13 +18,6 @@ namespace {
 
 constexpr int formatRole = Qt::UserRole;
 const QString lastKey = QStringLiteral("export/format");
-
-QString words(std::string_view text)
-{
-    QString out = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-    if (!out.isEmpty()) out[0] = out[0].toUpper();
-    return out;
-}
 
 } // namespace
 
@@ -44,7 +38,7 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
     for (std::size_t i = 0; i < allFormats().size(); ++i) {
         const FormatInfo& format = *allFormats()[i];
         if (format.write == nullptr || (orderOnly && !format.order)) continue;
-        auto* item = new QListWidgetItem(words(format.title), m_list);
+        auto* item = new QListWidgetItem(sentence(format.title), m_list);
         item->setData(formatRole, static_cast<int>(i));
     }
     m_list->setMinimumWidth(m_list->sizeHintForColumn(0) + 28);
@@ -101,7 +95,7 @@ void FormatDialog::chosen()
 {
     const FormatInfo& now = format();
     m_fault->hide();
-    m_writes->setText(words(now.writes));
+    m_writes->setText(sentence(now.writes));
     m_place->setText(now.folder ? tr("Choose a folder…") : tr("Choose a file…"));
     delete m_options;
     m_fields.clear();
@@ -111,7 +105,7 @@ void FormatDialog::chosen()
     form->setSpacing(8);
     for (const FormatOption& option : now.options) {
         // "Insert sends and receives: just-in-time, …": what it does, and the values below it.
-        const QString help = words(option.help);
+        const QString help = sentence(option.help);
         const auto end = help.indexOf(QRegularExpression(QStringLiteral("[:,] ")));
         const QString title = end < 0 ? help : help.left(end);
         QWidget* field = nullptr;
@@ -169,7 +163,7 @@ void FormatDialog::setOption(std::string_view name, const QString& value)
 
 void FormatDialog::showFault(const Error& error)
 {
-    m_fault->setText(words(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
+    m_fault->setText(sentence(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
     m_fault->show();
 }
 

@@ -15,7 +15,9 @@ namespace {
 constexpr int lookMs = 100;  // for a stop request
 constexpr int endsMs = 3000; // after it
 
-QString tr(const char* text) { return QCoreApplication::translate("HostCalls", text); }
+struct CallText {
+    Q_DECLARE_TR_FUNCTIONS(HostCalls)
+};
 
 // "stagewright: what went wrong", then its remedy, indented; notes before it are not the error.
 void readComplaint(const QString& text, ProgramAnswer& answer)
@@ -42,14 +44,14 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
 {
     ProgramAnswer answer;
     if (program.isEmpty()) {
-        answer.message = tr("the program stagewright was not found");
-        answer.remedy = tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM");
+        answer.message = CallText::tr("the program stagewright was not found");
+        answer.remedy = CallText::tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM");
         return answer;
     }
     QProcess process;
     process.start(program, arguments, QIODevice::ReadOnly);
     if (!process.waitForStarted()) {
-        answer.message = tr("%1 could not be started: %2").arg(program, process.errorString());
+        answer.message = CallText::tr("%1 could not be started: %2").arg(program, process.errorString());
         return answer;
     }
     while (!process.waitForFinished(lookMs) && process.state() != QProcess::NotRunning) {
@@ -65,7 +67,7 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
     if (process.exitStatus() == QProcess::NormalExit) answer.exitCode = process.exitCode();
     if (answer.good()) return answer;
     readComplaint(QString::fromUtf8(process.readAllStandardError()), answer);
-    if (answer.message.isEmpty() && answer.out.isEmpty()) answer.message = tr("%1 ended with exit code %2").arg(QStringList{QStringLiteral("stagewright"), arguments.value(0), arguments.value(1)}.join(QLatin1Char(' '))).arg(answer.exitCode);
+    if (answer.message.isEmpty() && answer.out.isEmpty()) answer.message = CallText::tr("%1 ended with exit code %2").arg(QStringList{QStringLiteral("stagewright"), arguments.value(0), arguments.value(1)}.join(QLatin1Char(' '))).arg(answer.exitCode);
     return answer;
 }
 
@@ -138,14 +140,14 @@ QByteArray jobsStamp()
 QString jobText(const JobEntry& job)
 {
     QString text;
-    if (job.state == QLatin1String("starting")) text = tr("starting");
-    if (job.state == QLatin1String("queued")) text = tr("queued");
-    if (job.state == QLatin1String("running")) text = job.stepsAsked > 0 ? tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked) : tr("running");
-    if (job.state == QLatin1String("lost")) text = tr("ended without a word, %L1 steps kept").arg(job.steps);
-    if (job.state == QLatin1String("ended")) text = job.exitCode.value_or(0) == 0 ? tr("ended, %L1 steps").arg(job.steps) : job.exitCode == 130 ? tr("stopped, %L1 steps").arg(job.steps)
-                                                                                                                                                : tr("failed, %L1 steps kept").arg(job.steps);
-    const QString where = job.host.isEmpty() ? tr("this computer") : job.host;
-    return tr("%1 · %2").arg(text, job.slurm ? tr("%1, Slurm").arg(where) : where);
+    if (job.state == QLatin1String("starting")) text = CallText::tr("starting");
+    if (job.state == QLatin1String("queued")) text = CallText::tr("queued");
+    if (job.state == QLatin1String("running")) text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked) : CallText::tr("running");
+    if (job.state == QLatin1String("lost")) text = CallText::tr("ended without a word, %L1 steps kept").arg(job.steps);
+    if (job.state == QLatin1String("ended")) text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %L1 steps").arg(job.steps) : job.exitCode == 130 ? CallText::tr("stopped, %L1 steps").arg(job.steps)
+                                                                                                                                                          : CallText::tr("failed, %L1 steps kept").arg(job.steps);
+    const QString where = job.host.isEmpty() ? CallText::tr("this computer") : job.host;
+    return CallText::tr("%1 · %2").arg(text, job.slurm ? CallText::tr("%1, Slurm").arg(where) : where);
 }
 
 } // namespace stagewright

@@ -12,10 +12,10 @@
 #include <QToolTip>
 #include <QVBoxLayout>
 
+#include "widgets/lessons/page_reading.h"
+
 namespace stagewright {
 namespace {
-
-QString qs(const std::string& text) { return QString::fromStdString(text); }
 
 QString htmlOf(const lessons::Term& term)
 {

@@ -12,13 +12,13 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPainter>
+#include <QPointer>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include "widgets/lessons/lesson_text.h"
+#include "widgets/lessons/steady_scroll.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -32,7 +32,7 @@ public:
         QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
         policy.setHeightForWidth(true);
         setSizePolicy(policy);
-        setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("met") : LessonPanel::tr("not met")));
+        setAccessibleName(LessonPanel::tr("%1: %2, %3").arg(reading.subject, reading.needed.isEmpty() ? reading.yours : LessonPanel::tr("%1 of %2").arg(reading.yours, reading.needed), reading.holds ? LessonPanel::tr("met") : LessonPanel::tr("not met")));
         setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("goal: %1 %2 %3; now: %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
     }
 
@@ -147,7 +147,7 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     auto* rule = new QFrame(this);
     rule->setObjectName(QStringLiteral("rule"));
     layout->addWidget(rule);
-    m_scroll = new QScrollArea(this);
+    m_scroll = new SteadyScroll(this);
     m_scroll->setWidgetResizable(true);
     m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_scroll->setFocusPolicy(Qt::NoFocus);
@@ -426,7 +426,9 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         QVBoxLayout* inner = goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : tr("On this computer"));
         std::string command = "stagewright record";
         for (const std::string& one : run->arguments) command += ' ' + one;
-        auto* what = makeLabel(recordedWords(*run), "secondary", m_body, true);
+        QString settings = recordedWords(*run);
+        if (!settings.isEmpty()) settings[0] = settings.at(0).toUpper();
+        auto* what = makeLabel(settings, "secondary", m_body, true);
         what->setWordWrap(true);
         what->setToolTip(tr("In a terminal: %1").arg(qs(command)));
         inner->addWidget(what);
@@ -509,20 +511,22 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_reading = reading;
     m_state = state;
     if (m_lesson == nullptr) return;
+    m_scroll->hold();
     const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
     for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) {
         Row& row = m_rows[i];
         const BlockReading& now = reading.blocks[i];
         setProse(row.text, now.waits && std::holds_alternative<lessons::Prose>(*blocks[i]) ? QString() : now.text);
         if (row.card != nullptr) row.card->setVisible(!now.waits);
-        setProse(row.formula, now.formula);
         const std::string id = idOf(*blocks[i]).toStdString();
         // A verdict only if there is something to judge.
         QString verdict = now.verdict;
         const bool passed = now.state == lessons::Verdict::Pass;
+        const bool solved = passed && state.shown.count(id) > 0; // by the program
+        setProse(row.formula, passed ? now.formula : QString()); // it would give the answer away
         if (std::holds_alternative<lessons::Predict>(*blocks[i])) {
             if (passed && reading.guesses.empty()) verdict = tr("Saved: you will see it again beside the answer.");
-        } else if (passed && state.shown.count(id) > 0) {
+        } else if (solved) {
             verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of microbatches.") + QStringLiteral("\n\n") + verdict;
         } else if (passed && !now.medal.isEmpty()) {
             verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
@@ -532,10 +536,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             const bool open = std::holds_alternative<lessons::Check>(*blocks[i]) && (!state.touched || now.unfinished);
             const bool failed = graded && now.state == lessons::Verdict::Fail && !open;
             if (open && !passed && !state.touched) verdict.clear();
-            if (graded && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
+            if (graded && !solved && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
             setProse(row.verdict, verdict);
-            if (row.verdict != nullptr) setRole(row.verdict, passed && graded ? "right" : failed ? "wrong"
-                                                                                                 : row.plain);
+            if (row.verdict != nullptr) setRole(row.verdict, passed && graded && !solved ? "right" : failed ? "wrong"
+                                                                                                            : row.plain);
         }
         if (row.field != nullptr || !row.choices.empty()) {
             const auto said = state.said.find(id);
@@ -601,7 +605,10 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
                 row.picture->setPixmap(picture->second);
                 row.picture->setFixedSize(picture->second.deviceIndependentSize().toSize());
             }
-            if (row.caption->text().isEmpty()) row.caption->setText(plainWords(now.text));
+            if (row.caption->text().isEmpty()) {
+                row.caption->setText(plainWords(now.text));
+                row.caption->setCursorPosition(0); // its start is what one reads
+            }
             setProse(row.verdict, now.verdict);
         }
     }
@@ -619,13 +626,25 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_show->setEnabled(open);
     // The page takes the height that its cards need now: theirs is not always passed on when texts and pictures come and go.
     QMetaObject::invokeMethod(
-        m_body, [body = m_body, scroll = m_scroll] {
-            for (QWidget* part : body->findChildren<QWidget*>()) {
-                if (part->layout() != nullptr) part->layout()->invalidate();
-                part->updateGeometry(); // forgets the height it had
+        m_scroll, [body = QPointer<QWidget>(m_body), scroll = m_scroll] {
+            if (body) {
+                for (QWidget* part : body->findChildren<QWidget*>()) {
+                    if (part->layout() != nullptr) part->layout()->invalidate();
+                    part->updateGeometry(); // forgets the height it had
+                }
+                body->layout()->invalidate();
+                QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
             }
-            body->layout()->invalidate();
-            QCoreApplication::postEvent(scroll, new QEvent(QEvent::LayoutRequest)); // it gives the page its height
+            QMetaObject::invokeMethod(
+                scroll, [body, scroll] { // after that: on a page that keeps its height no card has been laid out again
+                    if (body) {
+                        body->layout()->activate();
+                        for (QWidget* part : body->findChildren<QWidget*>())
+                            if (part->layout() != nullptr) part->layout()->activate();
+                    }
+                    scroll->release();
+                },
+                Qt::QueuedConnection);
         },
         Qt::QueuedConnection);
 }

@@ -20,10 +20,11 @@ class QLabel;
 class QLineEdit;
 class QProgressBar;
 class QPushButton;
-class QScrollArea;
 class QVBoxLayout;
 
 namespace stagewright {
+
+class SteadyScroll;
 
 // What the panel needs besides the reading; copied.
 struct LessonState {
@@ -97,7 +98,7 @@ private:
     const Theme* m_theme = &Theme::light();
     QLabel* m_title;
     QHBoxLayout* m_crumbs;
-    QScrollArea* m_scroll;
+    SteadyScroll* m_scroll;
     QWidget* m_body = nullptr;
     StepTools* m_tools;
     QLabel* m_reason;

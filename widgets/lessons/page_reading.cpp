@@ -12,7 +12,9 @@
 namespace stagewright {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("stagewright::LessonPage", text); }
+struct LessonPageText {
+    Q_DECLARE_TR_FUNCTIONS(stagewright::LessonPage)
+};
 
 BlockReading readingOf(const lessons::Grade& grade)
 {
@@ -41,9 +43,9 @@ BlockReading readingOf(const lessons::Grade& grade)
 
 QString unmet(const QString& subject)
 {
-    if (subject == tr("order can run")) return tr("not yet: this order can't run");
-    if (subject == tr("every op placed")) return tr("not yet: some ops are not placed");
-    return tr("not yet: %1").arg(subject);
+    if (subject == LessonPageText::tr("order can run")) return LessonPageText::tr("not yet: this order can't run");
+    if (subject == LessonPageText::tr("every op placed")) return LessonPageText::tr("not yet: some ops are not placed");
+    return LessonPageText::tr("not yet: %1").arg(subject);
 }
 
 // What was guessed beside what it is, with the numbers that the question was asked with.
@@ -59,17 +61,17 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
     const bool percent = predict.unit == "percent";
     const auto inUnit = [&](double value) {
         const QString number = qs(lessons::toText(lessons::Value(std::round(value * 1000) / 1000)));
-        return percent ? tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number
-                                                                                                 : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
+        return percent ? LessonPageText::tr("%1 %").arg(number) : predict.unit.empty() || predict.unit == "mark" ? number
+                                                                                                                 : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
     };
     if (guessed != nullptr && is != nullptr) {
         const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed; // "20 %" is read as 0.2
         out.right = std::abs(value - *is) <= 0.005 * std::max(1.0, std::abs(*is));
-        out.words = out.right ? tr("You guessed **%1**, and it is.").arg(inUnit(value)) : tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**, and it is.").arg(inUnit(value)) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
     } else {
         const QString answer = qs(lessons::toText(*truth)), words = qs(said).trimmed();
         out.right = words == answer;
-        out.words = out.right ? tr("You guessed **%1**, and it is.").arg(words) : tr("You guessed **%1**. It is **%2**.").arg(words, answer);
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**, and it is.").arg(words) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
     }
     return out;
 }
@@ -77,10 +79,10 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
 // In one line, why a goal is not met: the first comparison that fails.
 QString shortOf(const BlockReading& reading)
 {
-    if (reading.unfinished) return unmet(tr("every op placed"));
+    if (reading.unfinished) return unmet(LessonPageText::tr("every op placed"));
     for (const MeterReading& meter : reading.meters)
-        if (!meter.holds) return meter.needed.isEmpty() ? unmet(meter.subject) : tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
-    return tr("not yet");
+        if (!meter.holds) return meter.needed.isEmpty() ? unmet(meter.subject) : LessonPageText::tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
+    return LessonPageText::tr("not yet");
 }
 
 } // namespace
@@ -109,13 +111,14 @@ QString figureWords(const std::string& name)
         {"not deadlock()", "no deadlock"},
         {"not deadlock(sends=rendezvous)", "no deadlock with rendezvous sends"},
         {"valid(sends=buffered)", "order can run with buffered sends"},
+        {"not (m > 4*(p-1))", "no more microbatches than needed"},
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());
-    if (found != words.end()) return tr(found->second);
+    if (found != words.end()) return LessonPageText::tr(found->second);
     static const QRegularExpression named(QStringLiteral("^is\\(\"([^\"]+)\"\\)$"));
     const auto match = named.match(trimmed);
-    return match.hasMatch() ? tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
+    return match.hasMatch() ? LessonPageText::tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
 }
 
 QString blockWords(const std::string& id)
@@ -134,10 +137,15 @@ QString recordedWords(const lessons::RunBlock& run)
         return QString();
     };
     QStringList names;
-    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts)) names << (name == QLatin1String("mine") ? tr("your order") : scheduleTitle(name.toStdString()));
+    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts)) names << (name == QLatin1String("mine") ? LessonPageText::tr("your order") : scheduleTitle(name.toStdString()));
     QString words = names.join(QStringLiteral(", "));
-    if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty()) words += ranks == QLatin1String("1") ? tr(", 1 rank") : tr(", %1 ranks").arg(ranks);
-    if (const QString batches = valueOf("--microbatches"); !batches.isEmpty()) words += tr(", %1 microbatches").arg(batches);
+    if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty()) words += ranks == QLatin1String("1") ? LessonPageText::tr(", 1 rank") : LessonPageText::tr(", %1 ranks").arg(ranks);
+    if (const QString batches = valueOf("--microbatches"); !batches.isEmpty()) words += batches == QLatin1String("1") ? LessonPageText::tr(", 1 microbatch") : LessonPageText::tr(", %1 microbatches").arg(batches);
+    if (const QString comm = valueOf("--comm"); !comm.isEmpty()) words += LessonPageText::tr(", latency %1").arg(comm);
+    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty()) words += LessonPageText::tr(", memory limit %1").arg(limit);
+    if (const QString stages = valueOf("--recompute"); !stages.isEmpty()) words += stages == QLatin1String("all") ? LessonPageText::tr(", every stage recomputes") : stages == QLatin1String("none") ? LessonPageText::tr(", no stage recomputes")
+                                                                                                                                                                                                     : LessonPageText::tr(", stages %1 recompute").arg(stages);
+    if (const QString rule = valueOf("--lower"); !rule.isEmpty()) words += LessonPageText::tr(", messages %1").arg(rule);
     return words;
 }
 
@@ -192,7 +200,7 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
         const std::size_t count = pages.size() - first;
         for (std::size_t i = first; i < pages.size(); ++i) {
             pages[i].title = section.title.empty() ? qs(std::string(lessons::toText(section.part))) : qs(section.title);
-            if (count > 1) pages[i].title = tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
+            if (count > 1) pages[i].title = LessonPageText::tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
         }
     }
     // Guesses are answered on the first page with a goal.
@@ -263,7 +271,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         if (const auto* quiz = std::get_if<lessons::Quiz>(block)) lacking = lacks(quiz->needs);
         if (const auto* run = std::get_if<lessons::RunBlock>(block)) lacking = lacks(run->needs);
         if (!lacking.isEmpty()) {
-            reading.text = tr("Not available here: %1.").arg(lacking);
+            reading.text = LessonPageText::tr("Not available here: %1.").arg(lacking);
             out.blocks.push_back(std::move(reading));
             continue;
         }
@@ -273,7 +281,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.text = qs(state.say(predict->ask));
             const auto said = learner.said.find(predict->id);
             if (said == learner.said.end() || said->second.empty())
-                miss(tr("make a guess first"));
+                miss(LessonPageText::tr("make a guess first"));
             else
                 reading.state = lessons::Verdict::Pass;
         } else if (const auto* check = std::get_if<lessons::Check>(block)) {
@@ -294,9 +302,9 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.waits = waits;
             reading.text = qs(asked.say(quiz->ask));
             hintsOf(quiz->id);
-            if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? tr("answer the question first") : tr("the answer is not right yet"));
+            if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? LessonPageText::tr("answer the question first") : LessonPageText::tr("the answer is not right yet"));
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
-            reading.text = run->look.empty() ? QString() : tr("Look at: %1.").arg(qs(run->look));
+            reading.text = run->look.empty() ? QString() : LessonPageText::tr("Look at: %1.").arg(qs(run->look));
             reading.state = lessons::Verdict::Pass;
             for (const lessons::Grade& grade : state.grade(*run)) {
                 reading.goals.push_back(readingOf(grade));
@@ -308,22 +316,40 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                               learner.failures.count(run->id) > 0;
             if (!came) {
                 reading.state = lessons::Verdict::Open;
-                miss(tr("run it first"));
+                miss(LessonPageText::tr("run it first"));
             }
             const std::size_t count = reading.goals.size();
             for (std::size_t i = 0; i < count; ++i)
                 reading.goals[i].text = i < run->goals.size() ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text()) : qs(state.say(run->goals[i].second)))
-                                                              : tr("model against measured");
+                                                              : LessonPageText::tr("model against measured");
         } else if (const auto* figure = std::get_if<lessons::Figure>(block)) {
-            reading.text = qs(state.say(figure->caption));
-            if (auto drawn = lessons::figureOf(state, lesson, *figure, learner); drawn && !drawn->empty())
+            const lessons::StepState& of = figure->of.find("mine") == std::string::npos ? asked : state; // the lesson's, or the learner's
+            reading.text = qs(of.say(figure->caption));
+            if (auto drawn = lessons::figureOf(of, lesson, *figure, learner); drawn && !drawn->empty())
                 reading.figure = std::make_shared<const lessons::FigureData>(std::move(*drawn));
             else if (!drawn)
                 reading.verdict = qs(drawn.error().message);
         }
         out.blocks.push_back(std::move(reading));
     }
-    if (!out.passed) return out;
+    if (!out.passed) {
+        const std::optional<lessons::StepState> first = startState(0);
+        const auto open = [&](const lessons::Predict& predict, const lessons::StepState& with) {
+            if (const auto truth = with.evaluate(predict.truth); truth && truth->number() != nullptr) out.openAnswers.push_back(*truth->number());
+        };
+        for (const lessons::Predict* predict : page.guesses) open(*predict, first ? *first : state);
+        if (page.part == lessons::Part::Do)
+            for (const lessons::Block* block : page.blocks)
+                if (const auto* predict = std::get_if<lessons::Predict>(block)) open(*predict, asked);
+        for (const double answer : out.openAnswers)
+            for (BlockReading& reading : out.blocks)
+                for (MeterReading& meter : reading.meters)
+                    if (meter.needed == qs(lessons::toText(lessons::Value(answer)))) {
+                        meter.needed.clear();
+                        meter.share = -1;
+                    }
+        return out;
+    }
     const auto answered = [&](const lessons::Predict& predict, const std::optional<lessons::StepState>& with) {
         const auto said = learner.said.find(predict.id);
         if (said != learner.said.end() && !said->second.empty()) out.guesses.push_back(guessOf(predict, with ? *with : state, said->second));

@@ -69,6 +69,7 @@ struct PageReading {
     QString railCheck;                                 // its id
     std::vector<double> targets;                       // activations to stay under, by rank; empty: none
     double makespan = 0;                               // of the canvas, in rank shares; NaN: it can't run
+    std::vector<double> openAnswers;                   // numbers of guesses made and not answered yet: nothing on the page says them
     QString missing;                                   // why Next is disabled; empty: it is enabled
     bool passed = true;                                // every graded question of the page is met
 };

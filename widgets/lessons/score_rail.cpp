@@ -9,6 +9,7 @@
 
 #include "widgets/lessons/page_reading.h"
 #include "widgets/numbers.h"
+#include "widgets/runs/runs_model.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -77,11 +78,10 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
         all.push_back({value, name, yours, guess});
     };
     // A bound that no schedule reaches says so: it only means that nothing is below it.
-    const bool reached = !(m_rail->par > m_rail->bound + 1e-9) || !(m_rail->bestKnown > m_rail->bound + 1e-9);
-    add(m_rail->bound, reached ? tr("lower bound") : tr("lower bound (no known schedule reaches it)"));
-    add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(qs(m_rail->parName)));
+    add(m_rail->bound, m_rail->boundReached ? tr("lower bound") : tr("lower bound (no known schedule reaches it)"));
+    add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(scheduleTitle(m_rail->parName)));
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
-        add(m_rail->bestKnown, m_rail->bestKnownName.empty() ? tr("best known") : tr("best known, %1").arg(qs(m_rail->bestKnownName)));
+        add(m_rail->bestKnown, m_rail->bestKnownName.empty() ? tr("best known") : tr("best known, %1").arg(scheduleTitle(m_rail->bestKnownName)));
     add(m_rail->guess, tr("your guess"), false, true);
     add(m_rail->yours, tr("you"), true);
     std::sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) { return a.value < b.value; });

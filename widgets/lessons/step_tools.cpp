@@ -17,6 +17,7 @@
 
 #include "schedules/model/op.h"
 #include "widgets/lessons/page_reading.h"
+#include "widgets/runs/runs_model.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -131,11 +132,11 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
 
     if (allowed("library") || allowed("plan")) {
         auto* box = new QComboBox(m_form);
-        for (const std::string& name : lesson->uses) box->addItem(qs(name));
-        if (box->count() == 0) box->addItem(QStringLiteral("1f1b"));
-        connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QStringLiteral("load ") + box->currentText()); });
+        for (const std::string& name : lesson->uses) box->addItem(scheduleTitle(name), qs(name));
+        if (box->count() == 0) box->addItem(scheduleTitle("1f1b"), QStringLiteral("1f1b"));
+        connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QStringLiteral("load ") + box->currentData().toString()); });
         m_fill.push_back([box](const lessons::Canvas& now) {
-            const int at = box->findText(qs(now.schedule.name).section(QLatin1Char(':'), 0, 0));
+            const int at = box->findData(qs(now.schedule.name).section(QLatin1Char(':'), 0, 0));
             if (at >= 0) box->setCurrentIndex(at);
         });
         addRow(tr("Schedule"), box, tr("Puts this schedule on the canvas"));
@@ -215,12 +216,12 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         choose(
             tr("Gather"), "gather", {{tr("once a batch"), "batch"}, {tr("one stage ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}, {tr("the same, one op ahead"), "microbatch:prefetch=1"}}, [](const S& s) { return s.gather; }, tr("When shared weights are gathered"));
         choose(
-            tr("Reduce"), "reduce", {{tr("at the end"), "late"}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
+            tr("Reduce"), "reduce", {{tr("at the end"), "late"}, {tr("stage by stage"), "overlapped"}, {tr("each microbatch"), "microbatch"}, {tr("stage by stage, then update"), "stepped"}}, [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
     }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);
-        for (const char* rule : {"just-in-time", "rank-parity", "grouped"}) box->addItem(QString::fromLatin1(rule));
-        connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QLatin1String("set lower=") + box->currentText()); });
+        for (const auto& [title, rule] : {std::pair(tr("just in time"), "just-in-time"), std::pair(tr("rank parity"), "rank-parity"), std::pair(tr("grouped"), "grouped")}) box->addItem(title, QLatin1String(rule));
+        connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QLatin1String("set lower=") + box->currentData().toString()); });
         addRow(tr("Messages"), box, tr("The rule that inserts sends and receives into the order"));
     }
     if (allowed("settings")) {
@@ -281,7 +282,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {
-        auto* outlines = new QPushButton(tr("Outlines of %1").arg(qs(step->compare)), m_form);
+        auto* outlines = new QPushButton(tr("Outlines of %1").arg(scheduleTitle(step->compare)), m_form);
         connect(outlines, &QPushButton::clicked, this, [this] { emit viewAsked(QStringLiteral("compare")); });
         addRow(tr("Compare"), outlines, tr("Outlines where its ops would be; again: hides them. Its figures are in Details  (Shift+O)"));
     }

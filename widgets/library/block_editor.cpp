@@ -14,6 +14,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -221,8 +222,7 @@ void BlockEditor::changed(bool fromText)
     const auto check = checkBlock(m_block);
     m_valid = check.has_value();
     QString text = m_valid ? QString() : QString::fromStdString(check.error().message + (check.error().remedy.empty() ? "" : "; " + check.error().remedy));
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_fault->setText(text);
+    m_fault->setText(sentence(text));
     m_view->setFault(!m_valid);
     m_create->setEnabled(m_valid && m_schedule);
     m_making.drop();

@@ -151,7 +151,8 @@ QWidget* ScheduleBrowser::buildPage()
     m_view->setTheme(m_theme);
     m_legend = new Legend(page);
     m_legend->setTheme(m_theme);
-    m_drawn = makeLabel(tr("Simulating…"), "faint", page);
+    m_drawn = wrapped("faint", page);
+    m_drawn->setText(tr("Simulating…"));
     layout->addWidget(m_view);
     layout->addWidget(m_legend);
     layout->addWidget(m_drawn);

@@ -10,20 +10,22 @@
 
 namespace stagewright {
 
-static QString tr(const char* text) { return QCoreApplication::translate("ScheduleBrowser", text); }
+struct GroupText {
+    Q_DECLARE_TR_FUNCTIONS(ScheduleBrowser)
+};
 
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
 QString titleOf(ScheduleGroup group)
 {
     switch (group) {
-    case ScheduleGroup::OneStage: return tr("One stage on each rank");
-    case ScheduleGroup::SeveralStages: return tr("Several stages on each rank");
-    case ScheduleGroup::SplitBackward: return tr("Backward in two parts");
-    case ScheduleGroup::TwoChains: return tr("Several chains through the ranks");
-    case ScheduleGroup::Slices: return tr("Sequence slices");
-    case ScheduleGroup::Recompute: return tr("Recomputation");
-    case ScheduleGroup::Stale: return tr("No flush: older weights");
+    case ScheduleGroup::OneStage: return GroupText::tr("One stage on each rank");
+    case ScheduleGroup::SeveralStages: return GroupText::tr("Several stages on each rank");
+    case ScheduleGroup::SplitBackward: return GroupText::tr("Backward in two parts");
+    case ScheduleGroup::TwoChains: return GroupText::tr("Several chains through the ranks");
+    case ScheduleGroup::Slices: return GroupText::tr("Sequence slices");
+    case ScheduleGroup::Recompute: return GroupText::tr("Recomputation");
+    case ScheduleGroup::Stale: return GroupText::tr("No flush: older weights");
     }
     return {};
 }

@@ -17,6 +17,7 @@
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
@@ -171,8 +172,7 @@ void ScheduleBrowser::present(SchedulePreview preview)
     const bool made = !m_preview.fault;
     QString text = made ? QString() : QString::fromStdString(m_preview.fault->message);
     if (!made && !m_preview.fault->remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(m_preview.fault->remedy);
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_fault->setText(text);
+    m_fault->setText(sentence(text));
     m_nearest->setVisible(m_preview.nearest.has_value());
     if (const auto& nearest = m_preview.nearest) {
         QString shape = tr("%1 × %2").arg(nearest->ranks).arg(nearest->microbatches);

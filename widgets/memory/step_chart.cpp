@@ -225,13 +225,20 @@ QPen dashedPen(const QColor& colour, double width, double on, double off)
 void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, bool warns)
 {
     const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
-    const double middle = scene.plot(index).center().y() - 4;
+    double middle = scene.plot(index).center().y() - 4;
     p.setFont(fontOf(FontRole::Rank));
     p.setPen(theme.text);
     const QFontMetricsF title(p.font());
     const bool narrow = scene.axis.left < gutterWidth;
-    const double left = narrow ? 14 : 16;
-    p.drawText(QPointF(left, middle), title.elidedText(place.title, Qt::ElideRight, narrow ? 60 : 82));
+    const double left = narrow ? 14 : 16, room = narrow ? 60 : 82;
+    const QString word = place.title.section(QLatin1Char(' '), 0, 0);
+    if (word.size() < place.title.size() && title.horizontalAdvance(place.title) > room && title.horizontalAdvance(word) <= room) { // on two lines
+        p.drawText(QPointF(left, middle - 8), word);
+        middle += 7;
+        p.drawText(QPointF(left, middle), title.elidedText(place.title.mid(word.size() + 1), Qt::ElideMiddle, room));
+    } else {
+        p.drawText(QPointF(left, middle), title.elidedText(place.title, Qt::ElideMiddle, room));
+    }
     p.setFont(fontOf(FontRole::Small));
     p.setPen(warns ? theme.critical : theme.secondary);
     p.drawText(QPointF(left, middle + 15), narrow && !place.figure.isEmpty() ? place.figure : place.subtitle);

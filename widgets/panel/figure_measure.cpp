@@ -8,7 +8,9 @@
 namespace stagewright {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("stagewright::FigureMeasure", text); }
+struct MeasureText {
+    Q_DECLARE_TR_FUNCTIONS(stagewright::FigureMeasure)
+};
 
 PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 {
@@ -34,7 +36,7 @@ std::shared_ptr<const FigureMeasure> FigureMeasure::against(const Run& run, bool
     return paired;
 }
 
-QString FigureMeasure::words() const { return tr("Against the baseline, %1").arg(m_name); }
+QString FigureMeasure::words() const { return MeasureText::tr("Against the baseline, %1").arg(m_name); }
 
 const char* FigureMeasure::Change::role() const
 {
@@ -45,7 +47,7 @@ const char* FigureMeasure::Change::role() const
 FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const
 {
     const double points = 100 * (now - before);
-    return {tr("%1 pt").arg(signedFixed(points, decimals)), toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
+    return {MeasureText::tr("%1 pt").arg(signedFixed(points, decimals)), toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
 }
 
 FigureMeasure::Change FigureMeasure::count(double now, double before) const { return difference(now, before, 0); }

@@ -10,7 +10,9 @@
 namespace stagewright {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("OpQuery", text); }
+struct QueryText {
+    Q_DECLARE_TR_FUNCTIONS(OpQuery)
+};
 
 // ">2ms": nullopt if the word does not start like a bound; a fault if it is invalid.
 std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
@@ -29,9 +31,9 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
     const auto* known = std::find_if(std::begin(units), std::end(units), [&](const auto& one) { return unit == QLatin1String(one.first); });
     bound.units = unit == QLatin1String("u") || unit == QLatin1String("unit") || unit == QLatin1String("units");
     if (!number)
-        fault = tr("%1: a number is needed, as in >2ms").arg(word);
+        fault = QueryText::tr("%1: a number is needed, as in >2ms").arg(word);
     else if (!bound.units && known == std::end(units))
-        fault = tr("%1: a unit is needed: ns, us, ms, s, or units in a simulated run").arg(word);
+        fault = QueryText::tr("%1: a unit is needed: ns, us, ms, s, or units in a simulated run").arg(word);
     else if (!bound.units)
         bound.value *= known->second;
     return bound;
@@ -111,13 +113,13 @@ OpQuery parseOpQuery(const QString& text)
             if (key == QLatin1String("lane")) {
                 for (std::size_t i = 0; i < laneCount; ++i)
                     if (word.mid(colon + 1).toLower().toStdString() == toText(static_cast<Lane>(i))) query.lane = static_cast<Lane>(i);
-                if (!query.lane && word.size() > colon + 1) query.fault = tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
+                if (!query.lane && word.size() > colon + 1) query.fault = QueryText::tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
                 continue;
             }
             if (target == nullptr) {
-                query.fault = tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
+                query.fault = QueryText::tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
             } else if (word.size() > colon + 1 && !number) {
-                query.fault = tr("%1: a number is needed").arg(word);
+                query.fault = QueryText::tr("%1: a number is needed").arg(word);
             } else if (number) {
                 *target = value;
             }

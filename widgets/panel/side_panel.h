@@ -5,16 +5,12 @@
 #include <memory>
 #include <optional>
 
-#include <QScrollArea>
-
 #include "traces/report/run_report.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/gap_sections.h"
-#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/section_column.h"
 #include "widgets/timeline/aggregation.h"
-
-class QVBoxLayout;
 
 namespace stagewright {
 
@@ -27,25 +23,6 @@ QString peakActivation();
 QString overlap();
 QString loss();
 } // namespace definition
-
-// A scroll area of stacked sections, for all panels at the right.
-class SectionColumn : public QScrollArea {
-    Q_OBJECT
-public:
-    explicit SectionColumn(QWidget* parent = nullptr);
-    PanelSection* addSection(const QString& title);
-    void addWidget(QWidget* widget);
-    void finish(); // after the last section: stretch, no last rule
-    virtual void setTheme(const Theme& theme);
-    const Theme& theme() const { return *m_theme; }
-    QString plainText() const;
-    TableText table() const; // of every visible section, its title in the first column
-
-private:
-    QVBoxLayout* m_layout;
-    std::vector<PanelSection*> m_sections;
-    const Theme* m_theme = &Theme::light();
-};
 
 class SidePanel : public SectionColumn {
     Q_OBJECT
@@ -87,6 +64,10 @@ private:
     void fillTraining();
     void fillSelection();
     void describeSpan(SpanId id);
+    void describeTies(SpanId id);
+    void describeLaunch(SpanId id);
+    void describeMemory(SpanId id);
+    void describeIdle(SpanId id);
     std::shared_ptr<const LeverTable> levers() const // null: unknown, or of a range
     {
         return m_figures && m_figures->levers ? std::shared_ptr<const LeverTable>(m_figures, &*m_figures->levers) : nullptr;

@@ -124,14 +124,16 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
     m_owners = line("owners", tr("even"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
     m_gather = choice("gather", {{tr("once a batch"), ""}, {tr("the next one ahead"), "batch:prefetch=1"}, {tr("for each microbatch"), "microbatch"}}, tr("When sharded weights are gathered for an op."));
-    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("after a stage's last one"), "overlapped"}, {tr("after each"), "microbatch"}}, tr("When gradients are summed over the replicas."));
+    m_reduce = choice("reduce", {{tr("at the end"), ""}, {tr("stage by stage"), "overlapped"}, {tr("each microbatch"), "microbatch"}, {tr("stage by stage, then update"), "stepped"}}, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."));
     m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
-    replicas.add(tr("Replicas"), m_replicas, true);
+    m_cut = line("cut", tr("all layers"), tr("Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's gradient is then the mean over the replicas that reach it, and the distance from synchronous training is measured beside the run."));
+    replicas.add(tr("Replicas"), m_replicas);
+    replicas.add(tr("Their batches"), m_replicaBatch);
     replicas.add(tr("Shard"), m_shard, true);
     replicas.add(tr("Gather"), m_gather, true);
     replicas.add(tr("Reduce"), m_reduce, true);
     replicas.add(tr("Owners"), m_owners);
-    replicas.add(tr("Their batches"), m_replicaBatch);
+    replicas.add(tr("Back to layer"), m_cut);
 
     auto* right = new QVBoxLayout;
     right->setSpacing(8);
@@ -368,6 +370,7 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_replicas->setValue(s.replicas);
     m_owners->setText(s.owners);
     m_replicaBatch->setText(s.replicaBatch);
+    m_cut->setText(s.cut);
     for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_shard, s.shard}, {m_gather, s.gather}, {m_reduce, s.reduce}, {m_backend, s.backend}, {m_precision, s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
         box->setCurrentIndex(std::max(0, box->findData(value)));
     m_devices->setText(s.devices);
@@ -416,6 +419,7 @@ RecordSettings RecordDialog::settings() const
     s.gather = m_gather->currentData().toString();
     s.reduce = m_reduce->currentData().toString();
     s.replicaBatch = m_replicaBatch->text().remove(QLatin1Char(' '));
+    s.cut = m_cut->text().remove(QLatin1Char(' '));
     s.layers = m_layers->value();
     s.hidden = m_hidden->value();
     s.heads = m_heads->value();
@@ -489,7 +493,7 @@ void RecordDialog::showPlace(const RecordSettings& s)
     setMeant(m_ranksAs, !s.torch());
     setMeant(m_slurm, s.queue);
     const bool several = s.replicas > 1;
-    for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch}) setMeant(field, several);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch, m_cut}) setMeant(field, several);
     setMeant(m_owners, s.sharded());
     setMeant(m_gather, s.sharded() && s.shard == QLatin1String("weights"));
     setMeant(m_link, !s.torch());

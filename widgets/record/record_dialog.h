@@ -56,7 +56,7 @@ private:
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
     QSpinBox* m_replicas;
     QComboBox *m_shard, *m_gather, *m_reduce;
-    QLineEdit *m_owners, *m_replicaBatch;
+    QLineEdit *m_owners, *m_replicaBatch, *m_cut;
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
     QComboBox *m_host = nullptr, *m_engine = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;

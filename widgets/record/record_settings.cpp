@@ -7,13 +7,16 @@
 
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
 #include "schedules/model/state_sharding.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("RecordSettings", text); }
+struct SettingText {
+    Q_DECLARE_TR_FUNCTIONS(RecordSettings)
+};
 
 QString modelText(const RecordSettings& s)
 {
@@ -61,6 +64,7 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         if (s.shard == QLatin1String("weights") && !s.gather.isEmpty()) add("--gather", s.gather);
         if (!s.reduce.isEmpty()) add("--reduce", s.reduce);
         if (!s.replicaBatch.isEmpty()) add("--replica-batch", s.replicaBatch);
+        if (!s.cut.isEmpty()) add("--cut", s.cut);
     }
     const bool ownModel = !s.torch() || s.modelFile.isEmpty();
     if (ownModel) add("--model", modelText(s));
@@ -103,7 +107,7 @@ QString listed(QStringList names)
 {
     if (names.size() < 2) return names.join(QString());
     const QString last = names.takeLast();
-    return tr("%1 and %2").arg(names.join(QLatin1String(", ")), last);
+    return SettingText::tr("%1 and %2").arg(names.join(QLatin1String(", ")), last);
 }
 
 std::optional<SettingsFault> fault(const char* field, const QString& message)
@@ -115,10 +119,10 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
 {
     if (!s.scheduleFile.isEmpty()) {
         if (!QFileInfo(s.scheduleFile).isReadable())
-            return fault("scheduleFile", tr("%1 can't be read; choose a schedule CSV").arg(s.scheduleFile));
+            return fault("scheduleFile", SettingText::tr("%1 can't be read; choose a schedule CSV").arg(s.scheduleFile));
         return std::nullopt;
     }
-    if (s.schedules.isEmpty()) return fault("schedules", tr("choose at least one schedule"));
+    if (s.schedules.isEmpty()) return fault("schedules", SettingText::tr("choose at least one schedule"));
     for (const QString& name : s.schedules) {
         auto made = makeSchedule(name.toStdString(), Shape{s.ranks, s.microbatches, s.chunks});
         if (!made) {
@@ -128,7 +132,7 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
         }
         const bool ownModel = !s.torch() || s.modelFile.isEmpty();
         if (ownModel && made->stages > s.layers)
-            return fault("layers", tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
+            return fault("layers", SettingText::tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
                                        .arg(name)
                                        .arg(made->stages)
                                        .arg(s.layers));
@@ -145,15 +149,15 @@ std::optional<SettingsFault> placeFault(const RecordSettings& s)
 {
     if (s.torch() && !s.modelFile.isEmpty()) {
         const QString file = s.modelFile.section(QLatin1Char(':'), 0, -2);
-        if (file.isEmpty() || s.modelFile.endsWith(QLatin1Char(':'))) return fault("modelFile", tr("your model is given as FILE:FUNCTION, such as decoder.py:build, not “%1”").arg(s.modelFile));
-        if (!QFileInfo(file).isFile()) return fault("modelFile", tr("%1 can't be read; choose a Python file").arg(file));
+        if (file.isEmpty() || s.modelFile.endsWith(QLatin1Char(':'))) return fault("modelFile", SettingText::tr("your model is given as FILE:FUNCTION, such as decoder.py:build, not “%1”").arg(s.modelFile));
+        if (!QFileInfo(file).isFile()) return fault("modelFile", SettingText::tr("%1 can't be read; choose a Python file").arg(file));
     }
     if (s.torch() && s.host.isEmpty() && !s.python.isEmpty() && s.python.contains(QLatin1Char('/')) && !QFileInfo(s.python).isExecutable())
-        return fault("python", tr("%1 is not a program; name a Python interpreter").arg(s.python));
+        return fault("python", SettingText::tr("%1 is not a program; name a Python interpreter").arg(s.python));
     static const QRegularExpression option(QStringLiteral("^[a-z]([a-z-]*[a-z])?(=[^[:cntrl:]]*)?$"));
     if (s.queue)
         for (const QString& one : slurmOptions(s))
-            if (!option.match(one).hasMatch()) return fault("slurm", tr("“%1” is not a long option of sbatch; write for example nodes=2 time=1:00:00").arg(one));
+            if (!option.match(one).hasMatch()) return fault("slurm", SettingText::tr("“%1” is not a long option of sbatch; write for example nodes=2 time=1:00:00").arg(one));
     return std::nullopt;
 }
 
@@ -174,9 +178,9 @@ QString faultText(const Error& error)
 
 std::optional<SettingsFault> replicaFault(const RecordSettings& s)
 {
-    if (s.replicas < 1) return fault("replicas", tr("at least one replica is needed, not %1").arg(s.replicas));
+    if (s.replicas < 1) return fault("replicas", SettingText::tr("at least one replica is needed, not %1").arg(s.replicas));
     if (s.replicas == 1) return std::nullopt;
-    if (s.torch()) return fault("replicas", tr("PyTorch's pipelining trains one replica here; choose 1, or Stagewright's engine"));
+    if (s.torch()) return fault("replicas", SettingText::tr("PyTorch's pipelining trains one replica here; choose 1, or Stagewright's engine"));
     if (s.sharded()) {
         const auto sharding = parseSharding(s.shardText().toStdString());
         if (!sharding) return fault("owners", faultText(sharding.error()));
@@ -184,6 +188,11 @@ std::optional<SettingsFault> replicaFault(const RecordSettings& s)
     }
     if (!s.replicaBatch.isEmpty())
         if (const auto batches = parseReplicaBatches(s.replicaBatch.toStdString(), s.replicas); !batches) return fault("replicaBatch", faultText(batches.error()));
+    if (!s.cut.isEmpty()) {
+        if (const auto cuts = parseCuts(s.cut.toStdString(), s.replicas, s.layers); !cuts) return fault("cut", faultText(cuts.error()));
+        if (s.shard == QLatin1String("gradients") || s.shard == QLatin1String("weights"))
+            return fault("cut", SettingText::tr("replicas that go back to different layers can't share gradients or weights; share nothing, or the optimizer state"));
+    }
     return std::nullopt;
 }
 
@@ -192,28 +201,28 @@ std::optional<SettingsFault> replicaFault(const RecordSettings& s)
 std::optional<SettingsFault> firstFault(const RecordSettings& s)
 {
     if (auto found = placeFault(s)) return found;
-    if (s.ranks < 1) return fault("ranks", tr("at least one rank is needed, not %1").arg(s.ranks));
+    if (s.ranks < 1) return fault("ranks", SettingText::tr("at least one rank is needed, not %1").arg(s.ranks));
     if (s.microbatches < 1)
-        return fault("microbatches", tr("at least one microbatch is needed, not %1").arg(s.microbatches));
-    if (s.steps < 1) return fault("steps", tr("at least one measured step is needed, not %1").arg(s.steps));
-    if (s.warmup < 0) return fault("warmup", tr("warm-up steps can't be negative"));
+        return fault("microbatches", SettingText::tr("at least one microbatch is needed, not %1").arg(s.microbatches));
+    if (s.steps < 1) return fault("steps", SettingText::tr("at least one measured step is needed, not %1").arg(s.steps));
+    if (s.warmup < 0) return fault("warmup", SettingText::tr("warm-up steps can't be negative"));
     if (s.heads < 1 || s.hidden % s.heads != 0)
-        return fault("heads", tr("hidden %1 is not a multiple of %2 heads; use %3")
+        return fault("heads", SettingText::tr("hidden %1 is not a multiple of %2 heads; use %3")
                                   .arg(s.hidden)
                                   .arg(s.heads)
                                   .arg(s.heads < 1 ? s.hidden : (s.hidden / s.heads + 1) * s.heads));
-    if (s.sequence < 2) return fault("sequence", tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
+    if (s.sequence < 2) return fault("sequence", SettingText::tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
     static const QRegularExpression numbers(QStringLiteral("^([0-9]{1,4}(,[0-9]{1,4})*)?$"));
     if (!s.backend.isEmpty() && !numbers.match(s.devices).hasMatch())
-        return fault("devices", tr("GPUs are given by number, such as 0,1, not “%1”").arg(s.devices));
+        return fault("devices", SettingText::tr("GPUs are given by number, such as 0,1, not “%1”").arg(s.devices));
     if (auto found = replicaFault(s)) return found;
     if (auto found = scheduleFault(s)) return found;
     if (!s.dataFile.isEmpty()) {
         const QFileInfo info(s.dataFile);
         if (!info.isReadable() || !info.isFile())
-            return fault("dataFile", tr("%1 can't be read; choose a text file").arg(s.dataFile));
+            return fault("dataFile", SettingText::tr("%1 can't be read; choose a text file").arg(s.dataFile));
         if (info.size() < 1024)
-            return fault("dataFile", tr("%1 has %2 bytes; at least 1,024 are needed").arg(s.dataFile).arg(info.size()));
+            return fault("dataFile", SettingText::tr("%1 has %2 bytes; at least 1,024 are needed").arg(s.dataFile).arg(info.size()));
     }
     return std::nullopt;
 }
@@ -251,43 +260,43 @@ QString inWords(const RecordSettings& s)
     // Weights of the blocks and the two embeddings; the run's own count is exact.
     const double parameters = 12.0 * s.layers * s.hidden * s.hidden + 2.0 * 256 * s.hidden + double(s.sequence) * s.hidden;
     QString text = s.scheduleFile.isEmpty()
-                       ? tr("Trains %1 on %2 × %3.").arg(listed(names), countText(s.ranks, tr("1 rank"), tr("%L1 ranks")), countText(s.microbatches, tr("1 microbatch"), tr("%L1 microbatches")))
-                       : tr("Trains the schedule in %1.").arg(listed(names));
+                       ? SettingText::tr("Trains %1 on %2 × %3.").arg(listed(names), countText(s.ranks, SettingText::tr("1 rank"), SettingText::tr("%L1 ranks")), countText(s.microbatches, SettingText::tr("1 microbatch"), SettingText::tr("%L1 microbatches")))
+                       : SettingText::tr("Trains the schedule in %1.").arg(listed(names));
     text += QLatin1Char(' ');
     if (s.torch() && !s.modelFile.isEmpty())
-        text += tr("Your model, from %1.").arg(s.modelFile);
+        text += SettingText::tr("Your model, from %1.").arg(s.modelFile);
     else
-        text += tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
-                    .arg(countText(s.layers, tr("1 layer"), tr("%1 layers")))
+        text += SettingText::tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
+                    .arg(countText(s.layers, SettingText::tr("1 layer"), SettingText::tr("%1 layers")))
                     .arg(s.hidden)
-                    .arg(countText(s.heads, tr("1 head"), tr("%1 heads")))
+                    .arg(countText(s.heads, SettingText::tr("1 head"), SettingText::tr("%1 heads")))
                     .arg(s.sequence)
                     .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
     if (s.replicas > 1) {
-        text += QLatin1Char(' ') + tr("%1 replicas of the pipeline train it together").arg(s.replicas);
-        text += s.sharded() ? tr(" and share its %1.").arg(s.shard == QLatin1String("weights") ? tr("weights, gradients and optimizer state") : s.shard == QLatin1String("gradients") ? tr("gradients and optimizer state")
-                                                                                                                                                                                      : tr("optimizer state"))
-                            : tr("; each has all of its state.");
+        text += QLatin1Char(' ') + SettingText::tr("%1 replicas of the pipeline train it together").arg(s.replicas);
+        text += s.sharded() ? SettingText::tr(" and share its %1.").arg(s.shard == QLatin1String("weights") ? SettingText::tr("weights, gradients and optimizer state") : s.shard == QLatin1String("gradients") ? SettingText::tr("gradients and optimizer state")
+                                                                                                                                                                                                                : SettingText::tr("optimizer state"))
+                            : SettingText::tr("; each has all of its state.");
     }
     if (s.torch()) {
-        text += QLatin1Char(' ') + (s.backend.isEmpty() ? tr("Under PyTorch's pipelining, over gloo, one process a rank.") : tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));
+        text += QLatin1Char(' ') + (s.backend.isEmpty() ? SettingText::tr("Under PyTorch's pipelining, over gloo, one process a rank.") : SettingText::tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));
     } else if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');
-        text += s.devices.isEmpty() ? tr("On all usable GPUs") : tr("On GPU %1").arg(s.devices);
-        text += s.precision.isEmpty() || s.precision == QLatin1String("bf16") ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
+        text += s.devices.isEmpty() ? SettingText::tr("On all usable GPUs") : SettingText::tr("On GPU %1").arg(s.devices);
+        text += s.precision.isEmpty() || s.precision == QLatin1String("bf16") ? SettingText::tr(", bf16 with fp32 master weights") : SettingText::tr(", %1").arg(s.precision);
         text += QLatin1Char('.');
     } else if (s.precision == QLatin1String("bf16")) {
-        text += QLatin1Char(' ') + tr("On the processor, bf16 with fp32 master weights.");
+        text += QLatin1Char(' ') + SettingText::tr("On the processor, bf16 with fp32 master weights.");
     }
     text += QLatin1Char(' ');
-    text += s.torch() ? tr("%1 warm-up and %2 measured steps per schedule, one schedule after the other; each run comes with its plan.").arg(s.warmup).arg(s.steps)
-                      : tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);
-    if (!s.torch() && s.processes) text += QLatin1Char(' ') + tr("Every rank is a process.");
+    text += s.torch() ? SettingText::tr("%1 warm-up and %2 measured steps per schedule, one schedule after the other; each run comes with its plan.").arg(s.warmup).arg(s.steps)
+                      : SettingText::tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);
+    if (!s.torch() && s.processes) text += QLatin1Char(' ') + SettingText::tr("Every rank is a process.");
     if (s.queue)
-        text += QLatin1Char(' ') + (s.host.isEmpty() ? tr("In this computer's Slurm queue.") : tr("In the Slurm queue of %1.").arg(s.host));
+        text += QLatin1Char(' ') + (s.host.isEmpty() ? SettingText::tr("In this computer's Slurm queue.") : SettingText::tr("In the Slurm queue of %1.").arg(s.host));
     else if (!s.host.isEmpty())
-        text += QLatin1Char(' ') + tr("On %1.").arg(s.host);
-    if (s.elsewhere()) text += QLatin1Char(' ') + tr("It goes on there if this window or the connection ends.");
+        text += QLatin1Char(' ') + SettingText::tr("On %1.").arg(s.host);
+    if (s.elsewhere()) text += QLatin1Char(' ') + SettingText::tr("It goes on there if this window or the connection ends.");
     return text;
 }
 
@@ -334,6 +343,8 @@ RecordSettings settingsOf(const Run& run)
             s.reduce = value == QLatin1String("late") ? QString() : value;
         } else if (key == QLatin1String("replica_batch")) {
             s.replicaBatch = value;
+        } else if (key == QLatin1String("cut")) {
+            s.cut = value;
         } else if (key == QLatin1String("seed")) {
             bool ok = false;
             const quint64 parsed = value.toULongLong(&ok);

@@ -16,12 +16,13 @@ struct RecordSettings {
     int ranks = 4;
     int microbatches = 8;
     int chunks = 0;       // 0: schedule default
-    int replicas = 1;     // pipelines side by side; the following four say nothing of one
+    int replicas = 1;     // pipelines side by side; the following six say nothing of one
     QString shard;        // "", "optimizer", "gradients", "weights"; empty: nothing
     QString owners;       // "", "layer" or shares such as "3/5,2/5"; empty: equal pieces
     QString gather;       // of sharded weights: "", "microbatch", "batch:prefetch=1"; empty: batch
-    QString reduce;       // "", "overlapped", "microbatch"; empty: late
+    QString reduce;       // "", "overlapped", "microbatch", "stepped"; empty: late
     QString replicaBatch; // microbatches of each: "3,5"; empty: alike
+    QString cut;          // the layer that each goes back to: "0,4"; empty: all to layer 0
     int layers = 8;
     int hidden = 128;
     int heads = 4;

@@ -10,7 +10,7 @@
 namespace stagewright {
 namespace {
 
-constexpr int patienceMs = 30000;
+constexpr int answerMs = 30000;
 
 } // namespace
 
@@ -37,7 +37,7 @@ void askDevices(const QString& program, QObject* context, const std::function<vo
     QObject::connect(process, &QProcess::errorOccurred, process, [process](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) process->deleteLater();
     });
-    QTimer::singleShot(patienceMs, process, [process] { process->kill(); });
+    QTimer::singleShot(answerMs, process, [process] { process->kill(); });
     process->start(program, {QStringLiteral("devices"), QStringLiteral("--json")}, QIODevice::ReadOnly);
 }
 

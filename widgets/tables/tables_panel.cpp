@@ -1,10 +1,13 @@
 #include "widgets/tables/tables_panel.h"
 
+#include <algorithm>
+
 #include <QLabel>
 #include <QListWidget>
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "traces/analysis/kernel_class.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -16,10 +19,14 @@ QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), st
 
 FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
 {
-    if (const auto* text = std::get_if<std::string>(&cell)) return {QString::fromStdString(*text), 0, QString::fromStdString(*text)};
+    if (const auto* text = std::get_if<std::string>(&cell)) {
+        for (std::size_t of = 0; column.key == "class" && of < kernelClassCount; ++of) // as people say it, as elsewhere in the window
+            if (*text == toText(static_cast<KernelClass>(of))) return {textOf(titleOf(static_cast<KernelClass>(of))), 0, QString::fromStdString(*text)};
+        return {QString::fromStdString(*text), 0, QString::fromStdString(*text)};
+    }
     if (const auto* real = std::get_if<double>(&cell)) return {column.kind == ColumnKind::Share ? percentText(*real) : QString::fromStdString(cellText(column, cell, units)), *real, {}};
     const auto* whole = std::get_if<std::int64_t>(&cell);
-    if (whole == nullptr) return {TablesPanel::tr("none"), 0, {}};
+    if (whole == nullptr) return {QString::fromStdString(cellText(column, cell, units)), 0, {}};
     const auto value = static_cast<double>(*whole);
     switch (column.kind) {
     case ColumnKind::Time: return {durationText(*whole, units), value, {}};
@@ -44,7 +51,10 @@ TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitt
     for (const AnalysisInfo* analysis : allAnalyses()) {
         auto* item = new QListWidgetItem(textOf(analysis->title), m_names);
         item->setData(Qt::UserRole, textOf(analysis->name));
+        item->setToolTip(item->text());
     }
+    m_names->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_names->setMinimumWidth(std::min(270, m_names->sizeHintForColumn(0) + 28)); // titles whole
     auto* page = new QVBoxLayout(m_page);
     page->setContentsMargins(0, 0, 0, 0);
     page->setSpacing(0);
@@ -52,7 +62,7 @@ TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitt
     m_line->setContentsMargins(12, 6, 12, 6);
     m_line->setWordWrap(true);
     page->addWidget(m_line);
-    page->addStretch(1);
+    page->addStretch(0); // the line stays at the top while there is no table
     m_parts->addWidget(m_names);
     m_parts->addWidget(m_page);
     m_parts->setStretchFactor(0, 1);

@@ -8,24 +8,16 @@
 
 #include <QCoreApplication>
 
+#include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
 
 namespace stagewright {
 
 namespace {
 
-QString words(const char* text)
-{
-    return QCoreApplication::translate("AggregateTable", text);
-}
-
-QString titleOf(OpKind kind)
-{
-    const std::string_view title = ruleOf(kind).title;
-    QString text = QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    return text;
-}
+struct AggregateText {
+    Q_DECLARE_TR_FUNCTIONS(AggregateTable)
+};
 
 using Key = std::tuple<int, int, int, int>; // what, panel, first, second
 
@@ -136,7 +128,7 @@ private:
     int nameOf(const TimelinePanel& panel, const LaneData& lane, std::size_t slice)
     {
         const SpanId id = lane.spanOf(slice);
-        const QString name = id == noSpan ? words("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
+        const QString name = id == noSpan ? AggregateText::tr("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
         return static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
     }
 
@@ -157,26 +149,26 @@ private:
         line.what = static_cast<AggregateLine::What>(what);
         line.panel = panel;
         if (line.what == AggregateLine::What::Idle) {
-            line.name = words("Idle");
+            line.name = AggregateText::tr("Idle");
         } else if (line.what == AggregateLine::What::Work) {
             line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Ops && m_devices.contains(panel)) {
             const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
             if (m_by != AggregateBy::Rank) line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
-            const QString title = line.of ? QString::fromStdString(std::string(stagewright::titleOf(*line.of))) : QString();
-            line.name = byRank ? words("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString()) : title;
+            const QString title = line.of ? QString::fromStdString(std::string(titleOf(*line.of))) : QString();
+            line.name = byRank ? AggregateText::tr("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString()) : title;
             if (m_by == AggregateBy::Name) line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind || m_by == AggregateBy::Name) {
             line.kind = static_cast<OpKind>(first);
-            line.name = titleOf(*line.kind);
+            line.name = sentence(ruleOf(*line.kind).title);
         } else if (m_by == AggregateBy::Microbatch) {
-            line.name = first < 0 ? words("No microbatch") : words("Microbatch %1").arg(first);
+            line.name = first < 0 ? AggregateText::tr("No microbatch") : AggregateText::tr("Microbatch %1").arg(first);
         } else {
             const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
-            line.name = (byRank ? words("Rank %1") : words("Stage %1")).arg(first);
+            line.name = (byRank ? AggregateText::tr("Rank %1") : AggregateText::tr("Stage %1")).arg(first);
             if (m_by == AggregateBy::StageAndKind || m_by == AggregateBy::RankAndKind) {
                 line.kind = static_cast<OpKind>(second);
-                line.name += QStringLiteral(" · ") + titleOf(*line.kind);
+                line.name += QStringLiteral(" · ") + sentence(ruleOf(*line.kind).title);
             }
         }
         if (m_badges) line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;

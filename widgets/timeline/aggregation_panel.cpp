@@ -164,6 +164,7 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(Name, Qt::AscendingOrder);
     m_view->horizontalHeader()->setHighlightSections(false);
+    m_view->horizontalHeader()->setMinimumSectionSize(72); // of a duration
     m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     m_view->horizontalHeader()->setSectionResizeMode(Name, QHeaderView::ResizeToContents); // names are never cut
     makeCopyable(m_view);

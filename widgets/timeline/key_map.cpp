@@ -9,7 +9,9 @@ namespace stagewright {
 
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("KeyMap", text); }
+struct KeyText {
+    Q_DECLARE_TR_FUNCTIONS(KeyMap)
+};
 
 std::vector<KeyBinding> perfetto()
 {
@@ -17,25 +19,25 @@ std::vector<KeyBinding> perfetto()
     const auto key = [](int k) { return QKeySequence(k); };
     const auto keys = [](const char* text) { return QKeySequence(QString::fromLatin1(text)); };
     return {
-        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, tr("Zoom in")},
-        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, tr("Zoom out")},
-        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, tr("Pan left")},
-        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, tr("Pan right")},
-        {A::RowsUp, {key(Qt::Key_Up)}, tr("Scroll rows up")},
-        {A::RowsDown, {key(Qt::Key_Down)}, tr("Scroll rows down")},
-        {A::FitSelection, {key(Qt::Key_F)}, tr("Fit the selection; again: everything")},
-        {A::FitAll, {key(Qt::Key_Home)}, tr("Fit everything")},
-        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, tr("Previous view")},
-        {A::HistoryForward, {keys("Alt+Right")}, tr("Next view")},
-        {A::PreviousOp, {key(Qt::Key_Comma)}, tr("Previous op on the rank")},
-        {A::NextOp, {key(Qt::Key_Period)}, tr("Next op on the rank")},
-        {A::PreviousStage, {key(Qt::Key_PageUp)}, tr("Same microbatch on the previous stage")},
-        {A::NextStage, {key(Qt::Key_PageDown)}, tr("Same microbatch on the next stage")},
-        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, tr("What the op needed")},
-        {A::NextDependency, {key(Qt::Key_BracketRight)}, tr("What the op unblocks")},
-        {A::NudgeLeft, {keys("Ctrl+Left")}, tr("Edit: move the op one place earlier")},
-        {A::NudgeRight, {keys("Ctrl+Right")}, tr("Edit: move the op one place later")},
-        {A::Cancel, {key(Qt::Key_Escape)}, tr("Cancel the drag, then deselect")},
+        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, KeyText::tr("Zoom in")},
+        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, KeyText::tr("Zoom out")},
+        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, KeyText::tr("Pan left")},
+        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, KeyText::tr("Pan right")},
+        {A::RowsUp, {key(Qt::Key_Up)}, KeyText::tr("Scroll rows up")},
+        {A::RowsDown, {key(Qt::Key_Down)}, KeyText::tr("Scroll rows down")},
+        {A::FitSelection, {key(Qt::Key_F)}, KeyText::tr("Fit the selection; again: everything")},
+        {A::FitAll, {key(Qt::Key_Home)}, KeyText::tr("Fit everything")},
+        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, KeyText::tr("Previous view")},
+        {A::HistoryForward, {keys("Alt+Right")}, KeyText::tr("Next view")},
+        {A::PreviousOp, {key(Qt::Key_Comma)}, KeyText::tr("Previous op on the rank")},
+        {A::NextOp, {key(Qt::Key_Period)}, KeyText::tr("Next op on the rank")},
+        {A::PreviousStage, {key(Qt::Key_PageUp)}, KeyText::tr("Same microbatch on the previous stage")},
+        {A::NextStage, {key(Qt::Key_PageDown)}, KeyText::tr("Same microbatch on the next stage")},
+        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, KeyText::tr("What the op needed")},
+        {A::NextDependency, {key(Qt::Key_BracketRight)}, KeyText::tr("What the op unblocks")},
+        {A::NudgeLeft, {keys("Ctrl+Left")}, KeyText::tr("Edit: move the op one place earlier")},
+        {A::NudgeRight, {keys("Ctrl+Right")}, KeyText::tr("Edit: move the op one place later")},
+        {A::Cancel, {key(Qt::Key_Escape)}, KeyText::tr("Cancel the drag, then deselect")},
     };
 }
 

@@ -9,6 +9,7 @@
 
 #include <QCoreApplication>
 
+#include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
@@ -20,10 +21,9 @@ constexpr int mostGroups = 32;
 constexpr double busyGap = 0.02;   // ranks this far apart in busy time are not similar
 constexpr double busyRange = 0.05; // a group may not span more
 
-QString words(const char* text)
-{
-    return QCoreApplication::translate("RowPlan", text);
-}
+struct RowText {
+    Q_DECLARE_TR_FUNCTIONS(RowPlan)
+};
 
 QString rangeText(int from, int to)
 {
@@ -59,7 +59,10 @@ Parts byBusy(const TimelinePanel& panel)
 {
     std::vector<int> order(panel.ranks.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto busy = [&](int rank) { return panel.ranks[static_cast<std::size_t>(rank)].busyFraction; };
+    const auto busy = [&](int rank) {
+        const double share = busyOf(panel, panel.ranks[static_cast<std::size_t>(rank)]);
+        return std::isnan(share) ? 0 : share;
+    };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return busy(a) < busy(b); });
     Parts parts;
     for (const int rank : order) {
@@ -86,10 +89,10 @@ std::optional<ParallelDimension> dimensionOf(Grouping grouping)
 QString placeTitle(const RankPlace& place, Grouping grouping)
 {
     const auto dimension = dimensionOf(grouping);
-    if (!dimension) return place.host.empty() ? words("host unknown") : QString::fromStdString(place.host);
+    if (!dimension) return place.host.empty() ? RowText::tr("host unknown") : QString::fromStdString(place.host);
     const int at = place.place[static_cast<std::size_t>(*dimension)];
     const std::string_view name = toText(*dimension);
-    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())), at < 0 ? words("unknown") : QString::number(at));
+    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())), at < 0 ? RowText::tr("unknown") : QString::number(at));
 }
 
 // Places by number, hosts in the order of their first rank.
@@ -155,7 +158,7 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     group.ranks = std::move(ranks);
     group.busyLeast = 1e9;
     for (const int index : group.ranks) {
-        const double busy = panel.ranks[static_cast<std::size_t>(index)].busyFraction;
+        const double busy = busyOf(panel, panel.ranks[static_cast<std::size_t>(index)]);
         group.busyMean += busy;
         group.busyLeast = std::min(group.busyLeast, busy);
         group.busyMost = std::max(group.busyMost, busy);
@@ -163,20 +166,20 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     group.busyMean /= static_cast<double>(group.ranks.size());
     const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank, last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
     const bool contiguous = last - first + 1 == static_cast<int>(group.ranks.size());
-    group.detail = words("%1 ranks").arg(group.ranks.size());
+    group.detail = RowText::tr("%1 ranks").arg(group.ranks.size());
     if (grouping == Grouping::Replica) {
         const int from = panel.ranks[static_cast<std::size_t>(group.ranks.front())].replica, to = panel.ranks[static_cast<std::size_t>(group.ranks.back())].replica;
-        group.title = (from == to ? words("replica %1") : words("replicas %1")).arg(rangeText(from, to));
-        group.detail = words("rank %1 of each pipeline").arg(group.ranks.front() % panel.pipelineRanks());
+        group.title = (from == to ? RowText::tr("replica %1") : RowText::tr("replicas %1")).arg(rangeText(from, to));
+        group.detail = RowText::tr("rank %1 of each pipeline").arg(group.ranks.front() % panel.pipelineRanks());
     } else if (grouping == Grouping::Stage) {
         group.title = panel.ranks[static_cast<std::size_t>(group.ranks.front())].subtitle;
-        if (group.title.isEmpty()) group.title = words("no stage");
+        if (group.title.isEmpty()) group.title = RowText::tr("no stage");
     } else if (grouping == Grouping::Busy) {
         const auto percent = [](double share) { return static_cast<int>(std::lround(share * 100)); };
-        group.title = words("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
+        group.title = RowText::tr("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
     } else if (grouping == Grouping::Host || dimensionOf(grouping)) {
         group.title = placeTitle(panel.ranks[static_cast<std::size_t>(group.ranks.front())].place, grouping);
-        if (contiguous) group.detail = words("ranks %1").arg(rangeText(first, last));
+        if (contiguous) group.detail = RowText::tr("ranks %1").arg(rangeText(first, last));
     } else {
         group.title = contiguous ? rangeText(first, last) : group.detail;
     }

@@ -13,7 +13,9 @@ namespace stagewright {
 
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("stagewright::SpanCard", text); }
+struct SpanCardWords {
+    Q_DECLARE_TR_FUNCTIONS(stagewright::SpanCard)
+};
 
 constexpr std::size_t mostReports = 64;
 
@@ -45,12 +47,12 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     const Slice& slice = rank.compute.slices()[at];
     const TimeSpan drawn = rank.compute.drawn(at);
     card.title = sentence(ruleOf(slice.opKind()).title);
-    if (slice.microbatchOr(-1) >= 0) card.title += tr(" · microbatch %1").arg(slice.microbatchOr(-1));
-    card.title += tr(" · rank %1").arg(rank.rank);
+    if (slice.microbatchOr(-1) >= 0) card.title += SpanCardWords::tr(" · microbatch %1").arg(slice.microbatchOr(-1));
+    card.title += SpanCardWords::tr(" · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    if (panel.isPart()) card.rows.emplace_back(tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
-    card.rows.emplace_back(tr("Start"), momentText(drawn.begin, resolution, panel.units));
-    card.rows.emplace_back(tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
+    if (panel.isPart()) card.rows.emplace_back(SpanCardWords::tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
+    card.rows.emplace_back(SpanCardWords::tr("Start"), momentText(drawn.begin, resolution, panel.units));
+    card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
     card.note = QObject::tr("Click to load its step: causes, arrows and figures.");
     return card;
 }
@@ -62,12 +64,12 @@ void addCollective(CardText& card, const TimelinePanel& panel, SpanId span, Caus
     if (const BubbleReport* report = causes.of(panel, timeline.spans()[span].step)) {
         const CollectiveUses uses = collectiveUses(timeline, *report);
         if (const CollectiveUse* use = uses.of(span)) {
-            card.rows.emplace_back(tr("Hidden by ops"), durationText(use->hidden, panel.units));
-            card.rows.emplace_back(tr("Exposed"), durationText(use->exposed(), panel.units));
+            card.rows.emplace_back(SpanCardWords::tr("Hidden by ops"), durationText(use->hidden, panel.units));
+            card.rows.emplace_back(SpanCardWords::tr("Exposed"), durationText(use->exposed(), panel.units));
         }
     }
     const auto needing = timeline.edgesFrom(span);
-    if (!needing.empty()) card.rows.emplace_back(tr("Needed by"), named(timeline.nameOf(timeline.spans()[needing.front().to])));
+    if (!needing.empty()) card.rows.emplace_back(SpanCardWords::tr("Needed by"), named(timeline.nameOf(timeline.spans()[needing.front().to])));
 }
 
 } // namespace
@@ -125,37 +127,37 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     card.swatch = look.fill(theme).fill;
     card.title = s.label != 0 ? look.name : sentence(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
-        card.title += s.op.count > 1 ? tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
-                                     : tr(" · microbatch %1").arg(s.op.microbatch);
+        card.title += s.op.count > 1 ? SpanCardWords::tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
+                                     : SpanCardWords::tr(" · microbatch %1").arg(s.op.microbatch);
     }
-    card.title += tr(" · rank %1").arg(track.rank);
+    card.title += SpanCardWords::tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    if (look.isOp) add(tr("Op"), named(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
-    if (look.of) add(tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
-    if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? tr("On") : tr("Stream"), title);
-    if (timeline.steps() > 1) add(tr("Step"), QString::number(s.step + 1));
+    if (look.isOp) add(SpanCardWords::tr("Op"), named(timeline.nameOf(s)) + SpanCardWords::tr(", stage %1").arg(s.op.stage));
+    if (look.of) add(SpanCardWords::tr("Class"), QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
+    if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty()) add(track.lane == Lane::Other ? SpanCardWords::tr("On") : SpanCardWords::tr("Stream"), title);
+    if (timeline.steps() > 1) add(SpanCardWords::tr("Step"), QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    add(tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
-    add(tr("Duration"), durationText(s.duration(), panel.units));
-    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
-    if ((s.flags & SpanDiscarded) != 0) add(tr("Discarded"), tr("yes"));
+    add(SpanCardWords::tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
+    add(SpanCardWords::tr("Duration"), durationText(s.duration(), panel.units));
+    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(SpanCardWords::tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
+    if ((s.flags & SpanDiscarded) != 0) add(SpanCardWords::tr("Discarded"), SpanCardWords::tr("yes"));
     if (isCollectiveLane(track.lane)) {
         addCollective(card, panel, span, causes);
         return card;
     }
     if (track.lane != Lane::Compute) {
         const LaunchSeen launch = launchOf(timeline, span);
-        if (launch.by != noSpan) add(tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
+        if (launch.by != noSpan) add(SpanCardWords::tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
         if (launch.time)
-            add(tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
+            add(SpanCardWords::tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
-            add(tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+            add(SpanCardWords::tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
     }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
         const Before before = idleBefore(*report, span);
-        add(tr("Idle before"), durationText(before.idle, panel.units));
+        add(SpanCardWords::tr("Idle before"), durationText(before.idle, panel.units));
         if (before.longest != nullptr) card.note = sentence(explainGap(timeline, *before.longest));
     }
     return card;
@@ -166,10 +168,10 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
     CardText card;
     if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
-    card.title = tr("Devices of rank %1").arg(rank.rank);
+    card.title = SpanCardWords::tr("Devices of rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
-    if (rank.deviceBusy) card.rows.emplace_back(tr("Busy"), percentText(*rank.deviceBusy));
+    card.rows.emplace_back(SpanCardWords::tr("At"), momentText(panel.shownTime(axisTime, from), resolution, panel.units));
+    if (rank.deviceBusy) card.rows.emplace_back(SpanCardWords::tr("Busy"), percentText(*rank.deviceBusy));
     bool runs = false;
     for (const PanelLane& lane : rank.lanes) {
         if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
@@ -178,7 +180,7 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         card.rows.emplace_back(laneTitle({rank.rank, lane.lane, lane.track}), nameOfWork(*panel.timeline, lane.data.spanOf(at)));
         runs = true;
     }
-    card.note = runs ? tr("The bar shows one class at a time: what computes before communication, and both before copies.") : tr("Nothing runs.");
+    card.note = runs ? SpanCardWords::tr("The bar shows one class at a time: what computes before communication, and both before copies.") : SpanCardWords::tr("Nothing runs.");
     return card;
 }
 
@@ -193,10 +195,10 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
     const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
-    card.title = tr("Idle · rank %1").arg(rank.rank);
+    card.title = SpanCardWords::tr("Idle · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(tr("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
-    card.rows.emplace_back(tr("Duration"), durationText(end - begin, panel.units));
+    card.rows.emplace_back(SpanCardWords::tr("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
+    card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(end - begin, panel.units));
     const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1
                                                                               : 0);
     if (neighbour == noSpan) return card;
@@ -206,9 +208,9 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     for (const Gap& gap : report->gaps) {
         if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
         const std::string_view title = titleOf(gap.cause);
-        card.rows.emplace_back(tr("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
+        card.rows.emplace_back(SpanCardWords::tr("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
-            card.rows.emplace_back(tr("This cause"), durationText(gap.end - gap.start, panel.units));
+            card.rows.emplace_back(SpanCardWords::tr("This cause"), durationText(gap.end - gap.start, panel.units));
         }
         card.note = sentence(explainGap(*panel.timeline, gap));
         break;

@@ -11,13 +11,16 @@
 #include <QPointer>
 
 #include "schedules/model/kinds.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("TimelineAccessible", text); }
+struct AccessibleText {
+    Q_DECLARE_TR_FUNCTIONS(TimelineAccessible)
+};
 
 class SliceAccessible : public QAccessibleInterface, public QAccessibleActionInterface {
 public:
@@ -166,16 +169,13 @@ QString accessibleSliceName(const TimelinePanel& panel, SpanId id)
     if (span.label != 0) {
         parts << QString::fromStdString(timeline.nameOf(span));
     } else {
-        const auto title = ruleOf(span.op.kind).title;
-        QString kind = QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
-        if (!kind.isEmpty()) kind[0] = kind[0].toUpper();
-        parts << kind;
+        parts << sentence(ruleOf(span.op.kind).title);
         if (span.op.microbatch >= 0)
-            parts << (span.op.count > 1 ? tr("microbatches %1 to %2").arg(span.op.microbatch).arg(span.op.microbatch + span.op.count - 1) : tr("microbatch %1").arg(span.op.microbatch));
-        if (timeline.schedule() && timeline.schedule()->stages > timeline.ranks()) parts << tr("stage %1").arg(span.op.stage);
+            parts << (span.op.count > 1 ? AccessibleText::tr("microbatches %1 to %2").arg(span.op.microbatch).arg(span.op.microbatch + span.op.count - 1) : AccessibleText::tr("microbatch %1").arg(span.op.microbatch));
+        if (timeline.schedule() && timeline.schedule()->stages > timeline.ranks()) parts << AccessibleText::tr("stage %1").arg(span.op.stage);
     }
-    parts << tr("rank %1").arg(timeline.trackOf(id).rank);
-    parts << tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
+    parts << AccessibleText::tr("rank %1").arg(timeline.trackOf(id).rank);
+    parts << AccessibleText::tr("%1 at %2").arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
     return parts.join(QStringLiteral(", "));
 }
 

@@ -24,7 +24,7 @@ struct Place {
 double left(const TimelineScene& scene) { return scene.axis.left; }
 double right(const TimelineScene& scene) { return scene.axis.left + scene.axis.width + rightMargin; }
 
-std::optional<Place> placeOf(const TimelineScene& scene, const NoteFlag& note, const QFontMetricsF& metrics)
+std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note, const QFontMetricsF& metrics)
 {
     if (note.panel < 0 || note.panel >= static_cast<int>(scene.panels.size())) return std::nullopt;
     Place place;
@@ -71,7 +71,7 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
     const QFontMetricsF metrics(font);
     NoteFlag shown = note;
     shown.text = firstLine(note.text);
-    const auto place = placeOf(scene, shown, metrics);
+    const auto place = flagPlace(scene, shown, metrics);
     if (!place || place->flag.left() > right(scene) || std::max(place->flag.right(), place->range.right()) < left(scene)) return;
     if (place->flag.top() > scene.size.height()) return;
     const QColor colour = theme.accent;
@@ -174,7 +174,7 @@ int flagAt(const TimelineScene& scene, const TimelineFlags& flags, QPointF point
     for (const NoteFlag& note : flags.notes) {
         NoteFlag shown = note;
         shown.text = firstLine(note.text);
-        const auto place = placeOf(scene, shown, metrics);
+        const auto place = flagPlace(scene, shown, metrics);
         if (place && place->flag.contains(point) && (found < 0 || note.chosen)) found = note.number;
     }
     return found;

@@ -11,6 +11,7 @@
 
 #include "traces/step/step_ops.h"
 #include "widgets/numbers.h"
+#include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/slice_painter.h"
 
 namespace stagewright {
@@ -207,20 +208,22 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     if (row.height < 9) return;
     const RankGroup& group = f.scene.groupOf(row);
     paintFold(f, QPointF(8, middle), group.expanded);
-    const QString busy = percentText(group.busyMean, 0);
+    const QString busy = busyText(group.busyMean, 0);
     const Gutter gutter(f.scene.size.width());
     const bool large = row.height >= 16;
-    p.setFont(fontOf(large ? FontRole::Body : FontRole::Small));
-    p.setPen(f.theme.text);
-    p.drawText(QRectF(gutter.right - 48, middle - 9, 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
-    p.setFont(fontOf(large ? FontRole::Rank : FontRole::Small));
-    const QFontMetricsF metrics(p.font());
+    const QFontMetricsF metrics(fontOf(large ? FontRole::Rank : FontRole::Small));
     const double room = gutter.right - 2 - gutter.left - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
     QString title = group.title;
     const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title; // all groups alike
     const QString prefixed = QCoreApplication::translate("TimelineView", "Ranks %1");
     const bool isRanks = title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
     if (isRanks && metrics.horizontalAdvance(prefixed.arg(longest)) <= room) title = prefixed.arg(title);
+    p.setPen(f.theme.text);
+    if (metrics.horizontalAdvance(title) <= room) { // the name comes first
+        p.setFont(fontOf(large ? FontRole::Body : FontRole::Small));
+        p.drawText(QRectF(gutter.right - 48, middle - 9, 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+    }
+    p.setFont(fontOf(large ? FontRole::Rank : FontRole::Small));
     p.drawText(QPointF(gutter.left, middle + (large ? 4.5 : 4)), title);
 }
 
@@ -276,11 +279,12 @@ void paintGutterRow(const Frame& f, int index, double top)
         p.drawEllipse(QPointF(8, y - 2), 2.2, 2.2);
         p.drawLine(QPointF(8, y), QPointF(8, y + 5));
     }
+    const double known = busyOf(*f.scene.panels[static_cast<std::size_t>(row.panel)], rank);
     if (row.kind == RowKind::Collapsed && f.scene.rows.metrics.gap >= 4) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(f.theme.secondary);
         p.drawText(QRectF(gutter.left, middle - 7, 80, 14), Qt::AlignLeft | Qt::AlignVCenter, rank.title);
-        p.drawText(QRectF(gutter.right - 48, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, percentText(rank.busyFraction, 0));
+        p.drawText(QRectF(gutter.right - 48, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, busyText(known, 0));
         paintFold(f, QPointF(8, middle), false);
         return;
     }
@@ -292,8 +296,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
     p.drawText(QPointF(gutter.left, middle + (twoLines ? -2.5 : 4.5)), title);
     const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
-    const QString busy = f.scene.panels[static_cast<std::size_t>(row.panel)]->hasOps() ? percentText(rank.busyFraction, 0) : rank.deviceBusy ? percentText(*rank.deviceBusy, 0)
-                                                                                                                                             : QStringLiteral("–");
+    const QString busy = busyText(known, 0);
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     if (titleEnd + 5 <= gutter.right - QFontMetricsF(p.font()).horizontalAdvance(busy)) // the name comes first
         p.drawText(QRectF(gutter.right - 48, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
@@ -312,7 +315,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     p.setPen(Qt::NoPen);
     p.setBrush(f.theme.separator);
     p.drawRoundedRect(groove, 2, 2);
-    const double share = std::clamp(rank.busyFraction, 0.0, 1.0);
+    const double share = std::isnan(known) ? 0 : std::clamp(known, 0.0, 1.0);
     if (share > 0) {
         p.setBrush(f.theme.accent);
         p.drawRoundedRect(QRectF(groove.left(), groove.top(), std::max(4.0, groove.width() * share), groove.height()), 2, 2);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "widgets/timeline/lane_painter.h"
+#include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -101,12 +102,12 @@ QString TimelineView::rowText(int row) const
     if (place.kind == RowKind::Group) {
         const RankGroup& group = m_scene.groupOf(place);
         const QString name = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%')) ? tr("Ranks %1").arg(group.title) : group.title;
-        return tr("%1, %2, %3 busy, %4").arg(name, group.detail, percentText(group.busyMean), group.expanded ? tr("open") : tr("folded"));
+        return tr("%1, %2, %3 busy, %4").arg(name, group.detail, busyText(group.busyMean), group.expanded ? tr("open") : tr("folded"));
     }
     const PanelRank& rank = m_scene.rankOf(place);
     QStringList words{rank.title};
     if (!rank.subtitle.isEmpty()) words << rank.subtitle;
-    words << tr("%1 busy").arg(percentText(rank.busyFraction));
+    words << tr("%1 busy").arg(busyText(busyOf(*m_scene.panels[static_cast<std::size_t>(place.panel)], rank)));
     if (row < m_scene.rows.pinned) words << tr("pinned");
     if (place.kind == RowKind::Collapsed) words << tr("folded");
     return words.join(QStringLiteral(", "));
@@ -127,8 +128,8 @@ CardText TimelineView::groupCard(const RowPlace& row, Nanos axisTime) const
     if (axisTime < 0 || axisTime >= panel.duration) return card;
     card.title = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%')) ? tr("Ranks %1").arg(group.title) : group.title;
     card.rows.emplace_back(tr("Ranks"), QString::number(group.ranks.size()));
-    card.rows.emplace_back(tr("Busy, mean"), percentText(group.busyMean));
-    card.rows.emplace_back(tr("Minimum, maximum"), percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
+    card.rows.emplace_back(tr("Busy, mean"), busyText(group.busyMean));
+    if (!std::isnan(group.busyMean)) card.rows.emplace_back(tr("Minimum, maximum"), percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
     int working = 0;
     for (const int rank : group.ranks) {
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;

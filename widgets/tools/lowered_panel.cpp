@@ -7,6 +7,7 @@
 #include <QPushButton>
 
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {

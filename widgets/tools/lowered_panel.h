@@ -2,7 +2,7 @@
 // travel, and how much each channel is used. GUI thread only.
 #pragma once
 
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
 #include "widgets/tools/lowered_picture.h"
 
 class QComboBox;

@@ -9,6 +9,7 @@
 
 #include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {

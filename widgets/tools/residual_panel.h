@@ -2,7 +2,7 @@
 // by kind, stage and rank. The predicting costs may come from the run itself or another one. GUI thread only.
 #pragma once
 
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/tools/residual_plot.h"
 

@@ -2,7 +2,7 @@
 // reset undoes all. GUI thread only.
 #pragma once
 
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
 #include "widgets/tools/what_if_picture.h"
 
 class QComboBox;

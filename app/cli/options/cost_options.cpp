@@ -259,6 +259,16 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
 
 } // namespace
 
+int samplesOf(const CostOptions& options)
+{
+    constexpr std::string_view analytic = "analytic:";
+    if (!options.costsFrom.empty() || options.costs.ends_with(".json")) return 0;
+    if (!options.costs.starts_with(analytic)) return 1;
+    const auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));
+    return !read ? 0 : read->microbatchSize > 0 ? read->microbatchSize
+                                                : read->model.microbatchSize;
+}
+
 GeneratorCosts generatorCosts(const CostOptions& options)
 {
     GeneratorCosts out;

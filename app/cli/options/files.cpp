@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <iostream>
 
 #include <unistd.h>
 
@@ -17,31 +16,64 @@ namespace stagewright {
 
 namespace fs = std::filesystem;
 
-Result<std::string> readFile(const std::string& path)
+Result<TextFile> TextFile::open(const std::string& path)
 {
+    TextFile file(path == "-" ? "stdin" : path);
+    if (path == "-") return file;
     if (isFolder(path))
         return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a file", path), "name a file in it");
     errno = 0;
-    std::ifstream in(path, std::ios::binary);
-    if (!in)
+    file.m_file.open(path, std::ios::binary);
+    if (!file.m_file)
         return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened: {}", path, std::strerror(errno)),
                     "check the name and the permission");
-    std::string text;
-    constexpr std::size_t chunk = std::size_t{1} << 20;
-    while (in) {
-        const std::size_t before = text.size();
-        if (before >= mostTextBytes)
-            return fail(ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, but a text file may have at most {}", path, before, mostTextBytes),
-                        "check that it is the file you mean; larger runs are kept in run files");
-        text.resize(before + chunk);
-        in.read(text.data() + before, static_cast<std::streamsize>(chunk));
-        text.resize(before + static_cast<std::size_t>(in.gcount()));
-        // A device or a binary file is refused before it is read to its end.
-        if (const std::size_t zero = text.find('\0', before); zero != std::string::npos)
-            return fail(ErrorCode::Unreadable, fmt::format("{} is not text: byte {} is zero", path, zero), "name a text file");
+    return file;
+}
+
+std::size_t TextFile::read(char* to, std::size_t size)
+{
+    if (m_problem) return 0;
+    if (m_read >= mostTextBytes) {
+        m_problem = Error{ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, but a text file may have at most {}", m_path, m_read, mostTextBytes),
+                          "check that it is the file you mean; larger runs are kept in run files"};
+        return 0;
     }
-    if (in.bad()) return fail(ErrorCode::Unreadable, fmt::format("{} can't be read: {}", path, std::strerror(errno)));
-    return text;
+    std::istream& in = m_file.is_open() ? m_file : std::cin;
+    errno = 0;
+    in.read(to, static_cast<std::streamsize>(size));
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (in.bad()) m_problem = Error{ErrorCode::Unreadable, fmt::format("{} can't be read: {}", m_path, std::strerror(errno)), {}};
+    // A device or a binary file is refused before it is read to its end.
+    if (const void* zero = std::memchr(to, 0, got))
+        m_problem = Error{ErrorCode::Unreadable, fmt::format("{} is not text: byte {} is zero", m_path, m_read + static_cast<std::size_t>(static_cast<const char*>(zero) - to)), "name a text file"};
+    m_read += got;
+    return m_problem ? 0 : got;
+}
+
+Result<std::string> readFile(const std::string& path)
+{
+    auto file = TextFile::open(path);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    std::string text;
+    for (constexpr std::size_t part = std::size_t{1} << 20;;) {
+        const std::size_t before = text.size();
+        text.resize(before + part);
+        const std::size_t got = file->read(text.data() + before, part);
+        text.resize(before + got);
+        if (file->problem()) return tl::unexpected(*file->problem());
+        if (got == 0) return text;
+    }
+}
+
+Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options)
+{
+    auto file = TextFile::open(path);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    const std::string shown = path == "-" ? "stdin" : path;
+    auto schedule = readScheduleCsv([&](char* to, std::size_t size) { return file->read(to, size); }, options, shown.substr(shown.rfind('/') + 1));
+    if (file->problem()) return tl::unexpected(*file->problem());
+    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(shown));
+    return schedule;
 }
 
 bool fileExists(const std::string& path)

@@ -2,16 +2,37 @@
 #pragma once
 
 #include <cstddef>
+#include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "schedules/base/result.h"
+#include "schedules/text/csv.h"
 
 namespace stagewright {
 
 inline constexpr std::size_t mostTextBytes = std::size_t{512} << 20; // a CSV of 2,048 ranks and 16.8 million ops has 150 MB
 
-// A whole text, from a file or a pipe. An Error (Unreadable): a zero byte in it, or more than mostTextBytes.
-Result<std::string> readFile(const std::string& path);
+// A text from a file or a pipe, in parts.
+class TextFile {
+public:
+    static Result<TextFile> open(const std::string& path); // "-": stdin
+    // At most `size` bytes; 0: the end, also where reading failed.
+    std::size_t read(char* to, std::size_t size);
+    // Unreadable: reading failed, there was a zero byte, or there were more than mostTextBytes.
+    const std::optional<Error>& problem() const { return m_problem; }
+
+private:
+    explicit TextFile(std::string path) : m_path(std::move(path)) {}
+    std::string m_path;
+    std::ifstream m_file;
+    std::size_t m_read = 0;
+    std::optional<Error> m_problem;
+};
+
+Result<std::string> readFile(const std::string& path);                                 // as a whole
+Result<Schedule> readCsvFile(const std::string& path, const CsvOptions& options = {}); // named like the file; "-": stdin
 bool fileExists(const std::string& path);
 bool isFolder(const std::string& path);
 // A program of this installation: next to this one, else found on PATH; "" if there is none.

@@ -74,26 +74,48 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
     return std::optional<Bytes>(*bytes);
 }
 
-Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
+namespace {
+
+// "60%", "4" or "64MB" of these costs.
+Result<Bytes> oneLimit(const std::string& text, const Schedule& schedule, const CostModel& costs)
 {
-    if (text.empty()) return std::optional<Bytes>();
-    const bool counts = isPlainNumber(text);
-    const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
-    Bytes limit = 0;
-    if (text.back() == '%') {
+    if (!text.empty() && text.back() == '%') {
         const std::string share = text.substr(0, text.size() - 1);
         if (!isPlainNumber(share))
             return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text), "write 60%, 4 or 64MB");
         auto number = plainNumber(share);
         if (!number) return tl::unexpected(std::move(number.error()));
-        limit = static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
-    } else {
-        auto read = readMemoryLimit(text, costs);
-        if (!read) return tl::unexpected(std::move(read.error()));
-        limit = **read;
+        return static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));
     }
-    const auto over = lessons::firstOverCap(schedule, costs, limit);
-    if (!over) return std::optional<Bytes>(counts ? std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes))) : limit);
+    auto read = readMemoryLimit(text, costs);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    if (!*read) return fail(ErrorCode::Usage, "--memory-limit: a rank's limit is missing", "write 64MB,64MB,48MB,48MB");
+    return **read;
+}
+
+} // namespace
+
+Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
+{
+    if (text.empty()) return std::optional<Bytes>();
+    const auto items = split(text, ",");
+    const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
+    if (items.size() != 1 && items.size() != pipeline)
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: {} limits for {} ranks", items.size(), pipeline), "give one, or one for each rank of a pipeline");
+    const bool counts = isPlainNumber(std::string(items.front()));
+    const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
+    std::vector<Bytes> limits;
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        auto limit = oneLimit(std::string(items[items.size() == 1 ? 0 : rank % pipeline]), schedule, costs);
+        if (!limit) return tl::unexpected(std::move(limit.error()));
+        limits.push_back(*limit);
+    }
+    const auto over = lessons::firstOverCap(schedule, costs, limits);
+    if (!over) {
+        if (limits.empty() || std::any_of(limits.begin(), limits.end(), [&](Bytes limit) { return limit != limits.front(); })) return std::optional<Bytes>();
+        return std::optional<Bytes>(counts ? std::llround(static_cast<double>(limits.front()) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes))) : limits.front());
+    }
+    const Bytes limit = limits[static_cast<std::size_t>(over->rank)];
     const auto said = [&](double units) { return counts ? fmt::format("{:.4g}", units) : formatBytes(static_cast<Bytes>(units)); };
     return fail(ErrorCode::Invalid,
                 fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,

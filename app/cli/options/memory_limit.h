@@ -20,7 +20,7 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
 // Before a recording: the order's peak against "4" (microbatch-activations), "64MB", or "60%" of what holding every
 // microbatch at once takes on the fullest rank. bytes: a cost model with the model's bytes by stage, memoryUnit 1. Invalid,
 // naming rank, op and both numbers, where the order needs more. Gives the limit in bytes, of microbatch-activations those of the
-// rank where one is largest; none where the text is empty. O(ops).
+// rank where one is largest; none where the text is empty or ranks have different limits, "64MB,48MB" by rank of a pipeline. O(ops).
 Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes);
 
 } // namespace stagewright

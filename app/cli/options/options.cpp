@@ -131,9 +131,9 @@ void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, 
 Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& shape, Session& session)
 {
     tellUnused(path, shape, path.ends_with(".block"), session);
-    auto text = readFile(path);
-    if (!text) return tl::unexpected(std::move(text.error()));
     if (path.ends_with(".block")) {
+        auto text = readFile(path);
+        if (!text) return tl::unexpected(std::move(text.error()));
         auto block = parseBlock(*text);
         if (!block) return tl::unexpected(std::move(block.error()).with(path));
         BlockOptions options;
@@ -142,9 +142,8 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
         if (!made) return tl::unexpected(std::move(made.error()).with(path));
         return made;
     }
-    std::string name = path.substr(path.rfind('/') + 1);
-    auto schedule = readScheduleCsv(*text, {}, name);
-    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
+    auto schedule = readCsvFile(path);
+    if (!schedule) return schedule;
     if (const std::string known = recognise(*schedule); !known.empty())
         session.note(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks, schedule->microbatches));
     return shape.overlap == "serial" ? serialised(std::move(*schedule)) : schedule;

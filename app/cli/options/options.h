@@ -46,6 +46,7 @@ struct CostOptions {
     std::int64_t seed = 1;            // of jitter
 };
 void addCostOptions(OptionSet& verb, CostOptions& options);
+int samplesOf(const CostOptions& options); // of a microbatch that the costs are of; units: 1; measured ones: 0, not known
 void addCommOptions(OptionSet& verb, double& comm, std::string& link);
 void addPerturbOption(OptionSet& verb, std::vector<std::string>& perturb);
 void addSeedOption(OptionSet& verb, std::int64_t& seed); // of jitter, where nothing is trained

@@ -1,14 +1,17 @@
 #include "app/cli/options/replica_options.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/option_set.h"
 #include "app/cli/options/options.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
 
 namespace stagewright {
 
@@ -79,12 +82,14 @@ Result<void> readCollectives(const std::string& text, ReplicaChoice& choice)
     return {};
 }
 
-Result<std::vector<ReplicaBatch>> readBatches(const std::string& text, int replicas)
+Result<std::vector<ReplicaBatch>> readBatches(const std::string& text, int replicas, int samplesOfCosts, std::vector<double>& sizes)
 {
     auto read = parseReplicaBatches(text, replicas);
     if (!read) return tl::unexpected(std::move(read.error()).with("--replica-batch"));
-    if (std::any_of(read->begin(), read->end(), [](const ReplicaBatch& batch) { return batch.samples > 0; }))
-        return fail(ErrorCode::Usage, "--replica-batch: microbatches of other sizes can be trained but not simulated", "give their number alone, such as 3,5");
+    if (std::none_of(read->begin(), read->end(), [](const ReplicaBatch& batch) { return batch.samples > 0; })) return read;
+    if (samplesOfCosts == 0)
+        return fail(ErrorCode::Usage, "--replica-batch: these costs do not say how many samples a microbatch has", "give the number of microbatches alone, such as 3,5, or costs in units or analytic ones to simulate");
+    for (const ReplicaBatch& batch : *read) sizes.push_back(batch.samples > 0 ? static_cast<double>(batch.samples) / samplesOfCosts : 1);
     return read;
 }
 
@@ -109,17 +114,47 @@ Result<std::vector<double>> readSpeeds(const std::string& text, int replicas, in
 
 Result<void> checkUses(const Schedule& schedule, const ReplicaOptions& options, const ReplicaChoice& choice)
 {
-    if (!options.cut.empty())
-        return fail(ErrorCode::Usage, "--cut: backwards to a cut of each replica can't be run yet", "leave it out: every replica goes back to the first layer");
     if (choice.sharding.level != ShardLevel::None && options.replicas < 2 && !schedule.placement.hasCopies())
         return fail(ErrorCode::Usage, fmt::format("--shard {}: one replica has nobody to share with", options.shard), "give --replicas 2 or more");
     if (!options.gather.empty() && choice.sharding.level != ShardLevel::Weights)
         return fail(ErrorCode::Usage, "--gather: the weights are not sharded, so nothing is gathered for an op", "give --shard weights, or leave it out");
-    for (const auto& [name, text] : {std::pair("--replica-batch", options.batch), std::pair("--speed", options.speed)})
+    for (const auto& [name, text] : {std::pair("--replica-batch", options.batch), std::pair("--speed", options.speed), std::pair("--cut", options.cut)})
         if (!text.empty() && std::max(options.replicas, schedule.replicas) < 2)
             return fail(ErrorCode::Usage, fmt::format("{}: there is one replica", name), "give --replicas 2 or more");
     if (schedule.replicas > 1 && (options.replicas > 1 || !options.batch.empty()))
         return fail(ErrorCode::Usage, fmt::format("--replicas: {} is over {} replicas already", schedule.name, schedule.replicas), "leave the option out");
+    return {};
+}
+
+// --cut into the layer of each replica, and the lists without what lies below; `layers` are those of each stage.
+Result<Schedule> cutLists(const Schedule& schedule, const ReplicaOptions& options, std::vector<int>& cuts, std::vector<int>& layers)
+{
+    layers.assign(static_cast<std::size_t>(schedule.stages), 1);
+    if (options.layersOf) {
+        auto known = options.layersOf(schedule.stages);
+        if (!known) return tl::unexpected(std::move(known.error()));
+        layers = std::move(*known);
+    }
+    auto read = parseCuts(options.cut, schedule.replicas, std::accumulate(layers.begin(), layers.end(), 0));
+    if (!read) return tl::unexpected(std::move(read.error()).with("--cut"));
+    cuts = std::move(*read);
+    std::vector<int> first;
+    for (const int cut : cuts) first.push_back(firstStageOf(cut, layers));
+    auto lists = withoutBackwardBelow(schedule, first);
+    if (!lists) return tl::unexpected(std::move(lists.error()).with("--cut"));
+    return lists;
+}
+
+// Simulated ops are of whole stages.
+Result<void> endAtStages(const std::vector<int>& cuts, const std::vector<int>& layers)
+{
+    for (const int cut : cuts) {
+        int begin = 0;
+        for (std::size_t stage = 0; stage < layers.size() && begin < cut; ++stage) begin += layers[stage];
+        if (begin == cut) continue;
+        return fail(ErrorCode::Usage, fmt::format("--cut {}: the layer is inside a stage; a simulated backward ends at a stage's first layer", cut),
+                    fmt::format("give {}, or record it, which can end inside a stage", begin));
+    }
     return {};
 }
 
@@ -130,11 +165,11 @@ void addReplicaOptions(OptionSet& verb, ReplicaOptions& options)
     verb.value("--replicas", &options.replicas, "Pipelines side by side that train one model [1]").form("N").check(wholeNumber(1, 4096));
     verb.value("--shard", &options.shard, "What replicas share instead of each having all of it: none, optimizer, gradients, weights (ZeRO 0 to 3; each includes the one before), with :by=layer or :shares=3/5,2/5 [none]").form("WHAT");
     verb.value("--gather", &options.gather, "Sharded weights: for each microbatch, or batch: while the next K + 1 stages of a rank need them; :prefetch=K [batch]").form("microbatch|batch[:prefetch=K]");
-    verb.value("--reduce", &options.reduce, "Gradients: late (at the end), overlapped (after a stage's last one), microbatch (after each); :bucket=SIZE [late]").form("WHEN[:bucket=SIZE]");
+    verb.value("--reduce", &options.reduce, "Gradients: late (at the end), overlapped (after a stage's last one), microbatch (after each), stepped (overlapped, and OPT once they have arrived, without a barrier); :bucket=SIZE [late]").form("WHEN[:bucket=SIZE]");
     verb.value("--collectives", &options.collectives, "How ranks gather and reduce over --link: ring, tree, two-level; :per-host=N, :between=LATENCY,BANDWIDTH of hosts, :shared with messages [ring]").form("HOW");
-    verb.value("--replica-batch", &options.batch, "Microbatches of each replica; record and check also take their samples, 3x2,5x1").form("M[xB],M[xB]");
+    verb.value("--replica-batch", &options.batch, "Microbatches of each replica, or with their samples, 3x2,5x1; simulated costs in units are of one sample, analytic ones of their b").form("M[xB],M[xB]");
     verb.value("--speed", &options.speed, "Speed of each replica, or of each rank; 0.5 takes twice as long").form("X,X");
-    verb.value("--cut", &options.cut, "Partial backward: the layer each replica goes back to").form("LAYER[,…]");
+    verb.value("--cut", &options.cut, "Partial backward: the layer that each replica goes back to; one of them 0, the number of layers for the head only. A layer's gradient is then the mean over the replicas that reach it. simulate and plan count stages, or layers by --stage-layers").form("LAYER,LAYER");
 }
 
 Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOptions& options,
@@ -160,13 +195,13 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     }
     std::vector<ReplicaBatch> batches;
     if (!options.batch.empty()) {
-        auto read = readBatches(options.batch, replicas);
+        auto read = readBatches(options.batch, replicas, options.samplesOfCosts, out.sizes);
         if (!read) return tl::unexpected(std::move(read.error()));
         batches = std::move(*read);
     }
     const auto shared = [&](const Schedule& one) { return addShardOps(one, out.sharding.level, out.rules); };
-    const bool alike = batches.empty() && out.speeds.empty() && out.sharding.by == ShardBy::Even;
-    if (schedule.replicas > 1 || alike) {
+    const bool alike = batches.empty() && out.speeds.empty() && out.sharding.by == ShardBy::Even && options.cut.empty();
+    if ((schedule.replicas > 1 && options.cut.empty()) || alike) {
         auto lists = shared(schedule);
         if (!lists) return tl::unexpected(std::move(lists.error()));
         out.schedule = std::move(*lists);
@@ -174,13 +209,18 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
         return out;
     }
     std::vector<Schedule> each;
-    for (int replica = 0; replica < replicas; ++replica) {
+    for (int replica = 0; replica < replicas && schedule.replicas == 1; ++replica) {
         Result<Schedule> one = batches.empty() ? Result<Schedule>(schedule) : ofMicrobatches(batches[static_cast<std::size_t>(replica)].microbatches);
-        if (one) one = shared(*one);
+        if (one && options.cut.empty()) one = shared(*one);
         if (!one) return tl::unexpected(std::move(one.error()).with(fmt::format("replica {}", replica)));
         each.push_back(std::move(*one));
     }
-    auto whole = overReplicas(each);
+    auto whole = schedule.replicas > 1 ? Result<Schedule>(schedule) : overReplicas(each);
+    if (whole && !options.cut.empty()) {
+        whole = cutLists(*whole, options, out.cuts, out.layers);
+        if (auto ends = endAtStages(out.cuts, out.layers); whole && !ends) return tl::unexpected(std::move(ends.error()));
+        if (whole) whole = shared(*whole);
+    }
     if (!whole) return tl::unexpected(std::move(whole.error()));
     out.schedule = std::move(*whole);
     return out;
@@ -223,13 +263,18 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
         whole = overReplicas(each);
     }
     if (!whole) return tl::unexpected(std::move(whole.error()));
-    const bool sharing = choice.sharding.level != ShardLevel::None || !options.gather.empty() || !options.reduce.empty();
+    std::vector<int> cuts;
+    if (std::vector<int> layers; !options.cut.empty()) {
+        whole = cutLists(*whole, options, cuts, layers);
+        if (!whole) return tl::unexpected(std::move(whole.error()));
+    }
+    const bool sharing = choice.sharding.level != ShardLevel::None || !options.gather.empty() || !options.reduce.empty() || !cuts.empty();
     if (sharing) {
         if (Result<void> fits = checkHolders(*whole, choice.sharding, 1); !fits) return tl::unexpected(std::move(fits.error()));
         whole = addShardOps(*whole, choice.sharding.level, choice.rules);
         if (!whole) return tl::unexpected(std::move(whole.error()));
     }
-    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples), sharing};
+    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples), std::move(cuts), sharing};
 }
 
 void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)
@@ -248,6 +293,9 @@ void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice)
     if (choice.sharding.shards(ShardLevel::Weights)) configuration.emplace_back("gather", gatherText(choice.rules));
     configuration.emplace_back("reduce", std::string(toText(choice.rules.reduce)));
     if (choice.sharding.bucket > 0) configuration.emplace_back("bucket_bytes", std::to_string(choice.sharding.bucket));
+    if (choice.cuts.empty()) return;
+    configuration.emplace_back("cut", fmt::format("{}", fmt::join(choice.cuts, ",")));
+    configuration.emplace_back("stage_layers", fmt::format("{}", fmt::join(choice.layers, ",")));
 }
 
 void shareCosts(CostModel& costs, const ReplicaChoice& choice)
@@ -259,13 +307,19 @@ void shareCosts(CostModel& costs, const ReplicaChoice& choice)
     CollectiveCosts collectives = choice.collectives;
     collectives.within = costs.links.all;
     setCollectiveTimes(costs, choice.schedule, collectives);
-    for (std::size_t rank = 0; rank < choice.speeds.size(); ++rank)
-        for (const int stage : choice.schedule.placement.stagesOf(static_cast<int>(rank)))
+    costs.sizes = choice.sizes;
+    if (choice.speeds.empty() && choice.sizes.empty()) return;
+    for (int rank = 0; rank < choice.schedule.ranks; ++rank) {
+        const double slower = choice.speeds.empty() ? 1 : 1 / choice.speeds[static_cast<std::size_t>(rank)];
+        const double more = choice.sizes.empty() ? 1 : choice.sizes[static_cast<std::size_t>(choice.schedule.replicaOf(rank))];
+        for (const int stage : choice.schedule.placement.stagesOf(rank))
             for (std::size_t k = 0; k < opKindCount; ++k) {
                 const auto kind = static_cast<OpKind>(k);
-                if (choice.speeds[rank] != 1 && (isCompute(kind) || kind == OpKind::Optimizer))
-                    costs.scaleOnRank(kind, stage, static_cast<int>(rank), choice.schedule.placement, 1 / choice.speeds[rank]);
+                const double factor = isCompute(kind) ? slower * more : kind == OpKind::Optimizer ? slower
+                                                                                                  : 1;
+                if (factor != 1) costs.scaleOnRank(kind, stage, rank, choice.schedule.placement, factor);
             }
+    }
 }
 
 } // namespace stagewright

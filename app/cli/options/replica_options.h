@@ -1,4 +1,4 @@
-// --replicas, --shard, --gather, --reduce, --collectives, --replica-batch, --speed: several pipelines that train one model, what they
+// --replicas, --shard, --gather, --reduce, --collectives, --replica-batch, --speed, --cut: several pipelines that train one model, what they
 // share of its state, and where the ops for that go.
 #pragma once
 
@@ -27,7 +27,10 @@ struct ReplicaOptions {
     std::string collectives; // "": ring
     std::string batch;       // microbatches of each replica; "": alike
     std::string speed;       // of each replica, or of each rank; "": alike
-    std::string cut;         // partial backward
+    std::string cut;         // partial backward: the layer that each replica goes back to
+    // The model's layers on each of so many stages, which cuts are counted in; null: a stage is one.
+    std::function<Result<std::vector<int>>(int stages)> layersOf;
+    int samplesOfCosts = 0; // of a microbatch that simulated costs are of; 0: not known
     bool any() const { return replicas > 1 || shard != "none" || !gather.empty() || !reduce.empty() || !collectives.empty() || !batch.empty() || !speed.empty() || !cut.empty(); }
 };
 void addReplicaOptions(OptionSet& verb, ReplicaOptions& options);
@@ -42,6 +45,9 @@ struct ReplicaChoice {
     CollectiveCosts collectives;
     CollectiveLane lane = CollectiveLane::Beside;
     std::vector<double> speeds; // by rank of the schedule; empty: all 1
+    std::vector<double> sizes;  // by replica: samples of a microbatch ÷ those of the costs; empty: 1
+    std::vector<int> cuts;      // by replica; empty: all go back to layer 0
+    std::vector<int> layers;    // by stage, where there are cuts
     bool shared = false;        // false: nothing was asked for, the schedule is as given
 };
 // ofMicrobatches: the same schedule for another number of microbatches.
@@ -56,6 +62,7 @@ struct TrainedReplicas {
     ShardRules rules;
     std::vector<double> speeds; // by rank; empty: all alike
     std::vector<int> samples;   // of a microbatch, by replica; empty: --microbatch-size in all
+    std::vector<int> cuts;      // by replica; empty: all go back to layer 0
     bool shared = false;        // whether the lists have ops of shared state
 };
 Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options, int microbatchSize,

@@ -40,7 +40,7 @@ void addSharingOptions(OptionSet& verb, TrainingChoice& choice)
         .form("HOW")
         .check(oneOf({"queues", "partitions", "serialised"}));
     verb.value("--transport", &choice.transport,
-               "How messages travel between GPUs: copies of the driver, or nccl, where each rank has its own GPU [copies]")
+               "How messages travel between GPUs: copies of the driver (between processes MPI), or nccl, where each rank has its own GPU [copies]")
         .form("HOW")
         .check(oneOf({"copies", "nccl"}));
 }

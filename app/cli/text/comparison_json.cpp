@@ -136,11 +136,21 @@ Json infoJson(const Run& run, int step)
 Json devicesJson(const DeviceChanges& devices)
 {
     Json figures = Json::object();
-    for (const DeviceFigure& figure : devices.figures) figures[figure.key] = {{"a", figure.a}, {"b", figure.b}};
+    for (const DeviceFigure& figure : devices.figures) figures[figure.key] = {{"a", figure.a}, {"b", figure.b}, {"noise_ns", figure.noise ? Json(*figure.noise) : Json(nullptr)}};
     Json kernels = Json::array();
     for (const KernelChange& one : devices.kernels)
-        kernels.push_back({{"name", one.name}, {"lane", std::string(toText(one.lane))}, {"calls_a", one.callsA}, {"calls_b", one.callsB}, {"total_a_ns", one.totalA}, {"total_b_ns", one.totalB}});
-    return {{"figures", std::move(figures)}, {"kernels", std::move(kernels)}};
+        kernels.push_back({{"name", one.name},
+                           {"lane", std::string(toText(one.lane))},
+                           {"bytes", one.bytes ? Json(*one.bytes) : Json(nullptr)},
+                           {"calls_a", one.callsA},
+                           {"calls_b", one.callsB},
+                           {"total_a_ns", one.totalA},
+                           {"total_b_ns", one.totalB},
+                           {"matched", one.byOrder ? "order" : one.inBoth() ? "name"
+                                                           : one.callsA > 0 ? "only_a"
+                                                                            : "only_b"},
+                           {"most_changed", one.most ? Json{{"rank", one.most->rank}, {"call", one.most->place}, {"calls", one.most->calls}, {"a_ns", one.most->a}, {"b_ns", one.most->b}} : Json(nullptr)}});
+    return {{"figures", std::move(figures)}, {"kernels", std::move(kernels)}, {"why", devices.why}};
 }
 
 Json pairJson(const Run& a, const Run& b, const Comparison& comparison)

@@ -264,6 +264,7 @@ Result<Perturbation> disturb(const Options& options, const std::vector<Checked>&
     plain.model = modelFor(first.schedule, training.model);
     plain.sharding = first.sharding;
     plain.replicaSamples = first.samples;
+    plain.cuts = first.cuts;
     auto measured = measureForwardUnit(first.schedule, plain);
     if (!measured) return tl::unexpected(std::move(measured.error()));
     unit = *measured;
@@ -289,7 +290,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas, const ShapeOptions& wanted) -> Result<TrainedReplicas> {
         auto with = recomputed(one, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()));
-        return trainedReplicas(*with, replicas, options.microbatchSize, [&](int microbatches) {
+        ReplicaOptions replicated = replicas;
+        replicated.layersOf = [&](int stages) { return layersOfStages(modelFor(*with, *model), stages, {}); };
+        return trainedReplicas(*with, replicated, options.microbatchSize, [&](int microbatches) {
             ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
             auto other = chooseSchedule(name, shape, session);
@@ -316,8 +319,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
         }
     }
     std::vector<Checked> grid; // on the CPU, in fp32
-    if (checksStateGrid(options) && !job)
+    if (checksStateGrid(options))
         for (const GridCell& cell : stateGrid()) {
+            if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue; // its ranks can't be spread evenly
             auto schedule = chooseSchedule(cell.schedule, stateGridShape(), session);
             if (!schedule) return tl::unexpected(std::move(schedule.error()));
             auto several = overReplicas(cell.schedule, *schedule, cell.replicas, stateGridShape());
@@ -410,6 +414,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
             const Schedule& schedule = checked.trained.schedule;
             training.sharding = checked.trained.sharding;
             training.replicaSamples = checked.trained.samples;
+            training.cuts = checked.trained.cuts;
             training.channels = checked.channels;
             if (checked.lowering) training.lowering = *checked.lowering;
             training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
@@ -442,7 +447,7 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
                                {"traffic", trafficJson(result->traffic)},
                                {"rollbacks", result->rollbacks},
                                {"weights", std::string(toText(result->weights))},
-                               {"deviation", result->weights == WeightRule::Synchronous ? Json(nullptr) : Json(result->deviation)},
+                               {"deviation", result->weights == WeightRule::Synchronous && !result->partial ? Json(nullptr) : Json(result->deviation)},
                                {"loss", result->loss},
                                {"reference_loss", result->referenceLoss},
                                {"note", result->note},

@@ -22,10 +22,8 @@ Result<void> readAnswer(const Lesson& lesson, const std::string& text, HandedIn&
     if (file && !named && !fileExists(text))
         return fail(ErrorCode::Usage, fmt::format("--answer {}: the lesson has no check '{}'", text, id), "checks are " + joined(idsOf<Check>(lesson)));
     const std::string path(named ? *file : text);
-    auto csv = readFile(path);
-    if (!csv) return tl::unexpected(std::move(csv.error()));
-    auto schedule = readScheduleCsv(*csv, {}, path.substr(path.rfind('/') + 1));
-    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
+    auto schedule = readCsvFile(path);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
     given.orders[named ? id : std::string()] = std::move(*schedule);
     return {};
 }

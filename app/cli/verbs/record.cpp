@@ -119,13 +119,17 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     RecordSettings settings;
     std::vector<std::string> names = options.schedule.schedules;
     if (names.empty()) names = {"1f1b"};
+    auto model = parseModelConfig(options.model);
+    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    ReplicaOptions replicated = options.replicas;
+    replicated.layersOf = [&](int stages) { return layersOfStages(*model, stages, options.stageLayers); };
     std::vector<double> speeds;
     for (const std::string& name : names) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
         schedule = recomputed(*schedule, options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        auto replicas = trainedReplicas(*schedule, options.replicas, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
+        auto replicas = trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
             ShapeOptions shape = options.schedule.shape;
             shape.microbatches = microbatches;
             auto one = chooseSchedule(name, shape, session);
@@ -135,6 +139,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         schedule = std::move(replicas->schedule);
         settings.training.sharding = replicas->sharding;
         settings.training.replicaSamples = std::move(replicas->samples);
+        settings.training.cuts = std::move(replicas->cuts);
         speeds = std::move(replicas->speeds);
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
@@ -152,8 +157,6 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.perturbation = std::move(*perturbation);
     addSpeeds(settings.perturbation, speeds);
     if (!speeds.empty()) settings.speeds = options.replicas.speed;
-    auto model = parseModelConfig(options.model);
-    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     TrainingOptions& training = settings.training;
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
@@ -287,8 +290,8 @@ Command command_record()
                 addChannelOptions(verb, options->channels);
                 addPerturbOption(verb, options->perturb);
                 verb.value("--memory-limit", &options->memoryLimit,
-                           "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
-                    .form("X|SIZE|P%");
+                           "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a pipeline; an order that needs more is refused")
+                    .form("X|SIZE|P%[,…]");
                 verb.value("--rank-memory", &options->rankMemory,
                            "All that a rank may hold, or one size for each rank or replica: counted, so emulated; an allocation beyond it ends the run, naming rank and op")
                     .form("SIZE[,SIZE…]");

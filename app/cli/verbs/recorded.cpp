@@ -110,11 +110,13 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
     const std::string taken = measuredSteps == 0 ? std::string("of warm-up only: no measured step is complete")
                                                  : "medians of " + plural(measuredSteps, "step");
-    session.out(fmt::format("\n{}, {}; {} × {}; {}{}\n", toText(first.run.info.provenance), clockText(first.run),
+    const char* whole = measuredSteps > 0 ? "; step time includes the optimizer" : ""; // a report's time does not
+    session.out(fmt::format("\n{}, {}; {} × {}; {}{}{}\n", toText(first.run.info.provenance), clockText(first.run),
                             plural(first.run.info.ranks, "rank"), plural(first.run.info.microbatches, "microbatch"), taken,
                             measuredSteps > 0 && first.run.info.warmupSteps > 0
                                 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
-                                : ""));
+                                : "",
+                            whole));
     for (const Row& row : rows)
         if (const std::string weights = weightsText(row.run); !weights.empty())
             session.out(fmt::format("{}: weights {}\n", row.run.info.name, weights));

@@ -13,6 +13,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/verbs/device_tracing.h"
+#include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
 #include "engine/cuda/device_load.h"
 #include "engine/transport/bytes.h"
@@ -38,6 +39,7 @@ struct Ongoing {
     std::unique_ptr<Training> training;
     std::unique_ptr<RunWriter> writer;
     std::unique_ptr<StaleModel> synchronous; // the reference of an asynchronous training, stepped along with it
+    std::unique_ptr<PartialReference> whole; // the same where replicas go back to different layers
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
     int complete = 0;
@@ -130,6 +132,13 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
 {
     const Schedule& schedule = one.training->schedule();
     one.shared = sharesState(schedule);
+    if (!settings.training.cuts.empty()) {
+        auto whole = PartialReference::create(schedule, settings.training, [&] { return makeBackend(settings.training.backend, settings.training.device); });
+        if (!whole) return tl::unexpected(std::move(whole.error()).with(schedule.name));
+        one.whole = std::move(*whole);
+        one.training->keepGradients(true);
+    }
+    one.stepsInLists = one.shared && stepsOnArrival(schedule);
     if (one.shared) return {};
     if (schedule.weights == WeightRule::Synchronous) {
         for (const auto& list : schedule.order)
@@ -161,6 +170,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
 {
     if (one.complete == settings.warmup) one.training->timeLayers(true);
     if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
+    if (one.whole) one.whole->before(*one.training);
     auto outcome = one.training->step(session.stop());
     if (!outcome) return tl::unexpected(std::move(outcome.error()));
     std::vector<std::pair<std::string, double>> metrics{{"loss", outcome->loss},
@@ -180,8 +190,19 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     }
     if (outcome->clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome->clockBand));
     if (one.synchronous) {
-        if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));
+        auto loss = one.synchronous->step(session.stop());
+        if (!loss) return tl::unexpected(std::move(loss.error()));
+        metrics.emplace_back("synchronous_loss", *loss);
         metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
+    }
+    if (one.whole) {
+        if (auto stepped = one.whole->after(*one.training, session.stop()); !stepped) return stepped;
+        metrics.emplace_back("deviation", one.whole->deviation());
+        metrics.emplace_back("synchronous_loss", one.whole->loss());
+        for (const LayerDeviation& layer : one.whole->layers()) {
+            metrics.emplace_back("gradient_cosine_" + layer.layer, layer.cosine);
+            metrics.emplace_back("gradient_distance_" + layer.layer, layer.distance);
+        }
     }
     if (one.stepsInLists) {
         metrics.emplace_back("rollbacks", outcome->rollbacks);

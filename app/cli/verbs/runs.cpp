@@ -76,21 +76,38 @@ struct Verified {
     std::optional<Error> problem;            // the last one met
 };
 
+Run runOf(const RunInfo& info)
+{
+    Run run;
+    run.info = info;
+    return run;
+}
+
+// Everything of it is read, but never kept.
+Result<RunDamage> checkedRun(const RunFile& file, const RunInfo& info, Session& session)
+{
+    if (auto header = file.readHeader(info.id); !header) return tl::unexpected(std::move(header.error()));
+    auto found = file.damage(info.id, session.reporter("verify"));
+    if (found && found->blocks > 0 && found->spans == 0)
+        return fail(ErrorCode::Unreadable, fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), info.id, info.name), "restore the file from a copy, or record the run again");
+    return found;
+}
+
 Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& session)
 {
     Verified result;
     for (RunInfo& info : runs) {
-        auto stored = readRun(file, std::to_string(info.id));
-        result.read.push_back(stored.has_value());
+        const auto found = checkedRun(file, info, session);
+        result.read.push_back(found.has_value());
         result.intact.emplace_back();
-        if (!stored) {
-            session.warn(fmt::format("run {} {} can't be read: {}", info.id, info.name, stored.error().message));
-            result.problem = std::move(stored.error());
+        if (!found) {
+            session.warn(fmt::format("run {} {} can't be read: {}", info.id, info.name, found.error().message));
+            result.problem = found.error();
             ++result.damaged;
             continue;
         }
-        warnOfDamage(*stored, session);
-        info.damagedBlocks = stored->run.info.damagedBlocks;
+        info.damagedBlocks = found->blocks;
+        warnOfDamage(StoredRun{file.path(), runOf(info), {}, file.missing()}, session);
         const auto intact = file.intact(info.id);
         result.intact.back() = intact ? *intact : false;
         const bool altered = result.intact.back() == false;

@@ -116,7 +116,14 @@ Result<int> run(const Options& options, Session& session)
             return fail(ErrorCode::Usage, fmt::format("--replica-batch: {} has {} microbatches, not {}", name, one->microbatches, microbatches), "give a schedule of the library");
         return recomputed(*one, options.recompute, session);
     };
-    const auto replicas = chooseReplicas(*schedule, options.replicas, ofMicrobatches);
+    ReplicaOptions replicated = options.replicas;
+    if (const auto& layers = options.costs.stageLayers; !layers.empty())
+        replicated.layersOf = [&layers](int stages) -> Result<std::vector<int>> {
+            if (layers.size() == static_cast<std::size_t>(stages)) return layers;
+            return fail(ErrorCode::Usage, fmt::format("--stage-layers: {} numbers for {} stages", layers.size(), stages), "give one for each stage");
+        };
+    replicated.samplesOfCosts = samplesOf(options.costs);
+    const auto replicas = chooseReplicas(*schedule, replicated, ofMicrobatches);
     if (!replicas) return tl::unexpected(replicas.error());
     schedule = replicas->schedule;
     auto chosen = chooseLowering(*schedule, options.channels, session);

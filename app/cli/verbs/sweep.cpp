@@ -97,16 +97,16 @@ Result<Source> sourceOf(const std::string& name)
         if (auto known = findSchedule(name.substr(0, name.find(':'))); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
         return source;
     }
-    auto text = readFile(name);
-    if (!text) return tl::unexpected(std::move(text.error()));
     if (name.ends_with(".block")) {
+        auto text = readFile(name);
+        if (!text) return tl::unexpected(std::move(text.error()));
         auto block = parseBlock(*text);
         if (!block) return tl::unexpected(std::move(block.error()).with(name));
         if (auto good = checkBlock(*block); !good) return tl::unexpected(std::move(good.error()).with(name));
         source.block = std::move(*block);
     } else {
-        auto schedule = readScheduleCsv(*text, {}, name);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        auto schedule = readCsvFile(name);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()));
         source.schedule = std::move(*schedule);
     }
     return source;

@@ -1,6 +1,3 @@
-#include <iostream>
-#include <iterator>
-
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -43,15 +40,7 @@ Result<Schedule> given(const Options& options, Session& session)
         if (!text) return tl::unexpected(std::move(text.error()).with(options.file));
         return readScheduleCsv(*text, csv, made->name);
     }
-    Result<std::string> text;
-    if (options.file == "-")
-        text = std::string(std::istreambuf_iterator<char>(std::cin), {});
-    else
-        text = readFile(options.file);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    auto read = readScheduleCsv(*text, csv, options.file == "-" ? "stdin" : options.file.substr(options.file.rfind('/') + 1));
-    if (!read) return tl::unexpected(std::move(read.error()).with(options.file == "-" ? "stdin" : options.file));
-    return read;
+    return readCsvFile(options.file, csv);
 }
 
 // "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
@@ -77,8 +66,11 @@ Result<int> run(const Options& options, Session& session)
         if (!explained) return tl::unexpected(std::move(explained.error()));
         deadlock = std::move(*explained);
     }
-    const std::string known = recognise(withoutCommunication(*schedule));
-    const auto nearest = known.empty() ? nearestSchedule(*schedule) : std::nullopt;
+    constexpr std::size_t mostCompared = 4'000'000; // ops: comparing takes three times the memory
+    const bool compared = schedule->opCount() <= mostCompared;
+    const std::string known = compared ? recognise(withoutCommunication(*schedule)) : std::string();
+    const auto nearest = compared && known.empty() ? nearestSchedule(*schedule) : std::nullopt;
+    if (!compared) session.note(fmt::format("not compared with the library: more than {} ops", mostCompared));
     if (session.json) {
         Json object = scheduleFaultsJson(*schedule, validation);
         addDeadlockJson(object, deadlock);

@@ -6,20 +6,19 @@
 #include <fstream>
 #include <thread>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
+#include "app/launch/child_process.h"
 #include "app/launch/hosts/job_copy.h"
 #include "app/launch/hosts/link.h"
+#include "app/launch/hosts/messages.h"
 #include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
+#include <fmt/format.h>
 
 namespace stagewright {
 
 namespace {
 
 namespace fs = std::filesystem;
-using Value = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr double answerSeconds = 60;
@@ -28,29 +27,20 @@ constexpr double firstSeconds = 20; // tries where there was no connection yet
 constexpr double longestPause = 10; // between two tries to reconnect
 constexpr double stopSeconds = 60;  // for the job's last steps after a stop request
 
-double since(Clock::time_point when)
+// As textOf(), for showing: it comes from elsewhere.
+std::string shownOf(const Message& message, const char* key, std::size_t most = 4000)
 {
-    return std::chrono::duration<double>(Clock::now() - when).count();
-}
-
-std::string textOf(const Value& value, const char* key, std::size_t most = 4000)
-{
-    return value.contains(key) && value[key].is_string() ? plainText(value[key].get<std::string>(), most) : std::string();
-}
-
-std::string dumped(const Value& value)
-{
-    return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+    return plainText(textOf(message, key), most);
 }
 
 // What the other end refuses, as an error of ours.
-Error errorOf(const Value& value)
+Error errorOf(const Message& value)
 {
-    const Value& error = value["error"];
+    const Message& error = value["error"];
     Error out{ErrorCode::Failed, "the host refused without a reason", {}};
     if (!error.is_object()) return out;
-    if (const std::string message = textOf(error, "message"); !message.empty()) out.message = message;
-    out.remedy = textOf(error, "remedy");
+    if (const std::string message = shownOf(error, "message"); !message.empty()) out.message = message;
+    out.remedy = shownOf(error, "remedy");
     if (error.contains("code") && error["code"].is_number_integer()) {
         const auto code = error["code"].get<std::int64_t>();
         if (code >= 0 && code <= static_cast<int>(ErrorCode::Cancelled)) out.code = static_cast<ErrorCode>(code);
@@ -67,9 +57,9 @@ Result<std::optional<Host>> hostNamed(const std::string& name)
 }
 
 // The files in the order of the request, whose sizes were given in it.
-Result<Value> fileList(const std::vector<SentFile>& files)
+Result<Message> fileList(const std::vector<SentFile>& files)
 {
-    Value list = Value::array();
+    Message list = Message::array();
     for (const SentFile& file : files) {
         std::error_code problem;
         const auto size = fs::file_size(file.path, problem);
@@ -79,7 +69,7 @@ Result<Value> fileList(const std::vector<SentFile>& files)
     return list;
 }
 
-Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const Value& list)
+Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const Message& list)
 {
     std::string bytes(std::size_t{1} << 20, '\0');
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -97,15 +87,15 @@ Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const
 }
 
 // The next answer; signs of life are not. refused: the other end says no, so nothing has begun there.
-Result<Value> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr)
+Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr)
 {
     const auto begin = Clock::now();
-    while (since(begin) < answerSeconds) {
+    while (secondsSince(begin) < answerSeconds) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
         auto frame = link.next(0.2);
         if (!frame) return tl::unexpected(std::move(frame.error()));
         if (!*frame || (*frame)->kind != FrameKind::Message) continue;
-        Value value = Value::parse((*frame)->bytes, nullptr, false);
+        Message value = Message::parse((*frame)->bytes, nullptr, false);
         if (!value.is_object() || value.contains("alive")) continue;
         if (refused) *refused = value.contains("error");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
@@ -114,13 +104,13 @@ Result<Value> answerOf(HostLink& link, const std::stop_token& stop, bool* refuse
     return fail(ErrorCode::Unavailable, fmt::format("the host gives no answer within {:.0f} s", answerSeconds));
 }
 
-Result<Value> orderOf(const JobOrder& order, const std::optional<Host>& host)
+Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
 {
     auto files = fileList(order.files);
     if (!files) return tl::unexpected(std::move(files.error()));
-    Value slurm = Value::array();
+    Message slurm = Message::array();
     for (const auto& [key, value] : order.slurm) slurm.push_back(value.empty() ? key : key + "=" + value);
-    return Value{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
+    return Message{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
 }
 
 // A request about a job that is answered at once.
@@ -147,7 +137,7 @@ public:
 private:
     Result<bool> connection(); // true: everything is here
     Result<bool> take(const Frame& frame);
-    Result<void> status(const Value& value);
+    Result<void> status(const Message& value);
     void keep(bool now);
     bool stopDue(HostLink& link);
 
@@ -167,16 +157,16 @@ private:
 
 void JobFollower::keep(bool now)
 {
-    if (!now && since(m_kept) < keepEvery) return;
+    if (!now && secondsSince(m_kept) < keepEvery) return;
     m_kept = Clock::now();
     (void)keepJob(m_job); // it says how far it was; the steps are in their file
 }
 
-Result<void> JobFollower::status(const Value& value)
+Result<void> JobFollower::status(const Message& value)
 {
-    const std::string kind = textOf(value, "status", 20);
+    const std::string kind = shownOf(value, "status", 20);
     JobState state = JobState::Running;
-    std::string words = textOf(value, "words", 500);
+    std::string words = shownOf(value, "words", 500);
     if (kind == "queued")
         state = JobState::Queued;
     else if (kind == "ended")
@@ -192,7 +182,7 @@ Result<void> JobFollower::status(const Value& value)
         if (state == JobState::Ended && words.empty()) words = code > signals && code != signals + 2 ? fmt::format("ended by signal {}", code - signals) : code == signals + 2 ? "stopped"
                                                                                                                                                                                : fmt::format("failed with code {}", code);
         const std::string& said = m_copy.lastError();
-        const std::string lines = textOf(value, "last_lines");
+        const std::string lines = shownOf(value, "last_lines");
         if (!said.empty())
             words += ": " + said;
         else if (!lines.empty())
@@ -226,7 +216,7 @@ Result<bool> JobFollower::take(const Frame& frame)
         return false;
     }
     if (frame.kind != FrameKind::Message) return false;
-    const Value value = Value::parse(frame.bytes, nullptr, false);
+    const Message value = Message::parse(frame.bytes, nullptr, false);
     if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
     if (value.contains("error")) return tl::unexpected(errorOf(value));
     if (!value.contains("status")) return false;
@@ -242,7 +232,7 @@ bool JobFollower::stopDue(HostLink& link)
         m_asked = true;
         m_askedAt = Clock::now();
     }
-    return m_asked && since(m_askedAt) > stopSeconds;
+    return m_asked && secondsSince(m_askedAt) > stopSeconds;
 }
 
 Result<bool> JobFollower::connection()
@@ -283,9 +273,9 @@ Result<void> JobFollower::run()
             return fail(code, why.message, fmt::format("job {} goes on there: 'stagewright hosts attach {}' fetches it{}{}", m_job.id, m_job.id, why.remedy.empty() ? "" : "; ", why.remedy));
         };
         if (m_stop.stop_requested() && !m_stopping) m_stopping = true;
-        if (since(*lost) + pause > (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds))) return giveUp(ErrorCode::Unavailable);
+        if (secondsSince(*lost) + pause > (m_ever ? m_options.reconnectSeconds : std::min(m_options.reconnectSeconds, firstSeconds))) return giveUp(ErrorCode::Unavailable);
         if (m_watch.connection) m_watch.connection(why.message);
-        for (const auto begin = Clock::now(); since(begin) < pause;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        for (const auto begin = Clock::now(); secondsSince(begin) < pause;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         pause = std::min(pause * 2, longestPause);
     }
 }
@@ -316,7 +306,7 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
         return tl::unexpected(std::move(answer.error()));
     }
     if (!answer) return refused(std::move(answer.error()));
-    job.slurmJob = textOf(*answer, "slurm_job", 40);
+    job.slurmJob = shownOf(*answer, "slurm_job", 40);
     job.state = job.slurm ? JobState::Queued : JobState::Running;
     if (job.slurm) job.detail = "queued";
     if (auto kept = keepJob(job); !kept) return tl::unexpected(std::move(kept.error()));
@@ -336,7 +326,7 @@ Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& 
     if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return tl::unexpected(std::move(sent.error()));
     auto answer = answerOf(**link, stop);
     if (!answer) return tl::unexpected(std::move(answer.error()));
-    return textOf(*answer, "script", std::size_t{1} << 20);
+    return shownOf(*answer, "script", std::size_t{1} << 20);
 }
 
 Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatch& watch, const std::stop_token& stop)
@@ -385,7 +375,7 @@ Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const 
         if ((*frame)->kind == FrameKind::Out && output.out) output.out((*frame)->bytes);
         if ((*frame)->kind == FrameKind::Err && output.err) output.err((*frame)->bytes);
         if ((*frame)->kind != FrameKind::Message) continue;
-        const Value value = Value::parse((*frame)->bytes, nullptr, false);
+        const Message value = Message::parse((*frame)->bytes, nullptr, false);
         if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
         if (value.contains("exit_code") && value["exit_code"].is_number_integer()) return static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));

@@ -28,6 +28,8 @@ struct Frame {
     std::string bytes;
 };
 
+// What both ends have of the stream of steps before the offset from which a fetch goes on is compared over these bytes.
+inline constexpr std::size_t checkedBytes = 4096;
 inline constexpr std::size_t mostFrame = std::size_t{4} << 20;
 
 std::string frameBytes(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0); // at most mostFrame bytes

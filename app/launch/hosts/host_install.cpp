@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double patience = 1800; // seconds, for slow lines
+constexpr double installPatience = 1800; // seconds, for slow lines
 // Of the C library and of drivers: each system has its own.
 constexpr auto systemLibraries = std::to_array<std::string_view>({"ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so", "libnss_", "libcuda.so", "libnvidia", "linux-vdso", "linux-gate"});
 constexpr auto modules = std::to_array<std::string_view>({"libstagewright_mpi.so", "libstagewright_cuda.so", "libstagewright_cupti.so"});
@@ -161,7 +161,7 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
             ::poll(&ready, 1, 100);
         }
     };
-    auto said = runOverSsh(host, unpackScript(host), patience, stop, packed);
+    auto said = runOverSsh(host, unpackScript(host), installPatience, stop, packed);
     if (!said) return tl::unexpected(std::move(said.error()));
     const std::size_t at = said->out.find("stagewright-program ");
     if (!said->end.good() || at == std::string::npos)

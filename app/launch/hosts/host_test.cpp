@@ -17,7 +17,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr double patience = 120; // seconds: importing PyTorch takes long on a cold disk
+constexpr double testPatience = 120; // seconds: importing PyTorch takes long on a cold disk
 constexpr std::string_view begins = "stagewright-facts";
 constexpr double clockTolerance = 2; // seconds
 constexpr double littleSpace = 1.0;  // GiB
@@ -117,7 +117,7 @@ bool HostReport::usable() const
 
 Result<HostReport> testHost(const Host& host, const std::stop_token& stop)
 {
-    auto said = runOverSsh(host, questions(host), patience, stop);
+    auto said = runOverSsh(host, questions(host), testPatience, stop);
     if (!said) return tl::unexpected(std::move(said.error()));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const std::size_t at = said->out.find(begins);

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include "app/launch/hosts/frames.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/shell_words.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 using Value = nlohmann::ordered_json;
 
-constexpr std::size_t checkedBytes = 4096;
 constexpr std::size_t longestLine = std::size_t{1} << 20;
 
 // A file that grows at its end and may be cut back.

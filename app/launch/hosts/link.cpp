@@ -71,7 +71,7 @@ tl::unexpected<Error> HostLink::State::lost()
 Result<void> HostLink::State::greet(const std::stop_token& stop)
 {
     const auto begin = Clock::now();
-    while (std::chrono::duration<double>(Clock::now() - begin).count() < patience) {
+    while (secondsSince(begin) < patience) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
         std::array<pollfd, 2> ready{{{child->output(), POLLIN, 0}, {child->errors(), POLLIN, 0}}};
         ::poll(ready.data(), ready.size(), 100);
@@ -141,9 +141,9 @@ Result<std::optional<Frame>> HostLink::next(double seconds)
             return frame;
         }
         if (state.child->atEnd()) return state.lost();
-        if (std::chrono::duration<double>(Clock::now() - state.heard).count() > silence)
+        if (secondsSince(state.heard) > silence)
             return fail(ErrorCode::Unavailable, fmt::format("{}: the connection is lost: nothing was heard for {:.0f} s", state.name(), silence));
-        const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+        const double left = seconds - secondsSince(begin);
         if (left <= 0) return std::optional<Frame>();
         std::array<pollfd, 2> ready{{{state.child->output(), POLLIN, 0}, {state.child->errors(), POLLIN, 0}}};
         ::poll(ready.data(), ready.size(), static_cast<int>(std::min(left * 1000, 1000.0)) + 1);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <zlib.h>
 
 #include "app/launch/child_process.h"
@@ -24,6 +23,7 @@
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/hosts/job_list.h"
+#include "app/launch/hosts/messages.h"
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
 #include "schedules/base/text.h"
@@ -33,31 +33,14 @@ namespace stagewright {
 namespace {
 
 namespace fs = std::filesystem;
-using Value = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int pollMs = 50;
 constexpr double signOfLife = 3; // seconds
 constexpr double statusEvery = 0.3;
 constexpr double queueEvery = 3; // Slurm's programs are asked less often
-constexpr std::size_t longestName = 200;
+constexpr std::size_t longestFileName = 200;
 constexpr std::size_t chunk = std::size_t{256} << 10;
-constexpr std::size_t checkedBytes = 4096; // before the offset from which a fetch goes on
-
-double since(Clock::time_point when)
-{
-    return std::chrono::duration<double>(Clock::now() - when).count();
-}
-
-std::string textOf(const Value& value, const char* key)
-{
-    return value.contains(key) && value[key].is_string() ? value[key].get<std::string>() : std::string();
-}
-
-std::string dumped(const Value& value)
-{
-    return value.dump(-1, ' ', false, Value::error_handler_t::replace);
-}
 
 const char* toText(JobStatus::Kind kind)
 {
@@ -101,13 +84,13 @@ public:
 
 private:
     void send(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0);
-    void answer(const Value& value) { send(FrameKind::Message, dumped(value)); }
+    void answer(const Message& value) { send(FrameKind::Message, dumped(value)); }
     void refuse(const Error& error) { answer({{"error", {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"remedy", error.remedy}}}}); }
     void take(const Frame& frame);
-    void request(const Value& value);
-    Result<void> begin(const Value& value, bool call); // a job, or a call in the foreground: files come next
+    void request(const Message& value);
+    Result<void> begin(const Message& value, bool call); // a job, or a call in the foreground: files come next
     Result<void> launch();
-    void follow(const Value& value);
+    void follow(const Message& value);
     void pump();
     void pumpCall();
     bool sendGrown(Growing& file, std::uint64_t upTo);
@@ -121,7 +104,7 @@ private:
     Clock::time_point m_said = Clock::now();
 
     // What is being started.
-    Value m_order;
+    Message m_order;
     bool m_isCall = false;
     std::string m_folder;
     std::vector<std::pair<std::string, std::uint64_t>> m_files; // name, bytes
@@ -153,7 +136,7 @@ void HostServer::send(FrameKind kind, std::string_view bytes, std::uint64_t offs
     m_said = Clock::now();
 }
 
-Result<void> HostServer::begin(const Value& value, bool call)
+Result<void> HostServer::begin(const Message& value, bool call)
 {
     const std::string id = textOf(value, "job");
     if (!isJobId(id)) return fail(ErrorCode::Usage, "the job has no usable name");
@@ -164,9 +147,9 @@ Result<void> HostServer::begin(const Value& value, bool call)
     m_file = 0;
     m_written = 0;
     std::uint64_t number = 0;
-    for (const Value& file : value.value("files", Value::array())) {
+    for (const Message& file : value.value("files", Message::array())) {
         const std::string name = textOf(file, "name");
-        const bool good = !name.empty() && name.size() <= longestName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
+        const bool good = !name.empty() && name.size() <= longestFileName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
         if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned()) return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
         m_files.emplace_back(fmt::format("files/{}/{}", number, name), file["bytes"].get<std::uint64_t>());
         ++number;
@@ -185,7 +168,7 @@ Result<void> HostServer::launch()
     std::error_code error;
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe", error).string()};
     if (const char* wrapper = ::secure_getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
-    for (const Value& word : m_order.value("arguments", Value::array())) {
+    for (const Message& word : m_order.value("arguments", Message::array())) {
         if (!word.is_string()) return fail(ErrorCode::Usage, "an argument is not text");
         std::string text = word.get<std::string>();
         for (std::size_t i = 0; i < m_files.size(); ++i) {
@@ -208,9 +191,9 @@ Result<void> HostServer::launch()
     job.command = std::move(command);
     job.queued = m_order.value("queued", false);
     job.tasks = m_order.value("tasks", 0);
-    for (const Value& line : m_order.value("setup", Value::array()))
+    for (const Message& line : m_order.value("setup", Message::array()))
         if (line.is_string()) job.setup.push_back(line.get<std::string>());
-    for (const Value& option : m_order.value("slurm", Value::array())) {
+    for (const Message& option : m_order.value("slurm", Message::array())) {
         auto parsed = parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string());
         if (!parsed) return tl::unexpected(std::move(parsed.error()));
         job.slurm.push_back(std::move(*parsed));
@@ -225,7 +208,7 @@ Result<void> HostServer::launch()
     return {};
 }
 
-void HostServer::follow(const Value& value)
+void HostServer::follow(const Message& value)
 {
     const std::string id = textOf(value, "job");
     if (!isJobId(id)) return refuse({ErrorCode::Usage, "the job has no usable name", {}});
@@ -247,7 +230,7 @@ void HostServer::follow(const Value& value)
     m_asked = {};
 }
 
-void HostServer::request(const Value& value)
+void HostServer::request(const Message& value)
 {
     const std::string what = textOf(value, "do");
     Result<void> done;
@@ -270,7 +253,7 @@ void HostServer::request(const Value& value)
 void HostServer::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Message) {
-        const Value value = Value::parse(frame.bytes, nullptr, false);
+        const Message value = Message::parse(frame.bytes, nullptr, false);
         return value.is_object() ? request(value) : refuse({ErrorCode::Usage, "a request is not JSON", {}});
     }
     if (frame.kind != FrameKind::File || m_file >= m_files.size()) return;
@@ -310,7 +293,7 @@ bool HostServer::sendGrown(Growing& file, std::uint64_t upTo)
 void HostServer::pump()
 {
     const bool queued = fs::exists(folderOf(m_job) + "/slurm");
-    if (since(m_asked) > (queued ? queueEvery : statusEvery)) {
+    if (secondsSince(m_asked) > (queued ? queueEvery : statusEvery)) {
         m_status = jobStatus(folderOf(m_job));
         m_asked = Clock::now();
     }
@@ -323,7 +306,7 @@ void HostServer::pump()
     if (m_told == status && !over && !m_once) return;
     m_told = status;
     const bool all = over || m_once;
-    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Value(*status.exitCode) : Value(nullptr)}, {"last_lines", status.lastLines}, {"all", all}});
+    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)}, {"last_lines", status.lastLines}, {"all", all}});
     if (all) m_job.clear();
 }
 
@@ -364,7 +347,7 @@ Result<void> HostServer::run()
         }
         if (!m_job.empty()) pump();
         if (m_call) pumpCall();
-        if (since(m_said) > signOfLife) answer({{"alive", true}});
+        if (secondsSince(m_said) > signOfLife) answer({{"alive", true}});
     }
     if (m_call) { // in the foreground: it ends with the connection
         m_call.reset();

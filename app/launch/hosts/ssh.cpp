@@ -88,7 +88,7 @@ Result<SshSaid> runOverSsh(const Host& host, const std::string& script, double s
         ::poll(ready.data(), ready.size(), feeding ? 0 : 100);
         for (auto& [text, more] : {std::pair<std::string&, std::string>(said.out, child->read()), {said.err, child->readErrors()}})
             if (text.size() < most) text += more;
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
+        if (secondsSince(begin) > seconds)
             return fail(ErrorCode::Unavailable, fmt::format("host {} gives no answer within {:.0f} s", host.name, seconds), fmt::format("'ssh {}' must work by hand, without a password", host.target));
     }
     for (;;) {

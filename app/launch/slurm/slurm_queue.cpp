@@ -44,7 +44,7 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
         ::poll(ready.data(), ready.size(), 200);
         said.out += child->read();
         said.err += child->readErrors();
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > patience) return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
+        if (secondsSince(begin) > patience) return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
     }
     for (;;) {
         if (const auto end = child->poll()) {

@@ -15,6 +15,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/library/schedule_preview.h"
+#include "widgets/runs/runs_model.h"
 #include "widgets/units_text.h"
 
 namespace stagewright {
@@ -249,13 +250,13 @@ void ExplorerController::askPreview(int row)
     m_preview.drop();
     const SweepRow* at = m_view->rowAt(row);
     if (at == nullptr || !at->good()) {
-        m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : QString::fromStdString(at->point.schedule),
+        m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : scheduleTitle(at->point.schedule),
                                       at == nullptr ? tr("point to a schedule") : QString::fromStdString(at->error));
         return;
     }
     if (m_preview.waits([this, row] { askPreview(row); })) return;
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
-    const QString title = QString::fromStdString(at->point.schedule);
+    const QString title = scheduleTitle(at->point.schedule);
     const QString note = tr("%1, bubble %2, peak %3").arg(unitsText(at->timeValue(at->makespan), 1), percentText(at->bubbleFraction), fixed(at->memoryValue(at->peak()), 1));
     m_preview.start(
         [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },

@@ -593,6 +593,9 @@ void LessonController::took(const PageReading& reading)
     } else if (m_railKept) {
         lessons::ScoreRail rail = *m_railKept;
         rail.yours = reading.makespan;
+        for (const double answer : reading.openAnswers)
+            for (double* mark : {&rail.par, &rail.bound, &rail.bestKnown})
+                if (std::abs(*mark - answer) < 1e-9) *mark = std::nan("");
         m_rail->setRail(rail);
         fitAxis();
     } else {

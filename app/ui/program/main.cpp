@@ -35,6 +35,7 @@
 #include "app/ui/shell/window_set.h"
 #include "app/ui/sql/built_in_queries.h"
 #include "app/ui/sql/sql_controller.h"
+#include "app/ui/tables/tables_controller.h"
 #include "app/ui/version.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -49,6 +50,7 @@
 #include "widgets/memory/memory_view.h"
 #include "widgets/preferences/preferences_dialog.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/tables/tables_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
@@ -162,6 +164,17 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.workspace().feature<FlameController>()->dock()->show();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
+    if (line.show == QLatin1String("tables")) { // the time of each class of kernels, where there are kernels
+        auto* tables = window.workspace().feature<TablesController>();
+        tables->dock()->show();
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
+        tables->panel()->choose(QStringLiteral("kernel_classes"));
+    }
+    if (line.show == QLatin1String("by-host")) {
+        RowSettings rows = window.workspace().viewState()->rows();
+        rows.grouping = Grouping::Host;
+        window.workspace().viewState()->setRows(rows);
+    }
     if (line.show == QLatin1String("search")) window.workspace().actions()[ActionId::SearchList]->trigger();
     if (line.show == QLatin1String("sql")) {
         window.workspace().actions()[ActionId::SqlConsole]->trigger();
@@ -203,7 +216,7 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (line.beat < 0) return;
     Player* player = window.workspace().feature<PlaybackController>()->player();
     window.workspace().actions()[ActionId::NextBeat]->trigger();
-    waitUntil([&] { return player->active() || window.workspace().feature<PlaybackController>()->settled(); }, 60000);
+    waitUntil([&] { return player->active() || window.workspace().settled(); }, 60000);
     if (!player->active()) return;
     while (player->beat() < line.beat && player->cursor() < player->beats()->end)
         player->nextBeat();

@@ -34,7 +34,7 @@ void saveSettings(const RecordSettings& s)
     store.beginGroup(QStringLiteral("record"));
     store.setValue(QStringLiteral("schedules"), s.schedules);
     store.setValue(QStringLiteral("shape"), QVariantList{s.ranks, s.microbatches, s.chunks, s.microbatchSize});
-    store.setValue(QStringLiteral("replicas"), QStringList{QString::number(s.replicas), s.shard, s.owners, s.gather, s.reduce, s.replicaBatch});
+    store.setValue(QStringLiteral("replicas"), QStringList{QString::number(s.replicas), s.shard, s.owners, s.gather, s.reduce, s.replicaBatch, s.cut});
     store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
     store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
     store.setValue(QStringLiteral("clock"), s.clock);
@@ -60,13 +60,14 @@ RecordSettings loadSettings()
         s.chunks = shape[2].toInt();
         s.microbatchSize = shape[3].toInt();
     }
-    if (const QStringList replicas = store.value(QStringLiteral("replicas")).toStringList(); replicas.size() == 6) {
+    if (const QStringList replicas = store.value(QStringLiteral("replicas")).toStringList(); replicas.size() >= 6) {
         s.replicas = std::max(1, replicas[0].toInt());
         s.shard = replicas[1];
         s.owners = replicas[2];
         s.gather = replicas[3];
         s.reduce = replicas[4];
         s.replicaBatch = replicas[5];
+        s.cut = replicas.value(6);
     }
     const QVariantList model = store.value(QStringLiteral("model")).toList();
     if (model.size() == 4) {

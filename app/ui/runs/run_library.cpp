@@ -1,8 +1,6 @@
 #include "app/ui/runs/run_library.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <QDir>
@@ -10,8 +8,8 @@
 #include <QFileInfo>
 
 #include "app/ui/runs/run_lanes.h"
+#include "app/ui/runs/run_writing.h"
 #include "traces/store/run_file.h"
-#include "traces/store/run_names.h"
 #include "widgets/background.h"
 
 namespace stagewright {
@@ -44,62 +42,7 @@ Result<RunSummary> summaryOf(const Run& run)
     return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
 }
 
-template <typename Fill>
-Result<void> writeFile(const QString& target, Fill fill)
-{
-    const QString temporary = target + QStringLiteral(".part");
-    QFile::remove(temporary);
-    {
-        auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
-        if (!file) return tl::unexpected(file.error());
-        if (auto done = fill(**file); !done) return done;
-    }
-    std::error_code failed;
-    std::filesystem::rename(temporary.toStdString(), target.toStdString(), failed); // an old file is there until the new one is
-    if (failed)
-        return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
-                    "check that the folder is writable");
-    return {};
-}
-
 } // namespace
-
-Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes)
-{
-    return writeFile(target, [&](RunFile& file) -> Result<void> {
-        for (std::size_t i = 0; i < runs.size(); ++i) {
-            auto added = file.add(*runs[i]);
-            if (!added) return tl::unexpected(added.error());
-            if (auto noted = file.setNotes(*added, notes[i]); !noted) return noted;
-        }
-        return {};
-    });
-}
-
-Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const ViewChoices& choices)
-{
-    if (!run->timeline || run->timeline->empty())
-        return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step", "record it again, or choose another run");
-    auto view = std::make_shared<RunView>();
-    view->ref = ref;
-    view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
-    const auto memoryCap = choices.budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
-    auto figures = reportOf(*run, {.step = view->step, .memoryCap = memoryCap, .levers = true, .baseline = true, .withoutSteps = true});
-    if (!figures) return tl::unexpected(figures.error());
-    view->figures = std::make_shared<const RunReport>(std::move(*figures));
-    PanelOptions options;
-    options.step = view->step;
-    options.name = runTitle(run->info);
-    options.memoryCap = memoryCap;
-    options.report = view->figures.get();
-    options.kernelsByClass = choices.kernelsByClass;
-    options.places = placesOf(*run);
-    view->panel = makePanel(run->timeline, options);
-    view->stepCount = run->timeline->steps();
-    view->median = run->representativeStep();
-    view->run = std::move(run);
-    return std::shared_ptr<const RunView>(std::move(view));
-}
 
 RunLibrary::RunLibrary(QObject* parent) : QObject(parent)
 {
@@ -113,8 +56,10 @@ RunLibrary::~RunLibrary()
     cancelEveryStep();
     if (m_stopExcerpt) m_stopExcerpt->request_stop();
     m_slowPool.clear();
+    RunFile::endReading(true);
     m_pool.waitForDone();
     m_slowPool.waitForDone();
+    RunFile::endReading(false);
 }
 
 QString RunLibrary::normalised(const QString& path)
@@ -331,19 +276,7 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
         setBusy(1);
         inBackground(
             this,
-            [base = *view, steps, byClass = m_choices.kernelsByClass]() -> Result<std::shared_ptr<const RunView>> {
-                auto several = std::make_shared<RunView>(*base);
-                const int last = base->run->timeline->steps() - 1;
-                PanelOptions options;
-                options.firstStep = std::clamp(steps.first, 0, last);
-                options.lastStep = steps.last < 0 ? last : std::clamp(steps.last, options.firstStep, last);
-                options.name = runTitle(base->run->info);
-                options.kernelsByClass = byClass;
-                options.places = placesOf(*base->run);
-                several->steps = ShownSteps{options.firstStep, options.lastStep};
-                several->panel = makePanel(base->run->timeline, options);
-                return std::shared_ptr<const RunView>(std::move(several));
-            },
+            [base = *view, steps, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> { return overSteps(*base, steps, choices); },
             [this, answer](Result<std::shared_ptr<const RunView>> made) {
                 setBusy(-1);
                 answer(std::move(made));
@@ -620,8 +553,7 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
     inBackground(
         this,
         [path, target, runs, notes]() -> Result<void> {
-            if (!runs.empty()) return writeRuns(target, runs, notes);
-            return writeFile(target, [&path](RunFile& file) { return file.merge(path.toStdString()); });
+            return runs.empty() ? copyRuns(path, target) : writeRuns(target, runs, notes);
         },
         [this, target, answer = std::move(answer)](Result<void> done) {
             setBusy(-1);
@@ -636,29 +568,7 @@ void RunLibrary::adopt(const QString& path, const QString& other, std::function<
     setBusy(1);
     inBackground(
         this,
-        [path, other]() -> Result<std::vector<qint64>> {
-            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
-            if (!file) return tl::unexpected(file.error());
-            auto before = (*file)->runs();
-            if (!before) return tl::unexpected(before.error());
-            auto merged = (*file)->merge(other.toStdString());
-            if (!merged) return tl::unexpected(merged.error());
-            auto after = (*file)->runs();
-            if (!after) return tl::unexpected(after.error());
-            std::vector<qint64> ids;
-            std::vector<RunInfo> there = *before;
-            for (const RunInfo& info : *after) {
-                if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
-                ids.push_back(info.id);
-                there.push_back(info);
-                there.back().name.clear(); // itself is not in its way
-                const std::string name = freeRunName(there, info.name);
-                if (name != info.name)
-                    if (auto renamed = (*file)->rename(info.id, name); !renamed) return tl::unexpected(renamed.error());
-                there.back().name = name;
-            }
-            return ids;
-        },
+        [path, other] { return adoptRuns(path, other); },
         [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
             setBusy(-1);
             emit wrote(path);

@@ -8,10 +8,12 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QMenu>
 #include <QSettings>
 #include <QSplitter>
 #include <QUuid>
 
+#include "app/ui/runs/run_writing.h"
 #include "app/ui/shell/window_set.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"

@@ -104,6 +104,13 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     out->multiprocessors = properties.multiProcessorCount;
     out->greenContexts = hasGreenContexts() ? 1 : 0;
     out->totalBytes = properties.totalGlobalMem;
+    std::string unit = "GPU-";
+    for (const char byte : properties.uuid.bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
+        unit += digits;
+    }
+    put(out->unit, unit);
     if (properties.major < STAGEWRIGHT_CUDA_MINIMUM_MAJOR) {
         put(out->reason, "compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + ", but " +
                              std::to_string(STAGEWRIGHT_CUDA_MINIMUM_MAJOR) + ".0 is needed");
@@ -124,10 +131,10 @@ int describe(int32_t device, StagewrightCudaDevice* out)
 
 constexpr StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts,
-    deviceCount, describe, take, give, openQueue, closeQueue, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
+    deviceCount, describe, take, give, openQueue, closeQueue, enter, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
     download, multiply, norm, scaleShift, normBackward, gelu, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
     crossEntropy, columnSums, add, squareSum, step, narrow, openTeam, closeTeam, teamAwait, teamMark,
-    transfer, collect, pollTeam, abortTeam};
+    transfer, collect, newTeamId, joinTeam, settleTeam, post, pollTeam, abortTeam};
 
 } // namespace
 } // namespace stagewright::cuda::module

@@ -125,16 +125,19 @@ int NcclTeam::settle(const char* what)
     return 0;
 }
 
+bool NcclTeam::closed()
+{
+    if (!m_aborted && !m_stop && !m_ends.empty()) return false;
+    if (m_error.empty()) m_error = m_ends.empty() ? "the connection between devices is not open" : "the connection between devices was aborted";
+    return true;
+}
+
 // Everything that `work` posts, as one group; end by end.
 template <typename Work>
-int NcclTeam::group(const char* what, Work&& work)
+int NcclTeam::groupLocked(const char* what, Work&& work)
 {
-    const std::lock_guard order(issuing());
     const std::lock_guard lock(m_lock);
-    if (m_aborted || m_stop || m_ends.empty()) {
-        if (m_error.empty()) m_error = m_ends.empty() ? "the connection between devices is not open" : "the connection between devices was aborted";
-        return 1;
-    }
+    if (closed()) return 1;
     if (const ncclResult_t begun = m_nccl.groupStart(); begun != ncclSuccess) return failed(what, begun);
     ncclResult_t posted = ncclSuccess;
     for (std::size_t end = 0; end < m_ends.size() && (posted == ncclSuccess || posted == ncclInProgress); ++end)
@@ -143,6 +146,59 @@ int NcclTeam::group(const char* what, Work&& work)
     for (const ncclResult_t result : {posted, ended})
         if (result != ncclSuccess && result != ncclInProgress) return failed(what, result);
     return settle(what);
+}
+
+template <typename Work>
+int NcclTeam::group(const char* what, Work&& work)
+{
+    const std::lock_guard order(issuing());
+    return groupLocked(what, std::forward<Work>(work));
+}
+
+int newId(const NcclFunctions& nccl, ncclUniqueId* id, std::string* error)
+{
+    *error = nccl.missing;
+    if (!error->empty()) return 1;
+    const ncclResult_t made = nccl.uniqueId(id);
+    if (made == ncclSuccess) return 0;
+    *error = std::string("opening a connection between devices: NCCL: ") + nccl.errorString(made);
+    return 1;
+}
+
+int NcclTeam::join(End end, const ncclUniqueId& id, int number, int count)
+{
+    const char* what = "joining the connection between devices";
+    const std::lock_guard lock(m_lock);
+    if (!m_nccl.missing.empty()) {
+        m_error = m_nccl.missing;
+        return 1;
+    }
+    m_ends = {end};
+    m_comms = {nullptr};
+    if (closed()) return 1;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclResult_t begun = m_enter(end.device) == 0 ? m_nccl.init(&m_comms[0], count, id, number, &config) : ncclUnhandledCudaError;
+    return begun == ncclSuccess || begun == ncclInProgress ? 0 : failed(what, begun);
+}
+
+int NcclTeam::settle()
+{
+    const std::lock_guard lock(m_lock);
+    return closed() ? 1 : settle("joining the connection between devices");
+}
+
+int NcclTeam::post(const std::vector<Post>& posts)
+{
+    return groupLocked("messages between devices", [&](std::size_t end) {
+        ncclResult_t result = ncclSuccess;
+        for (const Post& one : posts) {
+            result = one.sends ? m_nccl.send(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream)
+                               : m_nccl.receive(one.data, one.count, ncclUint8, one.peer, m_comms[end], m_ends[end].stream);
+            if (result != ncclSuccess && result != ncclInProgress) break;
+        }
+        return result;
+    });
 }
 
 int NcclTeam::open(std::vector<End> ends)
@@ -160,7 +216,11 @@ int NcclTeam::open(std::vector<End> ends)
     m_ends = std::move(ends);
     m_comms.assign(m_ends.size(), nullptr);
     ncclUniqueId id{};
-    if (const ncclResult_t made = m_nccl.uniqueId(&id); made != ncclSuccess) return failed("opening a connection between devices", made);
+    if (std::string error; newId(m_nccl, &id, &error) != 0) {
+        m_error = error;
+        abortNow();
+        return 1;
+    }
     return group("opening a connection between devices", [&](std::size_t end) {
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
         config.blocking = 0; // errors are polled, and a call can be given up

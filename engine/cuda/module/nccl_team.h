@@ -1,9 +1,11 @@
-// NCCL between devices of this process: a communicator whose ends one thread drives, so that a send is always in one group with
-// its receive, and a collective with all its ends. No call waits for another thread: nothing can be posted in two orders. No CUDA
-// call is made here; NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
+// NCCL between devices: a communicator whose ends one thread drives, so that a send is always in one group with its receive, and a
+// collective with all its ends; or one end of a communicator whose others belong to other processes or threads. No CUDA call is made here;
+// NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
 //
-// Teams are opened and used one at a time in a process: their kernels are launched in one order on all devices, as NCCL
-// demands of communicators that share devices. Kernels wait on the streams they are given.
+// Teams of this process are opened and used one at a time: their kernels are launched in one order on all devices, as NCCL
+// demands of communicators that share devices, and no call waits for another thread. An end of others is posted in the order of its caller,
+// which must be one that all ends follow: its calls wait for others while they connect, and so hold nothing that other teams need.
+// Kernels wait on the streams they are given.
 #pragma once
 
 #include <atomic>
@@ -38,6 +40,9 @@ struct NcclFunctions {
 };
 const NcclFunctions& theNccl(); // libnccl.so.2, loaded once
 
+// What the ends of a communicator are opened with. 0, or another number and *error says why.
+int newId(const NcclFunctions& nccl, ncclUniqueId* id, std::string* error);
+
 class NcclTeam {
 public:
     struct End {
@@ -52,6 +57,16 @@ public:
 
     // The calls below: 0, or another number and error() says why; the team is unusable then. Pointers: by end.
     int open(std::vector<End> ends); // each on a device of its own
+    // One end of `count`: begins; settle() waits for the others. id: newId() of one of them.
+    int join(End end, const ncclUniqueId& id, int number, int count);
+    int settle();
+    struct Post {
+        bool sends = false;
+        int peer = 0;
+        void* data = nullptr;
+        std::size_t count = 0; // bytes
+    };
+    int post(const std::vector<Post>& posts); // of a joined end: one group
     int transfer(int from, const void* bytes, int to, void* there, std::size_t count);
     int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);    // sums
     int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each); // end i: the i-th part
@@ -65,6 +80,9 @@ public:
 private:
     template <typename Work>
     int group(const char* what, Work&& work);
+    template <typename Work>
+    int groupLocked(const char* what, Work&& work);
+    bool closed();                // with an error
     int settle(const char* what); // until NCCL has taken everything over
     int failed(const char* what, ncclResult_t result);
     void abortNow();

@@ -246,6 +246,11 @@ void closeQueue(StagewrightQueue* queue)
     delete queue;
 }
 
+int enter(StagewrightQueue* queue)
+{
+    return queue->enter();
+}
+
 int finish(StagewrightQueue* queue)
 {
     if (int bad = queue->enter()) return bad;

@@ -59,6 +59,7 @@ int take(int32_t device, size_t bytes, void** out);
 int give(int32_t device, void* block);
 int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
 void closeQueue(StagewrightQueue* queue);
+int enter(StagewrightQueue* queue);
 int finish(StagewrightQueue* queue);
 int finished(StagewrightQueue* queue, int32_t* out);
 int markOn(cudaStream_t stream, int device, StagewrightMark** out); // the device is the thread's
@@ -101,6 +102,10 @@ int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
 int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
 int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
 int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
+int newTeamId(StagewrightTeamId* out);
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out);
+int settleTeam(StagewrightTeam* team);
+int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
 int pollTeam(StagewrightTeam* team);
 void abortTeam(StagewrightTeam* team);
 

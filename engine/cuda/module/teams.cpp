@@ -1,8 +1,10 @@
 // Teams: queues of several devices that NCCL connects. Each end has its own stream next to the queue's, with the highest priority:
 // messages pass while the queue computes.
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,26 +39,37 @@ int done(const StagewrightTeam& team, int status)
     return status == 0 ? 0 : failed(team.team->error());
 }
 
+std::unique_ptr<StagewrightTeam> newTeam()
+{
+    std::unique_ptr<StagewrightTeam> made(new (std::nothrow) StagewrightTeam);
+    if (made) made->team = std::make_unique<NcclTeam>(theNccl(), [](int device) { return cudaSetDevice(device) == cudaSuccess ? 0 : 1; });
+    return made;
+}
+
+int addEnd(StagewrightTeam& team, StagewrightQueue* queue, NcclTeam::End* end)
+{
+    if (int bad = queue->enter()) return bad;
+    int lowest = 0;
+    int highest = 0;
+    cudaStream_t stream = nullptr;
+    if (int bad = check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams")) return bad;
+    if (int bad = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest), "a CUDA stream")) return bad;
+    team.queues.push_back(queue);
+    team.streams.push_back(stream);
+    *end = {queue->wish.device, stream};
+    return 0;
+}
+
 } // namespace
 
 int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out)
 {
     *out = nullptr;
-    std::unique_ptr<StagewrightTeam> made(new (std::nothrow) StagewrightTeam);
+    std::unique_ptr<StagewrightTeam> made = newTeam();
     if (!made) return failed("out of memory");
-    made->team = std::make_unique<NcclTeam>(theNccl(), [](int device) { return cudaSetDevice(device) == cudaSuccess ? 0 : 1; });
-    std::vector<NcclTeam::End> ends;
-    for (int32_t i = 0; i < count; ++i) {
-        if (int bad = queues[i]->enter()) return bad;
-        int lowest = 0;
-        int highest = 0;
-        cudaStream_t stream = nullptr;
-        if (int bad = check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams")) return bad;
-        if (int bad = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest), "a CUDA stream")) return bad;
-        made->queues.push_back(queues[i]);
-        made->streams.push_back(stream);
-        ends.push_back({queues[i]->wish.device, stream});
-    }
+    std::vector<NcclTeam::End> ends(static_cast<std::size_t>(count));
+    for (int32_t i = 0; i < count; ++i)
+        if (int bad = addEnd(*made, queues[i], &ends[static_cast<std::size_t>(i)])) return bad;
     if (int bad = done(*made, made->team->open(std::move(ends)))) return bad;
     *out = made.release();
     return 0;
@@ -95,6 +108,43 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
     return done(*team, team->team->allGather(given, made, count));
 }
 
+int newTeamId(StagewrightTeamId* out)
+{
+    static_assert(sizeof(ncclUniqueId) == sizeof out->bytes);
+    ncclUniqueId id{};
+    std::string error;
+    if (newId(theNccl(), &id, &error) != 0) return failed(error);
+    std::memcpy(out->bytes, &id, sizeof id);
+    return 0;
+}
+
+int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out)
+{
+    *out = nullptr;
+    std::unique_ptr<StagewrightTeam> made = newTeam();
+    if (!made) return failed("out of memory");
+    NcclTeam::End end;
+    if (int bad = addEnd(*made, queue, &end)) return bad;
+    ncclUniqueId given{};
+    std::memcpy(&given, id->bytes, sizeof given);
+    if (int bad = done(*made, made->team->join(end, given, number, count))) return bad;
+    *out = made.release();
+    return 0;
+}
+
+int settleTeam(StagewrightTeam* team)
+{
+    return done(*team, team->team->settle());
+}
+
+int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
+{
+    std::vector<NcclTeam::Post> given;
+    for (const StagewrightPost* one = posts; one != posts + count; ++one)
+        given.push_back({one->sends != 0, one->peer, one->data, static_cast<std::size_t>(one->count)});
+    return done(*team, team->team->post(given));
+}
+
 int pollTeam(StagewrightTeam* team)
 {
     return done(*team, team->team->poll());
@@ -130,6 +180,14 @@ int teamAwait(StagewrightTeam*, int32_t, StagewrightMark*) { return absent(); }
 int teamMark(StagewrightTeam*, int32_t, StagewrightMark**) { return absent(); }
 int transfer(StagewrightTeam*, int32_t, const void*, int32_t, void*, size_t) { return absent(); }
 int collect(StagewrightTeam*, int32_t, const float* const*, float* const*, size_t) { return absent(); }
+int newTeamId(StagewrightTeamId*) { return absent(); }
+int joinTeam(StagewrightQueue*, const StagewrightTeamId*, int32_t, int32_t, StagewrightTeam** out)
+{
+    *out = nullptr;
+    return absent();
+}
+int settleTeam(StagewrightTeam*) { return absent(); }
+int post(StagewrightTeam*, const StagewrightPost*, int32_t) { return absent(); }
 int pollTeam(StagewrightTeam*) { return absent(); }
 void abortTeam(StagewrightTeam*) {}
 

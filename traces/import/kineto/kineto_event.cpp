@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <simdjson.h>
@@ -23,12 +24,12 @@ std::string_view trimmedToken(std::string_view token)
     return token;
 }
 
-std::string_view keyOf(od::field& field)
+// Whether a key, behind its opening quote, is `text`. Reads as far as `text` is long: events have padding behind them.
+template <std::size_t N>
+bool isKey(const char* raw, const char (&text)[N])
 {
-    const char* raw = field.key().raw(); // behind the opening quote
-    std::size_t size = 0;
-    while (raw[size] != '"' && size < 64) ++size;
-    return {raw, size};
+    static_assert(N <= JsonEvents::padding);
+    return std::memcmp(raw, text, N - 1) == 0 && raw[N - 1] == '"';
 }
 
 std::string_view tokenOf(od::value value)
@@ -36,11 +37,20 @@ std::string_view tokenOf(od::value value)
     return trimmedToken(value.raw_json_token());
 }
 
+// A string without escapes is read where it lies, others are unescaped into the parser. Empty: not a string, or its escapes are broken.
+std::optional<std::string_view> stringOf(od::value value)
+{
+    const std::string_view token = value.raw_json_token();
+    if (token.empty() || token.front() != '"') return std::nullopt;
+    if (std::memchr(token.data(), '\\', token.size()) == nullptr) return trimmedToken(token);
+    std::string_view text;
+    if (value.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
+    return text;
+}
+
 std::string_view textOf(od::value value)
 {
-    std::string_view text;
-    if (value.get_string().get(text) != simdjson::SUCCESS) return {};
-    return text;
+    return stringOf(value).value_or(std::string_view());
 }
 
 void readNumber(od::value value, std::int64_t& to)
@@ -48,67 +58,69 @@ void readNumber(od::value value, std::int64_t& to)
     if (const auto number = wholeNumberOf(tokenOf(value))) to = *number;
 }
 
-void readArg(std::string_view key, od::value value, KinetoArgs& args)
+void readArg(const char* key, od::value value, KinetoArgs& args)
 {
-    switch (key.empty() ? '\0' : key.front()) {
+    switch (*key) {
     case 'c':
-        if (key == "correlation")
+        if (isKey(key, "correlation"))
             readNumber(value, args.correlation);
-        else if (key == "category")
+        else if (isKey(key, "category"))
             args.category = textOf(value);
         break;
     case 'E':
+        if (isKey(key, "External id")) readNumber(value, args.external);
+        break;
     case 'e':
-        if (key == "External id" || key == "external id") readNumber(value, args.external);
+        if (isKey(key, "external id")) readNumber(value, args.external);
         break;
     case 's':
-        if (key == "stream") readNumber(value, args.stream);
+        if (isKey(key, "stream")) readNumber(value, args.stream);
         break;
     case 'n':
-        if (key == "name") args.name = textOf(value);
+        if (isKey(key, "name")) args.name = textOf(value);
         break;
     case 'S':
-        if (key == "Src Rank")
+        if (isKey(key, "Src Rank"))
             readNumber(value, args.sourceRank);
-        else if (key == "Seq")
+        else if (isKey(key, "Seq"))
             readNumber(value, args.sequence);
         break;
     case 'D':
-        if (key == "Dst Rank")
+        if (isKey(key, "Dst Rank"))
             readNumber(value, args.targetRank);
-        else if (key == "Device Type")
+        else if (isKey(key, "Device Type"))
             readNumber(value, args.deviceType);
         break;
     case 'b':
-        if (key == "bytes") readNumber(value, args.copied);
+        if (isKey(key, "bytes")) readNumber(value, args.copied);
         break;
     case 'd':
-        if (key == "dtype") args.elementType = textOf(value);
+        if (isKey(key, "dtype")) args.elementType = textOf(value);
         break;
     case 'I':
-        if (key == "In msg nelems") readNumber(value, args.elementsIn);
+        if (isKey(key, "In msg nelems")) readNumber(value, args.elementsIn);
         break;
     case 'O':
-        if (key == "Out msg nelems") readNumber(value, args.elementsOut);
+        if (isKey(key, "Out msg nelems")) readNumber(value, args.elementsOut);
         break;
     case 'B':
-        if (key == "Bytes") readNumber(value, args.bytes);
+        if (isKey(key, "Bytes")) readNumber(value, args.bytes);
         break;
     case 'T':
-        if (key == "Total Allocated") readNumber(value, args.total);
+        if (isKey(key, "Total Allocated")) readNumber(value, args.total);
         break;
     case 'A':
-        if (key == "Addr") {
+        if (isKey(key, "Addr")) {
             const std::string_view token = tokenOf(value);
             (void)std::from_chars(token.data(), token.data() + token.size(), args.address);
         }
         break;
     case 'P':
-        if (key == "Process Group Name")
+        if (isKey(key, "Process Group Name"))
             args.group = textOf(value);
-        else if (key == "Process Group Description")
+        else if (isKey(key, "Process Group Description"))
             args.groupPurpose = textOf(value);
-        else if (key == "Process Group Ranks") {
+        else if (isKey(key, "Process Group Ranks")) {
             if (value.type() == od::json_type::string)
                 args.groupRanks = textOf(value);
             else if (value.type() == od::json_type::array)
@@ -116,9 +128,9 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
         }
         break;
     case 'C':
-        if (key == "Collective name") {
+        if (isKey(key, "Collective name")) {
             args.collective = textOf(value);
-        } else if (key == "Concrete Inputs" && value.type() == od::json_type::array) {
+        } else if (isKey(key, "Concrete Inputs") && value.type() == od::json_type::array) {
             std::size_t at = 0;
             for (auto input : value.get_array()) {
                 if (at == 2) readNumber(input.value(), args.peer);
@@ -131,46 +143,69 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
     }
 }
 
+bool readArgs(od::object args, KinetoArgs& to)
+{
+    for (auto inner : args) {
+        od::field arg;
+        if (std::move(inner).get(arg) != simdjson::SUCCESS) return false;
+        readArg(arg.key().raw(), arg.value(), to);
+    }
+    return true;
+}
+
 bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantArgs wantArgs)
 {
     event = {};
     for (auto result : object) {
         od::field field;
         if (std::move(result).get(field) != simdjson::SUCCESS) return false;
-        const std::string_view key = keyOf(field);
+        const char* key = field.key().raw();
         od::value value = field.value();
-        if (key == "ph") {
-            const std::string_view phase = tokenOf(value);
-            event.phase = phase.size() == 1 ? phase.front() : '?';
-        } else if (key == "name") {
-            event.name = value.type() == od::json_type::string ? std::string_view(value.get_string()) : tokenOf(value);
-        } else if (key == "cat") {
-            event.category = textOf(value);
-        } else if (key == "pid") {
-            event.pid = tokenOf(value);
-        } else if (key == "tid") {
-            event.tid = tokenOf(value);
-        } else if (key == "ts") {
-            event.time = nanosOfMicroseconds(value.raw_json_token());
-            if (!event.time) return false;
-        } else if (key == "dur") {
-            event.duration = nanosOfMicroseconds(value.raw_json_token());
-            if (!event.duration) return false;
-        } else if (key == "id") {
-            event.id = tokenOf(value);
-        } else if (key == "args" && (event.category.empty() || wantArgs(event.category, event.name))) {
-            if (value.type() != od::json_type::object) continue;
-            od::object args = value.get_object();
-            if (event.phase == 'C') {
-                event.args.object = args.raw_json();
-                continue;
+        switch (*key) {
+        case 'p':
+            if (isKey(key, "ph")) {
+                const std::string_view phase = tokenOf(value);
+                event.phase = phase.size() == 1 ? phase.front() : '?';
+            } else if (isKey(key, "pid")) {
+                event.pid = tokenOf(value);
             }
-            for (auto inner : args) {
-                od::field arg;
-                if (std::move(inner).get(arg) != simdjson::SUCCESS) return false;
-                const std::string_view name = keyOf(arg);
-                readArg(name, arg.value(), event.args);
+            break;
+        case 'n':
+            if (isKey(key, "name")) {
+                const std::string_view token = value.raw_json_token();
+                const auto text = stringOf(value);
+                if (!text && token.starts_with('"')) return false;
+                event.name = text ? *text : trimmedToken(token);
             }
+            break;
+        case 'c':
+            if (isKey(key, "cat")) event.category = textOf(value);
+            break;
+        case 't':
+            if (isKey(key, "tid")) {
+                event.tid = tokenOf(value);
+            } else if (isKey(key, "ts")) {
+                event.time = nanosOfMicroseconds(value.raw_json_token());
+                if (!event.time) return false;
+            }
+            break;
+        case 'd':
+            if (isKey(key, "dur")) {
+                event.duration = nanosOfMicroseconds(value.raw_json_token());
+                if (!event.duration) return false;
+            }
+            break;
+        case 'i':
+            if (isKey(key, "id")) event.id = tokenOf(value);
+            break;
+        case 'a':
+            if (!isKey(key, "args") || (!event.category.empty() && !wantArgs(event.category, event.name)) || value.type() != od::json_type::object) break;
+            if (event.phase == 'C')
+                event.args.object = value.get_object().value().raw_json();
+            else if (!readArgs(value.get_object(), event.args))
+                return false;
+            break;
+        default: break;
         }
     }
     return true;

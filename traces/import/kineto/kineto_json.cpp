@@ -204,31 +204,37 @@ private:
         case 'M': return takeName();
         case 's':
         case 't':
-        case 'f': ++m_rank.leftOut["flows"]; return true;
+        case 'f': ++m_flows; return true;
         case 0: ++m_rank.leftOut["events without a phase"]; return true;
         default: ++m_rank.leftOut["events of other phases"]; return true;
         }
     }
 
+    // A trace has few, in turn.
+    Category knownCategory(std::string_view text)
+    {
+        for (const auto& [name, category] : m_categories)
+            if (name == text) return category;
+        const Category category = categoryOf(text);
+        if (m_categories.size() < 16) m_categories.emplace_back(text, category);
+        return category;
+    }
+
     bool takeSpan(Nanos start, Nanos duration)
     {
         if (duration < 0) return false;
-        if (m_event.category != m_lastCategory) {
-            m_lastCategory = m_event.category;
-            m_category = categoryOf(m_event.category);
-        }
-        if (m_event.category.empty()) m_category = ofAutograd();
-        m_kineto = m_kineto || m_category == Category::HostOp || m_category == Category::Kernel || m_category == Category::Launch;
+        const Category category = m_event.category.empty() ? ofAutograd() : knownCategory(m_event.category);
+        m_kineto = m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
         if (m_own && takeOwn(span)) return true;
         const KinetoArgs& args = m_event.args;
-        switch (m_category) {
+        switch (category) {
         case Category::Kernel:
         case Category::Copy: {
             span.name = m_rank.names.idOf(m_event.name);
             span.thread = threadOf(true);
-            DeviceSpan work{span, args.correlation, m_category == Category::Copy, false};
-            if (m_category == Category::Kernel) takeCollective(work);
+            DeviceSpan work{span, args.correlation, category == Category::Copy, false};
+            if (category == Category::Kernel) takeCollective(work);
             if (work.copy && args.copied >= 0) m_rank.copyBytes.emplace_back(static_cast<std::uint32_t>(m_rank.device.size()), args.copied);
             m_rank.device.push_back(work);
             m_external.push_back(args.external);
@@ -252,7 +258,7 @@ private:
             } else if (m_options.hostOps) {
                 m_rank.hostOps.push_back({span.start, span.end, name, threadOf(false)});
             } else {
-                ++m_rank.leftOut["operators of the host"];
+                ++m_operators;
             }
             break;
         case Category::DeviceAnnotation:
@@ -474,6 +480,8 @@ private:
             if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         for (const auto& [key, open] : m_async)
             if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
+        if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
+        if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
         m_threads.useNames(m_rank);
         noteAbsurdLabels();
         m_rank.format = m_kineto ? "kineto" : "chrome";
@@ -499,9 +507,9 @@ private:
         Nanos start = 0;
         Nanos end = -1;
     };
-    OwnOp m_ownBefore; // the op that was read last; none: its end is before its start
-    std::string m_lastCategory;
-    Category m_category = Category::Unknown;
+    OwnOp m_ownBefore;                                          // the op that was read last; none: its end is before its start
+    std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
+    std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
     std::vector<std::int64_t> m_external; // by ForeignRank::device
     std::vector<std::int8_t> m_labels;    // by name: −1 not checked yet

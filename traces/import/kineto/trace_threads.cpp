@@ -11,17 +11,15 @@ namespace stagewright {
 
 std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread, bool device, ForeignRank& rank)
 {
-    if (!m_numbers.empty() && process == m_lastProcess && thread == m_lastThread && device == m_lastDevice) return m_last;
-    m_lastProcess = process;
-    m_lastThread = thread;
-    m_lastDevice = device;
+    Last& last = m_last[device ? 1 : 0];
+    if (last.known && process == last.process && thread == last.thread) return last.number;
     const auto [entry, added] = m_numbers.try_emplace(fmt::format("{}\x1f{}\x1f{}", process, thread, device), static_cast<std::uint32_t>(rank.threads.size()));
     if (added) {
         rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device});
         m_processes.emplace_back(process);
     }
-    m_last = entry->second;
-    return m_last;
+    last = {true, std::string(process), std::string(thread), entry->second};
+    return last.number;
 }
 
 void TraceThreads::nameThread(std::string_view process, std::string_view thread, std::string_view name)

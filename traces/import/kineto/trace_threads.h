@@ -1,6 +1,7 @@
 // Threads and streams of a JSON trace by the process and thread named in its events.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,9 +32,12 @@ private:
     std::vector<std::string> m_processes;                     // by number
     std::map<std::string, std::string> m_processNames;
     std::map<std::string, std::string> m_threadNames;
-    std::string m_lastProcess, m_lastThread;
-    bool m_lastDevice = false;
-    std::uint32_t m_last = 0;
+    struct Last { // of the host and of streams, whose events take turns
+        bool known = false;
+        std::string process, thread;
+        std::uint32_t number = 0;
+    };
+    std::array<Last, 2> m_last;
 };
 
 } // namespace stagewright

@@ -1,0 +1,77 @@
+#include "app/ui/runs/run_writing.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <QFile>
+
+#include "traces/store/run_file.h"
+#include "traces/store/run_names.h"
+
+namespace stagewright {
+namespace {
+
+template <typename Fill>
+Result<void> writeFile(const QString& target, Fill fill)
+{
+    const QString temporary = target + QStringLiteral(".part");
+    QFile::remove(temporary);
+    {
+        auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
+        if (!file) return tl::unexpected(file.error());
+        if (auto done = fill(**file); !done) return done;
+    }
+    std::error_code failed;
+    std::filesystem::rename(temporary.toStdString(), target.toStdString(), failed); // an old file is there until the new one is
+    if (failed)
+        return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
+                    "check that the folder is writable");
+    return {};
+}
+
+} // namespace
+
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes)
+{
+    return writeFile(target, [&](RunFile& file) -> Result<void> {
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            auto added = file.add(*runs[i]);
+            if (!added) return tl::unexpected(added.error());
+            if (auto noted = file.setNotes(*added, notes[i]); !noted) return noted;
+        }
+        return {};
+    });
+}
+
+Result<void> copyRuns(const QString& path, const QString& target)
+{
+    return writeFile(target, [&path](RunFile& file) { return file.merge(path.toStdString()); });
+}
+
+Result<std::vector<qint64>> adoptRuns(const QString& path, const QString& other)
+{
+    auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+    if (!file) return tl::unexpected(file.error());
+    auto before = (*file)->runs();
+    if (!before) return tl::unexpected(before.error());
+    auto merged = (*file)->merge(other.toStdString());
+    if (!merged) return tl::unexpected(merged.error());
+    auto after = (*file)->runs();
+    if (!after) return tl::unexpected(after.error());
+    std::vector<qint64> ids;
+    std::vector<RunInfo> there = *before;
+    for (const RunInfo& info : *after) {
+        if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
+        ids.push_back(info.id);
+        there.push_back(info);
+        there.back().name.clear(); // itself is not in its way
+        const std::string name = freeRunName(there, info.name);
+        if (name != info.name)
+            if (auto renamed = (*file)->rename(info.id, name); !renamed) return tl::unexpected(renamed.error());
+        there.back().name = name;
+    }
+    return ids;
+}
+
+} // namespace stagewright

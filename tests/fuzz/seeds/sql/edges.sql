@@ -1,0 +1,1 @@
+SELECT a.name, b.name, e.arrival_ns - a.end_ns FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.run=1 ORDER BY 3 DESC LIMIT 10

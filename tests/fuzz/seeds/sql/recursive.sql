@@ -1,0 +1,1 @@
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<9) SELECT i, hex(zeroblob(i)), printf("%d",i), json_array(i) FROM n, steps, metrics, notes, memory

@@ -1,0 +1,1 @@
+PRAGMA journal_mode=WAL; ATTACH "x" AS y; DELETE FROM run; SELECT load_extension("x"), randomblob(99), group_concat(name) OVER () FROM spans

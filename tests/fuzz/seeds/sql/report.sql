@@ -1,0 +1,1 @@
+SELECT runs.name, b.rank, b.idle_ns/1e6 AS ms FROM runs JOIN report_bubbles(runs.run) b ORDER BY 1, 2

@@ -1,0 +1,1 @@
+SELECT rank, kind, sum(duration_ns)/1e6 AS ms FROM spans WHERE run=1 AND step_number=1 GROUP BY rank, kind

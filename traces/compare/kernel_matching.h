@@ -1,0 +1,47 @@
+// Which kernels and copies of one run's step are which of another's: by name, then by size where it is known, then by order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// The n-th call of a kernel on a rank in either run.
+struct MatchedCall {
+    int rank = 0;
+    std::int64_t place = 1; // from 1: which of the kernel's calls on this rank, by their start
+    std::int64_t calls = 1; // of the kernel on this rank
+    SpanId spanA = noSpan;
+    SpanId spanB = noSpan;
+    Nanos a = 0; // duration
+    Nanos b = 0;
+
+    Nanos change() const { return b - a; }
+};
+
+// Calls of one name (with its template arguments, which hold the shapes of tiles), one lane and, where known, one size.
+struct KernelChange {
+    std::string name;
+    Lane lane = Lane::Kernel;
+    std::optional<Bytes> bytes; // of each call; nothing: the size of some call of that name is unknown, then all of them are one row
+    std::int64_t callsA = 0;
+    std::int64_t callsB = 0;
+    Nanos totalA = 0; // sum of durations over all ranks
+    Nanos totalB = 0;
+    bool byOrder = false;            // as many calls in both on every rank: the n-th of one is the n-th of the other
+    std::optional<MatchedCall> most; // if so: the call that changed most in the direction of change(), or at all where that is 0; the first of them
+
+    Nanos change() const { return totalB - totalA; }
+    bool inBoth() const { return callsA > 0 && callsB > 0; }
+    // `most` stands out: it has at least twice the part of the change that calls on the average have.
+    bool placed() const;
+};
+
+// Largest change first, then lane, name and size. O(kernels of both steps × log).
+std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timeline& b, int stepB);
+
+} // namespace stagewright
