@@ -90,9 +90,7 @@ function(stagewright_library room)
     target_include_directories(stagewright_${room} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(stagewright_${room} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} stagewright_warnings)
     stagewright_unity(stagewright_${room} ${ARG_ALONE})
-    if(ARG_PRECOMPILE) # not where text is built at -O3: there GCC 12 sees overlapping copies again (its bug 105651)
-        stagewright_precompile(stagewright_${room} ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PRECOMPILE})
-    endif()
+    stagewright_precompile(stagewright_${room} ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PRECOMPILE})
 endfunction()
 
 # stagewright_def_names(<variable> <file.def> <MACRO>): the names in lines such as MACRO(name), so that CMake and the

@@ -25,6 +25,7 @@ namespace {
 
 constexpr int endTag = 4; // of the job's own: the leader is done
 constexpr Nanos leaderEnds = 10'000'000'000;
+constexpr Nanos firstSpeaks = 3'000'000'000;
 
 // The leader reports an error for all and ends the job; a process that knows better than it waits for that first.
 int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
@@ -46,11 +47,11 @@ int endFollower(ProcessJob& job, const Result<int>& result, Session& session)
     // One speaks where the leader can't any more; each where the leader lives and knows nothing of its fault.
     bool first = true;
     for (int other = 1; other < job.index(); ++other) first = first && job.hasEnded(other);
-    if (!ended || first) {
-        session.silent = false;
-        session.complain(result ? Error{ErrorCode::Failed, fmt::format("rank 0: {} has ended, killed or crashed", job.nameOf(0)), "complete steps are in the run file"}
-                                : Error(result.error()).with(job.nameOf(job.index())));
-    }
+    if (ended && !first) // whoever is first speaks and ends the job, this process as well; ended by another it would stay silent
+        job.await([] { return false; }, [] { return false; }, firstSpeaks);
+    session.silent = false;
+    session.complain(result ? Error{ErrorCode::Failed, fmt::format("rank 0: {} has ended, killed or crashed", job.nameOf(0)), "complete steps are in the run file"}
+                            : Error(result.error()).with(job.nameOf(job.index())));
     job.processes().abort(code);
     return code;
 }
