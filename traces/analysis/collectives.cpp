@@ -14,7 +14,7 @@ namespace stagewright::analyses {
 
 namespace {
 
-struct Row {
+struct CollectiveRow {
     std::int64_t count = 0;
     Nanos total = 0;
     Nanos hidden = 0;
@@ -41,10 +41,10 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
     const Timeline& timeline = *run.timeline;
     const auto report = analyseBubbles(timeline, step, BubbleOptions{memoryCapOf(run)});
     if (!report) return tl::unexpected(report.error());
-    std::vector<std::array<Row, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    std::vector<std::array<CollectiveRow, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     for (const CollectiveUse& use : collectiveUses(timeline, *report).uses) {
         const Track& track = timeline.trackOf(use.span);
-        Row& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
+        CollectiveRow& row = ranks[static_cast<std::size_t>(track.rank)][track.lane == Lane::Gather ? 0 : 1];
         if (!isTakenLater(timeline, timeline.spans()[use.span])) ++row.count;
         row.total += timeline.spans()[use.span].duration();
         row.hidden += use.hidden;
@@ -59,7 +59,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
     Nanos total = 0, exposed = 0, outside = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         for (std::size_t kind = 0; kind < 2; ++kind) {
-            const Row& row = ranks[rank][kind];
+            const CollectiveRow& row = ranks[rank][kind];
             if (row.count == 0) continue;
             const std::optional<Bytes> bytes = rank >= received.size() ? std::nullopt : kind == 0 ? received[rank].gathered
                                                                                                   : received[rank].reduced;

@@ -25,7 +25,7 @@ std::vector<AnalysisColumn> copyColumns()
             {"longest_ns", "Longest", ColumnKind::Time, "Choosing a row goes there."}};
 }
 
-struct Row {
+struct CopyRow {
     std::int64_t calls = 0;
     Nanos total = 0;
     Bytes bytes = 0;
@@ -38,14 +38,14 @@ Result<AnalysisRows> copyRows(const Run& run, int step)
 {
     const Timeline& timeline = *run.timeline;
     const WorkBytes sizes(timeline);
-    std::map<std::pair<int, std::string>, Row> byDirection;
+    std::map<std::pair<int, std::string>, CopyRow> byDirection;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Copy) continue;
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (span.step != step) continue;
-            Row& row = byDirection[{track.rank, timeline.nameOf(span)}];
+            CopyRow& row = byDirection[{track.rank, timeline.nameOf(span)}];
             ++row.calls;
             row.total += span.duration();
             if (const auto bytes = sizes.of(id)) {
@@ -56,7 +56,7 @@ Result<AnalysisRows> copyRows(const Run& run, int step)
             if (row.longest == noSpan || span.duration() > timeline.spans()[row.longest].duration()) row.longest = id;
         }
     }
-    std::vector<std::pair<std::pair<int, std::string>, Row>> ordered(byDirection.begin(), byDirection.end());
+    std::vector<std::pair<std::pair<int, std::string>, CopyRow>> ordered(byDirection.begin(), byDirection.end());
     std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
     AnalysisRows out;
     Bytes bytes = 0;

@@ -96,7 +96,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     return out;
 }
 
-std::string unknownWithoutCollectives(const Run& run)
+std::string unknownWithoutTeams(const Run& run)
 {
     const Timeline& timeline = *run.timeline;
     for (const Edge& edge : timeline.edges()) {
@@ -110,7 +110,7 @@ std::string unknownWithoutCollectives(const Run& run)
 } // namespace
 
 extern const AnalysisInfo stragglers;
-const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutCollectives, stragglerRows};
+const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutTeams, stragglerRows};
 
 } // namespace analyses
 

@@ -31,7 +31,7 @@ std::vector<std::string> lessonsIn(const std::string& folder)
     return names;
 }
 
-Result<std::string> textOf(const std::string& path, const std::string& remedy)
+Result<std::string> courseText(const std::string& path, const std::string& remedy)
 {
     std::ifstream in(path, std::ios::binary);
     if (!in) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), remedy);
@@ -58,7 +58,7 @@ Result<Course> readCourse(const std::string& given)
     std::error_code code;
     const std::string order = folder + "/" + orderFile;
     if (fs::exists(order, code)) {
-        auto text = textOf(order, "check its permissions");
+        auto text = courseText(order, "check its permissions");
         if (!text) return tl::unexpected(std::move(text.error()));
         names.clear();
         bool titled = false;
@@ -73,7 +73,7 @@ Result<Course> readCourse(const std::string& given)
     }
     if (names.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: the course has no lessons", folder), fmt::format("list their files in {}, after a title", orderFile));
     for (const std::string& name : names) {
-        auto text = textOf(folder + "/" + name, fmt::format("correct its name in {}", order));
+        auto text = courseText(folder + "/" + name, fmt::format("correct its name in {}", order));
         if (!text) return tl::unexpected(std::move(text.error()));
         auto lesson = readLesson(*text, folder + "/" + name);
         if (!lesson) return tl::unexpected(std::move(lesson.error()));

@@ -24,9 +24,9 @@ bool startsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'
 bool isCapital(char c) { return (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // Precedence climbing over the text itself: or, and, not, comparison, sum, product, sign, power, parts.
-class Reader {
+class ExpressionReader {
 public:
-    explicit Reader(std::string_view text) : m_text(text) {}
+    explicit ExpressionReader(std::string_view text) : m_text(text) {}
 
     Result<NodePointer> whole()
     {
@@ -402,7 +402,7 @@ Result<Expression> Expression::parse(std::string_view text)
 {
     if (text.size() > longest)
         return fail(ErrorCode::Usage, fmt::format("the expression has {} characters, at most {} are allowed", text.size(), longest), "split it into smaller parts");
-    auto root = Reader(text).whole();
+    auto root = ExpressionReader(text).whole();
     if (!root) return tl::unexpected(std::move(root.error()));
     return Expression(std::string(text), std::move(*root));
 }

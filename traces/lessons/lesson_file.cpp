@@ -31,9 +31,9 @@ int numberInName(const std::string& path)
     return number;
 }
 
-class Reader {
+class LessonReader {
 public:
-    Reader(std::string_view text, const std::string& path) : m_path(path), m_lines(linesOf(text)) { m_blocks.path = path; }
+    LessonReader(std::string_view text, const std::string& path) : m_path(path), m_lines(linesOf(text)) { m_blocks.path = path; }
 
     Result<void> read(Lesson& lesson)
     {
@@ -195,7 +195,7 @@ Result<Lesson> readLesson(std::string_view text, const std::string& path)
     lesson.number = numberInName(path);
     lesson.hash = hashOfText(text);
     lesson.source = std::string(text);
-    if (auto read = Reader(text, path).read(lesson); !read) return tl::unexpected(std::move(read.error()));
+    if (auto read = LessonReader(text, path).read(lesson); !read) return tl::unexpected(std::move(read.error()));
     return lesson;
 }
 

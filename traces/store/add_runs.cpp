@@ -17,11 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-tl::unexpected<Error> cancelled()
-{
-    return fail(ErrorCode::Cancelled, "storing was cancelled");
-}
-
 tl::unexpected<Error> noPlace(const fs::path& folder, const char* why)
 {
     return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": can't be written to (" + why + ")", "choose another location");
@@ -118,7 +113,7 @@ Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<con
             before += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
         }
     }
-    if (progress.cancelled()) return cancelled();
+    if (progress.cancelled()) return storingCancelled();
     if (!isThere(path)) {
         if (auto done = putInPlace(beside.file(), path); !done) return tl::unexpected(std::move(done.error()));
         return ids;

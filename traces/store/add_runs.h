@@ -12,6 +12,11 @@
 
 namespace stagewright {
 
+inline tl::unexpected<Error> storingCancelled()
+{
+    return fail(ErrorCode::Cancelled, "storing was cancelled");
+}
+
 // Whether runs can be stored in `path`: a writable run file, or a name in a folder where one can be created. Check
 // before long work.
 Result<void> mayAddRuns(const std::string& path);

@@ -48,12 +48,6 @@ std::uint32_t loadLength(const std::byte* from)
     return value;
 }
 
-std::uint32_t checksum(std::span<const std::byte> bytes)
-{
-    return static_cast<std::uint32_t>(
-        crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
-}
-
 // Nibbles first (two values a byte, the first in the low half), then each value's bytes, low byte first.
 template <bool delta>
 std::byte* pack(std::span<const std::int64_t> values, std::byte* to)
@@ -119,6 +113,12 @@ bool allEqual(std::span<const std::int64_t> values)
 }
 
 } // namespace
+
+std::uint32_t checksum(std::span<const std::byte> bytes)
+{
+    return static_cast<std::uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
 
 BlockEncoder::BlockEncoder()
 {

@@ -12,6 +12,9 @@
 namespace stagewright {
 
 inline constexpr std::size_t blockRows = 4096; // values per column at most
+inline constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
+
+std::uint32_t checksum(std::span<const std::byte> bytes); // CRC-32
 
 enum class ColumnForm : std::uint8_t {
     Constant = 0,

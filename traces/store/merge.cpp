@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/store/add_runs.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 #include "traces/store/table_digests.h"
@@ -57,7 +58,7 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const
     std::int64_t copied = 0;
     for (const RunInfo& run : runs) {
         progress.tell("adding runs", copied++, static_cast<std::int64_t>(runs.size()));
-        if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
+        if (progress.cancelled()) return storingCancelled();
         if (auto done = copyRun(database, run.id); !done) return done;
     }
     const auto queries = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'");

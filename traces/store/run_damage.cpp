@@ -59,7 +59,6 @@ private:
     Result<void> spans()
     {
         std::vector<StoredSpan> block;
-        constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
         return each("SELECT track, step, count, first, data FROM span_block WHERE run=?", [&](const Statement& row) {
             const std::int64_t step = row.integer(1), count = row.integer(2), first = row.integer(3);
             const bool placed = m_tracks.contains(row.integer(0)) && step >= 0 && step < mostSteps && count > 0 && isCount(count) && first >= 0 && first < std::numeric_limits<std::uint32_t>::max();

@@ -20,8 +20,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
-constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
-constexpr std::size_t gap = 1'000'000; // values of metrics that no row has
+constexpr std::size_t gap = 1'000'000;    // values of metrics that no row has
 
 constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
                                          "stages, microbatches, steps, warmup_steps, span_count";

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/text/cost_json.h"
+#include "traces/store/add_runs.h"
 #include "traces/store/blocks.h"
 #include "traces/store/pyramid.h"
 #include "traces/store/run_store.h"
@@ -19,11 +20,6 @@ Result<void> write(Database& database, std::string_view sql, Bind bind)
     if (!statement) return tl::unexpected(statement.error());
     bind(**statement);
     return database.run(**statement);
-}
-
-tl::unexpected<Error> cancelled()
-{
-    return fail(ErrorCode::Cancelled, "storing was cancelled");
 }
 
 } // namespace
@@ -221,7 +217,7 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
         if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;
         at = end;
         progress.tell("storing spans", static_cast<std::int64_t>(track.begin + at), static_cast<std::int64_t>(timeline.spans().size()));
-        if (progress.cancelled()) return cancelled();
+        if (progress.cancelled()) return storingCancelled();
     }
     return addPyramid(*number, spans);
 }
@@ -289,7 +285,7 @@ Result<void> RunRows::addMemory(const Timeline& timeline, const Progress& progre
     for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) {
         const auto events = timeline.memoryOf(rank);
         for (std::size_t at = 0; at < events.size(); at += blockRows) {
-            if (progress.cancelled()) return cancelled();
+            if (progress.cancelled()) return storingCancelled();
             const auto part = events.subspan(at, std::min(blockRows, events.size() - at));
             const auto data = encodeMemory(m_encoder, part);
             auto done = write(m_database, "INSERT INTO main.memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
@@ -306,7 +302,7 @@ Result<void> RunRows::addEdges(const Timeline& timeline, const Progress& progres
 {
     const auto edges = timeline.edges();
     for (std::size_t at = 0; at < edges.size(); at += blockRows) {
-        if (progress.cancelled()) return cancelled();
+        if (progress.cancelled()) return storingCancelled();
         const auto part = edges.subspan(at, std::min(blockRows, edges.size() - at));
         const auto data = encodeEdges(m_encoder, part);
         auto done = write(m_database, "INSERT INTO main.edge_block VALUES(?,?,?,?,?)", [&](Statement& s) {

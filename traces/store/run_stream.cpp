@@ -17,7 +17,6 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
 constexpr std::int64_t mostLabels = std::int64_t{1} << 24;
 
 struct NumberedTrack {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "traces/store/codec.h"
 #include "traces/store/rows.h"
 #include "traces/store/schema.h"
 #include "traces/store/step_tables.h"
@@ -30,11 +31,6 @@ std::uint32_t numberAt(std::span<const std::byte> bytes, std::size_t at)
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(bytes[at + i]) << (8 * i);
     return value;
-}
-
-std::uint32_t checksum(std::span<const std::byte> bytes)
-{
-    return static_cast<std::uint32_t>(crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
 std::string insertInto(std::string_view prefix, const StepTable& table)

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
 #include "schedules/base/step_number.h"
@@ -13,16 +14,6 @@ namespace stagewright {
 namespace {
 
 using Align = Table::Align;
-
-Json timeJson(Nanos nanos, const Units& units)
-{
-    return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos);
-}
-
-Json memoryJson(Bytes bytes, const Units& units)
-{
-    return units.memory != 1 ? Json(units.memoryValue(bytes)) : Json(bytes);
-}
 
 std::string unitOf(const std::string& key)
 {

@@ -12,11 +12,6 @@
 
 namespace stagewright {
 
-namespace {
-
-constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"}; // of report and simulate; else null
-
-// Whole nanoseconds stay integers; rank shares are numbers.
 Json timeJson(Nanos nanos, const Units& units)
 {
     return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos);
@@ -26,6 +21,10 @@ Json memoryJson(Bytes bytes, const Units& units)
 {
     return units.memory != 1 ? Json(units.memoryValue(bytes)) : Json(bytes);
 }
+
+namespace {
+
+constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"}; // of report and simulate; else null
 
 Json metricJson(const Run& run, std::string_view name)
 {

@@ -9,6 +9,8 @@
 
 namespace stagewright {
 
+Json timeJson(Nanos nanos, const Units& units); // whole nanoseconds stay integers; rank shares are numbers
+Json memoryJson(Bytes bytes, const Units& units);
 Json runJson(const Run& run, const RunReport& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.
 Json hungJson(const Schedule& schedule, const Validation& validation);

@@ -33,7 +33,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct CheckChoice {
     ScheduleOptions schedule;
     RecomputeOptions recompute;
     ReplicaOptions replicas;
@@ -66,7 +66,7 @@ std::array<std::string, 3> sharingWords(const TrainedReplicas& trained)
 }
 
 // Nothing is named, and nothing changes what ranks wait for.
-bool checksStateGrid(const Options& options)
+bool checksStateGrid(const CheckChoice& options)
 {
     const bool plainMessages = options.channels.sends == "buffered" && options.channels.channels == 0 && options.channels.lower.empty();
     return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0;
@@ -246,7 +246,7 @@ Result<Checked> withChannels(TrainedReplicas trained, const ChannelOptions& opti
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
-Result<Perturbation> disturb(const Options& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
+Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
 {
     int ranks = schedules.empty() ? 1 : schedules.front().trained.schedule.ranks;
     for (const Checked& checked : schedules) ranks = std::min(ranks, checked.trained.schedule.ranks);
@@ -273,7 +273,7 @@ Result<Perturbation> disturb(const Options& options, const std::vector<Checked>&
     return perturbation;
 }
 
-Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, Session& session)
+Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     const bool speaks = !job || job->index() == 0; // other processes run ranks only
     TrainingOptions training;
@@ -471,9 +471,9 @@ Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, 
     return passed ? ExitDone : ExitDoesNotHold;
 }
 
-Result<int> runAnywhere(const Options& given, Session& session)
+Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
 {
-    Options options = given;
+    CheckChoice options = given;
     const auto launched = launchedProcesses();
     if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0)) options.schedule.shape.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
@@ -481,7 +481,7 @@ Result<int> runAnywhere(const Options& given, Session& session)
         if (!end) return tl::unexpected(std::move(end.error()));
         return end->code;
     }
-    return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
+    return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return runCheck(options, job, session); });
 }
 
 } // namespace
@@ -490,7 +490,7 @@ Command command_check()
 {
     return {"check", "Verify this machine: compare every schedule's gradients with a one-rank replay, on each backend",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<CheckChoice>();
                 addScheduleOptions(verb, options->schedule, "Schedules to check [all, with every variant]");
                 verb.value("--backend", &options->backend, "Only this backend [all]").form("NAME");
                 verb.value("--steps", &options->steps, "Training steps [2]").form("N").check(wholeNumber(1, 10'000));
@@ -506,7 +506,7 @@ Command command_check()
                 verb.value("--processes", &options->processes, "Ranks in so many processes that mpirun starts, held against threads bit for bit").form("N").check(wholeNumber(1, 4096));
                 addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");
                 verb.notes("Exit code 1 if a check fails.");
-                return [options](Session& session) { return options->place.elsewhere() ? callOnHost("check", options->place, session) : runAnywhere(*options, session); };
+                return [options](Session& session) { return options->place.elsewhere() ? callOnHost("check", options->place, session) : runCheckAnywhere(*options, session); };
             },
             true, true};
 }

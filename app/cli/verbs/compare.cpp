@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t mostRuns = 4;
 
-struct Options {
+struct CompareChoice {
     std::vector<std::string> runs;
     int ops = 8;
     bool plan = false; // the one run against its own plan
@@ -56,7 +56,7 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
 }
 
 // The run against its schedule timed with its own costs.
-Result<int> runWithPlan(const Options& options, Session& session)
+Result<int> runWithPlan(const CompareChoice& options, Session& session)
 {
     RunReference reference = parseRunReference(options.runs[0]);
     if (options.runs.size() > 2 || (options.runs.size() == 2 && !reference.run.empty()))
@@ -86,7 +86,7 @@ Result<int> runWithPlan(const Options& options, Session& session)
     return ExitDone;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runCompare(const CompareChoice& options, Session& session)
 {
     if (options.plan) return runWithPlan(options, session);
     auto references = chooseRuns(options.runs);
@@ -114,13 +114,13 @@ Result<int> run(const Options& options, Session& session)
 Command command_compare()
 {
     return {"compare", "Align two to four runs by op; show what changed and why", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<CompareChoice>();
                 verb.value("RUNS", &options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]").required().values(1, 5);
                 verb.value("--ops", &options->ops, "Number of moved ops to list [8]").form("N").check(wholeNumber(0, 100'000));
                 verb.flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
                 verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
                            "          stagewright compare job.stagewright 3 --plan");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runCompare(*options, session); };
             }};
 }
 

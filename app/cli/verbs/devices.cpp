@@ -72,7 +72,7 @@ std::string pythonTable(Json& array, Session& session)
     return array.empty() ? std::string("\nno python3 was found for --engine torch\n") : "\n" + table.text(session.colourOut());
 }
 
-Result<int> run(Session& session)
+Result<int> runDevices(Session& session)
 {
     Table table({{"backend"}, {"device"}, {"usable"}, {"why not"}});
     Json array = Json::array();
@@ -117,7 +117,7 @@ Command command_devices()
                 addHostOption(verb, *place, "Of this host; see 'stagewright hosts'");
                 return [presets, kernels, place](Session& session) { return place->elsewhere() ? callOnHost("devices", *place, session) : *presets              ? showPresets(session)
                                                                                                                                       : !kernels->model.empty() ? showKernelTimes(session, *kernels)
-                                                                                                                                                                : run(session); };
+                                                                                                                                                                : runDevices(session); };
             }};
 }
 

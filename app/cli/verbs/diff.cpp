@@ -12,7 +12,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct DiffChoice {
     std::string a;
     std::string b;
     ShapeOptions shape;
@@ -21,7 +21,7 @@ struct Options {
 };
 
 // Of a CSV and a name, the name takes the CSV's shape unless one is given.
-Result<std::pair<Schedule, Schedule>> readBoth(const Options& options, Session& session)
+Result<std::pair<Schedule, Schedule>> readBoth(const DiffChoice& options, Session& session)
 {
     ShapeOptions shape = options.shape;
     const bool fileFirst = namesFile(options.a) || !namesFile(options.b);
@@ -76,7 +76,7 @@ Json asJson(const ScheduleDiff& diff)
     return object;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runDiff(const DiffChoice& options, Session& session)
 {
     auto both = readBoth(options, session);
     if (!both) return tl::unexpected(std::move(both.error()));
@@ -119,7 +119,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_diff()
 {
     return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<DiffChoice>();
                 verb.value("A", &options->a, "A schedule, by name or from a CSV").required();
                 verb.value("B", &options->b, "The other schedule").required();
                 addShapeOptions(verb, options->shape);
@@ -129,7 +129,7 @@ Command command_diff()
                            "Exit code 0: the same order; 1: they differ.\n"
                            "Examples: stagewright diff 1f1b zb-h1 -p 4 -m 8\n"
                            "          stagewright diff mine.csv 1f1b");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runDiff(*options, session); };
             }};
 }
 

@@ -25,7 +25,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct ExportChoice {
     std::string file;
     std::string run;
     std::string format;
@@ -86,7 +86,7 @@ Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& 
 }
 
 // The window's program draws pictures; it needs no display.
-Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Options& options)
+Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const ExportChoice& options)
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
@@ -138,7 +138,7 @@ Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, 
     return other;
 }
 
-Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Options& options, Session& session)
+Result<Json> write(const FormatInfo& format, const StoredRun& stored, const ExportChoice& options, Session& session)
 {
     const auto named = [](const StoredRun& run) { return fmt::format("{}, run {}", std::filesystem::path(run.file).filename().string(), run.run.info.id); };
     ExportRequest request;
@@ -165,7 +165,7 @@ Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Opti
     return counts;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runExport(const ExportChoice& options, Session& session)
 {
     const auto chosen = formatOf(options.format, options.output);
     if (!chosen) return tl::unexpected(chosen.error());
@@ -195,7 +195,7 @@ Result<int> run(const Options& options, Session& session)
 }
 
 // Each once, in the order of the formats; an option of several formats names all of them.
-void addFormatOptions(OptionSet& verb, const std::shared_ptr<Options>& options)
+void addFormatOptions(OptionSet& verb, const std::shared_ptr<ExportChoice>& options)
 {
     std::vector<std::string_view> known;
     for (const FormatInfo* format : allFormats())
@@ -227,7 +227,7 @@ Command command_export()
 {
     return {"export", "Write a run for other tools",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<ExportChoice>();
                 verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
                 verb.value("RUN", &options->run, "A run, by number or name [the newest]");
                 verb.value("--format", &options->format, formatsHelp()).form("FORMAT").check(oneOf(formatNames()));
@@ -237,7 +237,7 @@ Command command_export()
                 verb.value("-o,--output", &options->output, "The file to write, or the folder").form("OUT").required();
                 verb.flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
                 verb.notes("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runExport(*options, session); };
             },
             true, true};
 }

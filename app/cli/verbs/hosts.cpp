@@ -11,7 +11,7 @@ namespace stagewright {
 
 namespace {
 
-Result<int> run(const HostOptions& options, Session& session)
+Result<int> runHosts(const HostOptions& options, Session& session)
 {
     const auto actions = hostActions();
     const auto action = std::find_if(actions.begin(), actions.end(), [&](const HostAction& one) { return one.name == options.action; });
@@ -58,7 +58,7 @@ Command command_hosts()
                 verb.flag("--ask", options->ask, "jobs: connect to the hosts, and bring what is there");
                 verb.flag("--here", options->here, "forget: only what is kept on this computer");
                 verb.notes(help());
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runHosts(*options, session); };
             },
             true, true};
 }

@@ -18,7 +18,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct ImportChoice {
     std::vector<std::string> files;
     std::string rules;
     std::string suggested;
@@ -150,7 +150,7 @@ void print(const RuleDraft& draft, Session& session)
 }
 
 // The draft of the first job that has one, as a file.
-Result<int> suggest(const Options& options, const ImportResult& result, Session& session)
+Result<int> suggest(const ImportChoice& options, const ImportResult& result, Session& session)
 {
     for (const ImportedRun& imported : result.runs) {
         const RuleDraft* draft = draftOf(imported);
@@ -170,7 +170,7 @@ Result<int> suggest(const Options& options, const ImportResult& result, Session&
                 names.empty() ? "record with record_function or NVTX ranges around the passes" : "write the rules yourself: docs/formats.md, Rules");
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runImport(const ImportChoice& options, Session& session)
 {
     ImportOptions import;
     if (options.oldHostOps) session.warn("--host is now --host-ops, for --host names a computer");
@@ -222,7 +222,7 @@ Command command_import()
 {
     return {"import", "Import traces of other tools as runs",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<ImportChoice>();
                 verb.value("FILES", &options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run").required();
                 verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
                 verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
@@ -237,7 +237,7 @@ Command command_import()
                                                           "Examples: stagewright import traces/ -o job.stagewright\n"
                                                           "          stagewright import 'rank*.json.gz' --rules names.txt --json\n"
                                                           "          stagewright import traces/ --suggest-rules names.txt");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runImport(*options, session); };
             },
             true, true};
 }

@@ -30,7 +30,7 @@ namespace stagewright {
 using namespace lessons;
 namespace {
 
-struct Options {
+struct LessonChoice {
     std::vector<std::string> names;
     bool check = false;
     bool record = false;
@@ -128,7 +128,7 @@ Result<int> listCourse(const Course& course, Session& session)
     return ExitDone;
 }
 
-Result<int> printGlossary(const Options& options, Session& session)
+Result<int> printGlossary(const LessonChoice& options, Session& session)
 {
     std::vector<const Term*> shown;
     for (const std::string& name : options.names) {
@@ -157,7 +157,7 @@ Result<int> printGlossary(const Options& options, Session& session)
     return ExitDone;
 }
 
-Result<int> checkAll(const Options& options, Session& session)
+Result<int> checkAll(const LessonChoice& options, Session& session)
 {
     const Library library = loadLibrary();
     std::vector<Lesson> chosen;
@@ -235,7 +235,7 @@ void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector
     if (auto written = read->write(LearnerProgress::defaultPath()); !written) session.warn("progress is not saved: " + written.error().message);
 }
 
-Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
+Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session& session)
 {
     HandedIn given;
     given.set = joined(options.settings, " ");
@@ -283,7 +283,7 @@ Result<int> makeTemplate(const std::string& name, Session& session)
     return ExitDone;
 }
 
-Result<int> writeParts(const Lesson& lesson, const Options& options, Session& session)
+Result<int> writeParts(const Lesson& lesson, const LessonChoice& options, Session& session)
 {
     if (!options.start.empty()) {
         const Step* step = nullptr;
@@ -314,7 +314,7 @@ Result<int> writeParts(const Lesson& lesson, const Options& options, Session& se
     return ExitDone;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runLesson(const LessonChoice& options, Session& session)
 {
     if (!options.makeNew.empty()) return makeTemplate(options.makeNew, session);
     if (options.glossary) return printGlossary(options, session);
@@ -359,7 +359,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_lesson()
 {
     return {"lesson", "Learn: list, print and grade lessons; check your own", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<LessonChoice>();
                 verb.value("NAME", &options->names, "A lesson by name, number or file (.md), or a course: a folder of lessons; none: all are listed");
                 verb.flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
                 verb.flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
@@ -382,7 +382,7 @@ Command command_lesson()
                            "Examples: stagewright lesson 6\n"
                            "          stagewright lesson latency --answer mine.csv\n"
                            "          stagewright lesson --check my-lesson.md --record");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runLesson(*options, session); };
             }};
 }
 

@@ -25,7 +25,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct PlanChoice {
     int ranks = 4;
     int microbatches = 8;
     int chunks = 1;
@@ -39,7 +39,7 @@ struct Options {
     std::string output;
 };
 
-Result<PlanRequest> readRequest(const Options& options)
+Result<PlanRequest> readRequest(const PlanChoice& options)
 {
     PlanRequest request;
     request.ranks = options.ranks;
@@ -125,7 +125,7 @@ struct SharedPlan {
     std::shared_ptr<const Timeline> timeline;
 };
 
-Result<SharedPlan> sharePlan(const Options& options, const PlanRequest& request, const Plan& plan)
+Result<SharedPlan> sharePlan(const PlanChoice& options, const PlanRequest& request, const Plan& plan)
 {
     auto choice = chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
         return fail(ErrorCode::Usage, "--replica-batch: a plan is of one number of microbatches", "plan each number on its own, and simulate them together");
@@ -171,7 +171,7 @@ Json sharedJson(const SharedPlan& shared, const Units& units)
             {"memory", unitArray(fullestMoments(*shared.timeline), units)}};
 }
 
-Result<void> store(const Options& options, const SharedPlan& shared, Session& session)
+Result<void> store(const PlanChoice& options, const SharedPlan& shared, Session& session)
 {
     if (options.output.empty()) return {};
     if (options.output.ends_with(".csv")) {
@@ -210,7 +210,7 @@ std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& c
     return point.planned ? place : place + "; other stages or ops";
 }
 
-Result<int> runPareto(const Options& options, const PlanRequest& request, Session& session)
+Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Session& session)
 {
     auto found = pareto(request, options.points, session.reporter("planning"),
                         [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); });
@@ -253,7 +253,7 @@ Result<int> runPareto(const Options& options, const PlanRequest& request, Sessio
     return found->interrupted ? ExitInterrupted : ExitDone;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runPlan(const PlanChoice& options, Session& session)
 {
     auto request = readRequest(options);
     if (!request) return tl::unexpected(std::move(request.error()));
@@ -295,7 +295,7 @@ Command command_plan()
 {
     return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<PlanChoice>();
                 verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]").form("P").check(wholeNumber(1, 1024));
                 verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]").form("M").check(wholeNumber(1, 100'000));
                 verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]").form("1|2").check(wholeNumber(1, 2));
@@ -317,7 +317,7 @@ Command command_plan()
                 verb.notes("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
                            "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce overlapped --costs analytic:gpt-6.2b@a100\n"
                            "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runPlan(*options, session); };
             },
             true, true};
 }

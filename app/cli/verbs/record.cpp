@@ -28,7 +28,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct RecordChoice {
     ScheduleOptions schedule;
     std::string model;
     int microbatchSize = 4;
@@ -114,7 +114,7 @@ Result<std::vector<Bytes>> readRankMemory(const std::string& text, const std::ve
     return out;
 }
 
-Result<RecordSettings> settingsOf(const Options& options, Session& session)
+Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
 {
     RecordSettings settings;
     std::vector<std::string> names = options.schedule.schedules;
@@ -199,7 +199,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     return settings;
 }
 
-Result<int> run(const Options& options, const std::shared_ptr<ProcessJob>& job, Session& session)
+Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
@@ -246,14 +246,14 @@ void noteOn(const std::string& path, const std::string& text, Session& session)
 }
 
 // Ranks are processes on request, or where mpirun or srun started the program; else threads.
-Result<int> runAnywhere(const Options& given, Session& session)
+Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
 {
-    Options options = given;
-    if (options.place.elsewhere()) return run(options, nullptr, session);
+    RecordChoice options = given;
+    if (options.place.elsewhere()) return runRecord(options, nullptr, session);
     const ProcessOptions& wish = options.processes;
     const auto launched = options.engine.engine != "own" ? std::nullopt : launchedProcesses();
     if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
-    if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return run(options, job, session); });
+    if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
     const int ranks = settings->schedules.front().ranks;
@@ -275,7 +275,7 @@ Command command_record()
 {
     return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<RecordChoice>();
                 addScheduleOptions(verb, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
                 verb.value("--steps", &options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]").form("N").check(wholeNumber(1, 100'000'000));
                 verb.value("--warmup", &options->warmup, "Steps before the measured ones, excluded from the figures [1]").form("N").check(wholeNumber(0, 1'000'000));
@@ -318,7 +318,7 @@ Command command_record()
                     if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
                     if (auto can = placeHonours(options->place, options->engine.given); !can) return tl::unexpected(std::move(can.error()));
                     useJobFolder(options->engine, session);
-                    return runAnywhere(*options, session);
+                    return runRecordAnywhere(*options, session);
                 };
             },
             true, true};

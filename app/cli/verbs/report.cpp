@@ -27,7 +27,7 @@ namespace {
 // What a trace without ops still says.
 constexpr std::array<const char*, 4> deviceTables{"device_time", "device_idle", "exposed_communication", "kernel_classes"};
 
-struct Options {
+struct ReportChoice {
     std::string file;
     std::string run;
     int step = -1; // from 1, as typed; −1: not given
@@ -51,7 +51,7 @@ std::vector<std::string> tableNames()
     return names;
 }
 
-std::vector<std::string> tablesAsked(const Options& options)
+std::vector<std::string> tablesAsked(const ReportChoice& options)
 {
     const bool all = std::find(options.tables.begin(), options.tables.end(), allTables) != options.tables.end();
     return all ? tableNames() : options.tables;
@@ -90,7 +90,7 @@ bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
     return all;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runReport(const ReportChoice& options, Session& session)
 {
     if (options.step == 0)
         return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
@@ -219,7 +219,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_report()
 {
     return {"report", "Explain a run: bubbles by cause, memory, overlap, critical path", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<ReportChoice>();
                 verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
                 verb.value("RUN", &options->run, "A run, by number or name [the newest]");
                 verb.value("--step", &options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
@@ -239,7 +239,7 @@ Command command_report()
                     .each();
                 verb.notes("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
                            "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require 'loss[-1]<3.6'");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runReport(*options, session); };
             }};
 }
 

@@ -17,7 +17,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct RunsChoice {
     std::string file;
     std::vector<std::string> rename;
     std::vector<std::string> note;
@@ -39,7 +39,7 @@ std::string localTime(std::int64_t unixMs)
     return text;
 }
 
-Result<void> change(const Options& options, RunFile& file, Session& session)
+Result<void> change(const RunsChoice& options, RunFile& file, Session& session)
 {
     if (!options.rename.empty()) {
         auto id = file.find(options.rename[0]);
@@ -156,7 +156,7 @@ std::string stateText(const RunInfo& info, bool unreadable, bool altered)
     return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 || altered ? ", damaged" : "");
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runRuns(const RunsChoice& options, Session& session)
 {
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
     if (!file) return tl::unexpected(std::move(file.error()));
@@ -215,7 +215,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_runs()
 {
     return {"runs", "List the runs of a file; rename, note, delete, merge, compact", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<RunsChoice>();
                 verb.value("FILE", &options->file, "A run file").required();
                 verb.value("--rename", &options->rename, "Give a run another name").form("RUN NAME").values(2, 2);
                 verb.value("--note", &options->note, "Set the note of a run; an empty one removes it").form("RUN TEXT").values(2, 2);
@@ -224,7 +224,7 @@ Command command_runs()
                 verb.flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
                 verb.flag("--compact", options->compact, "Give freed space back to the disk");
                 verb.notes("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runRuns(*options, session); };
             }};
 }
 

@@ -19,7 +19,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct SchedulesChoice {
     std::string name;
     ShapeOptions shape;
     bool csv = false;
@@ -74,7 +74,7 @@ std::string indented(std::string_view text)
     return result;
 }
 
-Result<int> printBlock(const std::string& name, const Options& options, Session& session)
+Result<int> printBlock(const std::string& name, const SchedulesChoice& options, Session& session)
 {
     auto block = blockOf(name, options.shape.ranks);
     if (!block) return tl::unexpected(std::move(block.error()));
@@ -110,7 +110,7 @@ Result<int> printPages(Session& session)
     return ExitDone;
 }
 
-Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
+Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Session& session)
 {
     auto schedule = readSchedule(options.name, options.shape, session);
     Json object = infoJson(info);
@@ -177,7 +177,7 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
 Command command_schedules()
 {
     return {"schedules", "List the schedules, or show the page of one", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<SchedulesChoice>();
                 verb.value("NAME", &options->name, "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
                 addShapeOptions(verb, options->shape);
                 verb.flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");

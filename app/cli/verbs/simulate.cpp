@@ -53,7 +53,7 @@ Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& 
     return out;
 }
 
-struct Options {
+struct SimulateChoice {
     ScheduleOptions schedule;
     CostOptions costs;
     RecomputeOptions recompute;
@@ -93,7 +93,7 @@ Result<int> hung(const LoweredChoice& chosen, const Validation& validation, cons
     return tl::unexpected(std::move(error));
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runSimulate(const SimulateChoice& options, Session& session)
 {
     const auto& names = options.schedule.schedules;
     if (names.size() > 1)
@@ -202,7 +202,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_simulate()
 {
     return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<SimulateChoice>();
                 addScheduleOptions(verb, options->schedule, "A schedule, by name or from a CSV [1f1b]");
                 addCostOptions(verb, options->costs);
                 addSeedOption(verb, options->costs.seed);
@@ -216,7 +216,7 @@ Command command_simulate()
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
                 verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                            "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runSimulate(*options, session); };
             }};
 }
 

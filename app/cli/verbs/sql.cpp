@@ -14,7 +14,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct SqlChoice {
     std::string file;
     std::string query;
     bool csv = false;
@@ -56,7 +56,7 @@ Result<Json> typedRows(const RunFile& file, std::string query, std::size_t colum
     return rows;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runSql(const SqlChoice& options, Session& session)
 {
     if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     auto file = openRunFile(options.file);
@@ -91,7 +91,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_sql()
 {
     return {"sql", "Query a run file", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<SqlChoice>();
                 verb.value("FILE", &options->file, "A run file").required();
                 verb.value("QUERY", &options->query, "A SELECT").required();
                 verb.flag("--csv", options->csv, "Print CSV");
@@ -99,7 +99,7 @@ Command command_sql()
                 verb.notes("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
                            "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                            "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runSql(*options, session); };
             }};
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t mostRows = 100'000;
 
-struct Options {
+struct SweepChoice {
     std::vector<std::string> schedules;
     std::string ranks;        // empty: 4
     std::string microbatches; // empty: 8
@@ -131,7 +131,7 @@ std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, 
     return {std::find(asked.begin(), asked.end(), 0) != asked.end() ? 0 : fixed};
 }
 
-Result<Grid> gridOf(const Options& options)
+Result<Grid> gridOf(const SweepChoice& options)
 {
     auto ranks = wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false);
     if (!ranks) return tl::unexpected(std::move(ranks.error()));
@@ -191,7 +191,7 @@ Result<Grid> gridOf(const Options& options)
     return grid;
 }
 
-SweepSources sourcesOf(const Options& options, const Grid& grid)
+SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
 {
     SweepSources sources;
     sources.schedule = [&options, &grid](const SweepPoint& point) -> Result<Schedule> {
@@ -270,7 +270,7 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
     return {{"rows", std::move(out)}, {"interrupted", interrupted}};
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runSweep(const SweepChoice& options, Session& session)
 {
     auto grid = gridOf(options);
     if (!grid) return tl::unexpected(std::move(grid.error()));
@@ -304,7 +304,7 @@ Command command_sweep()
 {
     return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<SweepChoice>();
                 verb.value("-s,--schedule", &options->schedules, "Schedules, by name, or files [all]").form("NAME|FILE.csv|FILE.block,…").commas().each();
                 verb.value("-p,--ranks", &options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]").form("LIST");
                 verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
@@ -322,7 +322,7 @@ Command command_sweep()
                 verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
                            "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
                            "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runSweep(*options, session); };
             },
             true, true};
 }

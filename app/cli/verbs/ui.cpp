@@ -13,11 +13,11 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct UiChoice {
     std::vector<std::string> files;
 };
 
-Result<int> run(const Options& options)
+Result<int> runUi(const UiChoice& options)
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
@@ -39,9 +39,9 @@ Command command_ui()
 {
     return {"ui", "Open the window",
             [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<UiChoice>();
                 verb.value("FILE", &options->files, "Run files to open");
-                return [options](Session&) { return run(*options); };
+                return [options](Session&) { return runUi(*options); };
             },
             false};
 }

@@ -17,7 +17,7 @@ namespace stagewright {
 
 namespace {
 
-struct Options {
+struct ValidateChoice {
     std::string file;
     std::string dialect = "auto";
     bool all = false;
@@ -27,7 +27,7 @@ struct Options {
 };
 
 // "-" is stdin; a name without dot or slash, and no such file, is the library's.
-Result<Schedule> given(const Options& options, Session& session)
+Result<Schedule> given(const ValidateChoice& options, Session& session)
 {
     CsvOptions csv;
     csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old
@@ -52,7 +52,7 @@ std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule
     return text;
 }
 
-Result<int> run(const Options& options, Session& session)
+Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
     auto schedule = given(options, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
@@ -112,7 +112,7 @@ Result<int> run(const Options& options, Session& session)
 Command command_validate()
 {
     return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<Options>();
+                auto options = std::make_shared<ValidateChoice>();
                 verb.value("FILE", &options->file, "A schedule CSV, - for stdin, or a library schedule").required();
                 addShapeOptions(verb, options->shape);
                 verb.flag("--all", options->all, "Show every fault, not only the first");
@@ -121,7 +121,7 @@ Command command_validate()
                 addChannelOptions(verb, options->channels);
                 verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
                            "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
-                return [options](Session& session) { return run(*options, session); };
+                return [options](Session& session) { return runValidate(*options, session); };
             }};
 }
 
