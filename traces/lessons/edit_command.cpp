@@ -174,7 +174,7 @@ Result<Canvas> flushed(const EditCommand& edit, Canvas canvas)
     return canvas;
 }
 
-Canvas split(Canvas canvas)
+Canvas splitBackwards(Canvas canvas)
 {
     canvas.schedule = splitEveryBackward(canvas.schedule);
     for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) unpair(canvas.schedule, rank);
@@ -346,7 +346,7 @@ Result<Canvas> applyEdit(const EditCommand& edit, Canvas canvas)
     if (edit.verb == "rank" || edit.verb == "begin") return listed(edit, std::move(canvas));
     if (edit.verb == "warmup") return warmedUp(edit, std::move(canvas));
     if (edit.verb == "flush") return flushed(edit, std::move(canvas));
-    if (edit.verb == "split") return split(std::move(canvas));
+    if (edit.verb == "split") return splitBackwards(std::move(canvas));
     if (edit.verb == "merge") return merged(std::move(canvas));
     if (edit.verb == "serial") {
         canvas.schedule = serialised(std::move(canvas.schedule));
