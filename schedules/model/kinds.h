@@ -39,6 +39,7 @@ const KindRule& ruleOf(OpKind kind);
 inline bool isBusy(OpKind kind) { return ruleOf(kind).busy; }
 // F, B, I, W or R: a kind that the model's layers execute.
 inline bool isCompute(OpKind kind) { return isBusy(kind); }
+inline bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; } // gives the gradient that the stage before waits for
 inline bool isSend(OpKind kind) { return kind == OpKind::SendF || kind == OpKind::SendB; }
 inline bool isReceive(OpKind kind) { return kind == OpKind::RecvF || kind == OpKind::RecvB; }
 // A send or a receive: an op that only a lowered schedule has (schedules/messages/lower.h).

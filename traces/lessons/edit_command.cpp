@@ -126,8 +126,6 @@ Result<std::vector<int>> perRank(const EditCommand& edit, const Canvas& canvas)
     return out;
 }
 
-bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; }
-
 // Forwards and returns of a list in their order; the ops around a return (R before it, W after it) stay with it.
 Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
 {

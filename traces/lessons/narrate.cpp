@@ -16,8 +16,6 @@ namespace stagewright::lessons {
 
 namespace {
 
-bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; }
-
 // Events by ascending priority: of several in one beat the last one here is described.
 constexpr std::array<BeatEvent, 15> byPriority = {
     BeatEvent::None, BeatEvent::GapEnds, BeatEvent::Arrival, BeatEvent::Filler, BeatEvent::DrainOver,

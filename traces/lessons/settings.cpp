@@ -20,7 +20,7 @@ namespace {
 constexpr int mostRanks = 64;
 constexpr int mostMicrobatches = 512;
 
-tl::unexpected<Error> wrong(const std::string& word, const std::string& what, const std::string& remedy = {})
+tl::unexpected<Error> wrongSetting(const std::string& word, const std::string& what, const std::string& remedy = {})
 {
     return fail(ErrorCode::Usage, fmt::format("setting '{}': {}", word, what), remedy);
 }
@@ -30,7 +30,7 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
     for (const std::string& part : partsOf(text, ",")) {
         const auto [kind, number] = keyValueOf(part);
         const auto value = number ? numberOf(*number) : std::nullopt;
-        if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
+        if (!value || *value < 0 || *value > 1e6) return wrongSetting(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
         if (kind == "F")
             settings.forward = *value;
         else if (kind == "I")
@@ -44,7 +44,7 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
         else if (kind == "REDUCE_GRAD")
             settings.reduceGrad = *value;
         else
-            return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
+            return wrongSetting(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
     }
     return {};
 }
@@ -53,7 +53,7 @@ Result<void> setWhole(int& out, const std::string& word, std::string_view value,
 {
     const auto number = wholeOf(value);
     if (!number || *number < least || *number > most)
-        return wrong(word, fmt::format("'{}' is not a whole number from {} to {}", value, least, most));
+        return wrongSetting(word, fmt::format("'{}' is not a whole number from {} to {}", value, least, most));
     out = *number;
     return {};
 }
@@ -61,7 +61,7 @@ Result<void> setWhole(int& out, const std::string& word, std::string_view value,
 Result<void> setReal(double& out, const std::string& word, std::string_view value, double least, double most)
 {
     const auto number = numberOf(value);
-    if (!number || *number < least || *number > most) return wrong(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
+    if (!number || *number < least || *number > most) return wrongSetting(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
     out = *number;
     return {};
 }
@@ -69,9 +69,9 @@ Result<void> setReal(double& out, const std::string& word, std::string_view valu
 Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
 {
     const auto numbers = numbersOf(value);
-    if (!numbers || numbers->size() > std::size_t{4} * mostRanks) return wrong(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
+    if (!numbers || numbers->size() > std::size_t{4} * mostRanks) return wrongSetting(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
     for (const double number : *numbers)
-        if (number < 0 || number > 1e6) return wrong(word, fmt::format("{} is not between 0 and 1000000", number));
+        if (number < 0 || number > 1e6) return wrongSetting(word, fmt::format("{} is not between 0 and 1000000", number));
     out = *numbers;
     return {};
 }
@@ -79,7 +79,7 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
 Result<void> setSharing(Settings& settings, const std::string& word, std::string_view key, std::string_view value)
 {
     const auto taken = [&](const auto& read, std::string& out) -> Result<void> {
-        if (!read) return wrong(word, read.error().message, read.error().remedy);
+        if (!read) return wrongSetting(word, read.error().message, read.error().remedy);
         out = std::string(value);
         return {};
     };
@@ -99,7 +99,7 @@ Result<void> setOne(Settings& settings, const std::string& word)
     }
     if (key == "hoist") {
         settings.hoist = value == "yes";
-        return value == "yes" || value == "no" ? Result<void>{} : wrong(word, "it takes yes or no");
+        return value == "yes" || value == "no" ? Result<void>{} : wrongSetting(word, "it takes yes or no");
     }
     if (key == "ranks") return setWhole(settings.ranks, word, value, 1, mostRanks);
     if (key == "microbatches") return setWhole(settings.microbatches, word, value, 1, mostMicrobatches);
@@ -126,7 +126,7 @@ Result<void> setOne(Settings& settings, const std::string& word)
     }
     if (key == "recompute") {
         auto stages = parseRecompute(value, 4096);
-        if (!stages) return wrong(word, stages.error().message, stages.error().remedy);
+        if (!stages) return wrongSetting(word, stages.error().message, stages.error().remedy);
         settings.recompute = std::string(value);
         return {};
     }
@@ -136,23 +136,23 @@ Result<void> setOne(Settings& settings, const std::string& word)
     }
     if (key == "link" || key == "launch") {
         auto read = parsePerturbation(word, mostRanks);
-        if (!read) return wrong(word, read.error().message, read.error().remedy);
+        if (!read) return wrongSetting(word, read.error().message, read.error().remedy);
         settings.disturbed += (settings.disturbed.empty() ? "" : ",") + word;
         return {};
     }
     if (key == "sends") {
         settings.rendezvous = value == "rendezvous";
-        return value == "rendezvous" || value == "buffered" ? Result<void>{} : wrong(word, "it takes buffered or rendezvous");
+        return value == "rendezvous" || value == "buffered" ? Result<void>{} : wrongSetting(word, "it takes buffered or rendezvous");
     }
     if (key == "lower") {
         if (value != "none")
-            if (auto read = parseLowering(value); !read) return wrong(word, read.error().message, read.error().remedy);
+            if (auto read = parseLowering(value); !read) return wrongSetting(word, read.error().message, read.error().remedy);
         settings.lower = value == "none" ? std::string() : std::string(value);
         return {};
     }
-    return wrong(word, "there is no such setting",
-                 "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
-                 "replicas, shard, gather, reduce, parameters, sends, lower");
+    return wrongSetting(word, "there is no such setting",
+                        "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
+                        "replicas, shard, gather, reduce, parameters, sends, lower");
 }
 
 Nanos scaled(Nanos value, double factor)
