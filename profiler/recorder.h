@@ -20,10 +20,11 @@ struct GpuTrace;
 struct TraceFacts;
 
 struct RecorderOptions {
-    bool virtualClock = false;    // false: wall
-    Links links;                  // of the virtual clock; on the wall clock messages carry when they are available
-    RunPerturbation perturbation; // of the virtual clock; on the wall clock the ranks themselves take longer
-    bool threadCpu = true;        // the virtual clock needs it
+    bool virtualClock = false;          // false: wall
+    Links links;                        // of the virtual clock; on the wall clock messages carry when they are available
+    RunPerturbation perturbation;       // of the virtual clock; on the wall clock the ranks themselves take longer
+    bool threadCpu = true;              // the virtual clock needs it
+    std::vector<int> gradientBuckets{}; // of the virtual clock (schedules/execute/place_buckets.h)
 };
 
 struct RecordedStep {

@@ -146,7 +146,9 @@ Result<Difference> againstContributors(const Schedule& schedule, const Replay& r
             if (!backend) return tl::unexpected(std::move(backend.error()));
             auto slices = sliceModel(options.model, 1);
             if (!slices) return tl::unexpected(std::move(slices.error()));
-            Allocator allocator;
+            auto memory = (*backend)->openMemory(0, 1, 1);
+            if (!memory) return tl::unexpected(std::move(memory.error()).with("reference of the contributors"));
+            Allocator allocator(*memory ? **memory : hostMemory());
             auto model = (*backend)->makeStage(options.model, slices->front(), options.microbatchSize, options.seed, options.optimizer, allocator);
             if (!model) return tl::unexpected(std::move(model.error()));
             const PartShapes shape{options.microbatchSize, options.model.sequence, messageWidth(options.model, **backend), {}};

@@ -115,8 +115,6 @@ public:
                                                         std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
                                                         Allocator& allocator) override
     {
-        if (m_narrow != nullptr)
-            return fail(ErrorCode::Usage, "state is shared between ranks in fp32, not in bf16", "use --precision fp32, or leave --shard and --reduce out");
         return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
     }
 

@@ -22,6 +22,10 @@ public:
         for (const layers::AddedFloats& one : sums)
             k.add(one.count, one.x, one.sum);
     }
+    void scale(std::size_t count, float factor, float* x) final
+    {
+        for (std::size_t i = 0; i < count; ++i) x[i] *= factor;
+    }
     double squareSum(std::span<const std::span<const float>> tensors) final
     {
         double sum = 0;

@@ -14,6 +14,7 @@
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
+#include "engine/cuda/product_rules.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
 #include "engine/layers/math_source.h"
@@ -199,25 +200,18 @@ public:
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator) override
     {
-        if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
-        if (microbatchSize < 1)
-            return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
-        cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
-        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
-        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
-        if (widest > std::numeric_limits<std::int32_t>::max()) {
-            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<std::int32_t>::max()),
-                        "use a smaller microbatch or a shorter sequence");
-        }
-        try {
-            const int streamFrom = cudaStreamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
-                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom));
-        } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage), "use a smaller model");
-        } catch (const std::exception& e) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
-        }
+        return make(model, slice, microbatchSize, seed, optimizer, nullptr, allocator);
+    }
+
+    Result<std::unique_ptr<StageModel>> makeSharedStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                        std::uint64_t seed, const OptimizerConfig& optimizer, const StageShare& share,
+                                                        Allocator& allocator) override
+    {
+        constexpr int together = cuda::productAlignment / 2; // the narrowest elements in that many bytes
+        if (model.hidden % together != 0)
+            return fail(ErrorCode::Usage, fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in which each tensor has to begin at {} bytes", model.hidden, together, cuda::productAlignment),
+                        fmt::format("use a multiple of {}, or --backend cpu", together));
+        return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
     }
 
     std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) const override
@@ -251,6 +245,31 @@ public:
     }
 
 private:
+    // share: null where the whole stage is the rank's.
+    Result<std::unique_ptr<StageModel>> make(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
+                                             const OptimizerConfig& optimizer, const StageShare* share, Allocator& allocator)
+    {
+        if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
+        if (microbatchSize < 1)
+            return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
+        cuda::DeviceMemory* memory = m_opened->find(allocator.memory());
+        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory was not opened by this backend", slice.stage));
+        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
+        if (widest > std::numeric_limits<std::int32_t>::max()) {
+            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest, std::numeric_limits<std::int32_t>::max()),
+                        "use a smaller microbatch or a shorter sequence");
+        }
+        try {
+            const int streamFrom = cudaStreamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
+                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom), share);
+        } catch (const std::bad_alloc&) {
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage), "use a smaller model");
+        } catch (const std::exception& e) {
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
+        }
+    }
+
     bool partitioned(int ranks) const { return m_options.sharing == DeviceSharing::Partitions && ranks > 1; }
 
     StagewrightQueueWish wishOf(const Device& device, int rank, int ranks, int devices) const

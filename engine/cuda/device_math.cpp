@@ -305,6 +305,13 @@ public:
             list.push_back({one.count, one.sum, one.x, nullptr, nullptr, nullptr});
         done(m_table.add(m_queue, list.data(), static_cast<int>(list.size())));
     }
+    void scale(std::size_t count, float factor, float* x) override
+    {
+        StagewrightStep s{};
+        s.gradientScale = factor;
+        const StagewrightTensor tensor{count, x, nullptr, nullptr, nullptr, nullptr};
+        done(m_table.step(m_queue, STAGEWRIGHT_SCALE, &s, &tensor, 1));
+    }
     double squareSum(std::span<const std::span<const float>> tensors) override
     {
         const Buffer partial = m_allocator.take((STAGEWRIGHT_PARTIALS + 1) * sizeof(double) / sizeof(float), m_tag);

@@ -389,6 +389,9 @@ STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, const Stagewrig
             t.moment1[i] = (t.moment1[i] - grad - s.weightDecay * next) * back;
         }
         break;
+    case STAGEWRIGHT_SCALE:
+        next = value * s.gradientScale;
+        break;
     default: // predict: value stays
         next = t.moment2 ? value - s.reach * s.correction1 * t.moment1[i] / (sqrtf(t.moment2[i] * s.correction2) + s.epsilon)
                          : value - s.reach * t.moment1[i];

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 6u
+#define STAGEWRIGHT_CUDA_ABI 7u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -163,6 +163,7 @@ enum {
     STAGEWRIGHT_UNDO_ADAMW = 2,
     STAGEWRIGHT_UNDO_SGD = 3,
     STAGEWRIGHT_PREDICT = 4,
+    STAGEWRIGHT_SCALE = 5, /* no step: value *= gradientScale */
 };
 
 typedef struct StagewrightCudaTable {

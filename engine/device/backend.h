@@ -139,6 +139,10 @@ public:
     // Of a stage whose state ranks share: its part of it. Weights are there from gatherWeights(), which makes room in which the owned ones
     // lie, to releaseWeights(); the optimizer steps what is owned. Null: the stage is whole.
     virtual SharedState* shared() { return nullptr; }
+    // Of such a stage, elements begin to end of its flat vector: the sum of squares of their summed gradients, and an optimizer step of what the rank
+    // steps of them. Weights in use follow with SharedState::refreshOwn().
+    virtual double gradientSquareSumOn(std::int64_t /*begin*/, std::int64_t /*end*/) const { return 0; }
+    virtual void optimizerStepOn(const OptimizerConfig& /*config*/, int /*step*/, float /*gradientScale*/, std::int64_t /*begin*/, std::int64_t /*end*/) {}
     virtual void gatherWeights() {}
     virtual void releaseWeights() {}
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept

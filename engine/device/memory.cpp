@@ -95,6 +95,7 @@ struct Allocator::State {
     std::unordered_map<std::size_t, std::vector<Idle>> idle; // by block size, the one that was freed first in front
     std::array<Bytes, memoryCategoryCount> inUse{};
     std::array<Bytes, memoryCategoryCount> peak{};
+    std::vector<Mark> readers; // of views that came back
     std::size_t buffers = 0;
     Bytes held = 0; // of all categories
     Bytes limit = 0;
@@ -115,7 +116,7 @@ MemoryLimitExceeded::MemoryLimitExceeded(Bytes asked, Bytes held, Bytes limit)
 {
 }
 
-Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, 0, 0, 0, nullptr}) {}
+Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, {}, 0, 0, 0, nullptr}) {}
 
 Allocator::~Allocator()
 {
@@ -191,6 +192,12 @@ void Allocator::give(Buffer& buffer) noexcept
     }
     --m_state->buffers;
     m_state->change(buffer.m_tag, -bytesOf(buffer.m_size));
+}
+
+void Allocator::awaitReaders()
+{
+    for (const Mark& reader : m_state->readers) m_state->memory.await(reader);
+    m_state->readers.clear();
 }
 
 void Allocator::setSink(MemorySink* sink)
@@ -276,7 +283,9 @@ Buffer Buffer::window(std::size_t first, std::size_t count) const
 
 void Buffer::readUntil(Mark mark)
 {
-    if (m_shared || m_read) // its block is not its own, or another reads it already
+    if (m_window)
+        m_allocator->m_state->readers.push_back(std::move(mark));
+    else if (m_shared || m_read) // its block is not its own, or another reads it already
         memory().await(mark);
     else
         m_read = std::move(mark);

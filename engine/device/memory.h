@@ -88,7 +88,8 @@ public:
     void reset();
     // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the sink.
     void retag(const MemoryTag& tag);
-    // Another rank reads it until `mark`: whoever uses the block after this buffer waits for that, and nobody before.
+    // Another rank reads it until `mark`: whoever uses the block after this buffer waits for that, and nobody before; of a view, who calls
+    // Allocator::awaitReaders().
     void readUntil(Mark mark);
     // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
     // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
@@ -128,6 +129,8 @@ public:
     // For a copy (Memory::copyFrom), which waits for what `before` says; the block that has been free for longest.
     Buffer takeForCopy(std::size_t floats, const MemoryTag& tag, BlockUse& before);
     Memory& memory() const;
+    // Later work waits until other ranks have read all views that came back (Buffer::readUntil): before what they showed changes.
+    void awaitReaders();
     void setSink(MemorySink* sink);
     // Of all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there is.
     void setLimit(Bytes limit);

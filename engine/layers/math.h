@@ -158,6 +158,7 @@ public:
     // Sums of floats, apart from each other; the sum of squares of all tensors in double, tensor after tensor (waits).
     virtual void add(std::span<const AddedFloats> sums) = 0;
     virtual double squareSum(std::span<const std::span<const float>> tensors) = 0;
+    virtual void scale(std::size_t count, float factor, float* x) = 0; // x *= factor
 
     // Optimizers (engine/device/backend.h), forwards and back, on tensors of one weight decay; predict: out (elements) = value − reach · d.
     virtual void adamW(std::span<const TensorStep> tensors, const AdamWStep& step) = 0;

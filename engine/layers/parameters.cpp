@@ -57,6 +57,22 @@ bool isOfNorm(const Parameter& parameter)
     return parameter.name.ends_with(".gamma") || parameter.name.ends_with(".beta");
 }
 
+class MathOfState final : public StateMath {
+public:
+    explicit MathOfState(LayerMath& math) : m_math(math) {}
+    int elementBytes() const override { return m_math.elementBytes(); }
+    void add(std::size_t count, const float* x, float* sum) override
+    {
+        const AddedFloats one[] = {{count, x, sum}};
+        m_math.add(one);
+    }
+    void scale(std::size_t count, float factor, float* x) override { m_math.scale(count, factor, x); }
+    void toElements(std::size_t count, const float* values, void* elements) const override { m_math.toElements(count, values, Elements{elements}); }
+
+private:
+    LayerMath& m_math;
+};
+
 int momentsOf(const OptimizerConfig& optimizer)
 {
     return optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1
@@ -69,7 +85,9 @@ ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig&
                            LayerMath& math, const StageShare* share)
     : m_stage(stage), m_seed(seed), m_optimizer(optimizer), m_allocator(allocator), m_math(math)
 {
-    if (share != nullptr) m_shared = std::make_unique<SharedState>(*share, stage, momentsOf(optimizer), allocator);
+    if (share == nullptr) return;
+    m_stateMath = std::make_unique<MathOfState>(math);
+    m_shared = std::make_unique<SharedState>(*share, stage, momentsOf(optimizer), allocator, *m_stateMath);
 }
 
 // fill() takes what this rank has of the tensor, part by part.
@@ -77,18 +95,26 @@ void ParameterSet::addShared(Parameter& parameter, const std::function<void(std:
 {
     const std::int64_t begin = parameter.offset;
     const std::int64_t end = begin + parameter.count;
+    std::vector<float> values;
+    const auto start = [&](std::int64_t from, std::int64_t to) {
+        values.resize(static_cast<std::size_t>(to - from));
+        fill(values, static_cast<std::size_t>(from - begin));
+        m_shared->start(from, values);
+    };
     if (m_shared->shards(ShardLevel::Weights)) {
-        for (const SharedState::Own& own : m_shared->own()) {
-            const std::int64_t from = std::max(begin, own.begin);
-            const std::int64_t to = std::min(end, own.end);
-            if (from < to) fill({m_shared->ownWeights(own) + (from - own.begin), static_cast<std::size_t>(to - from)}, static_cast<std::size_t>(from - begin));
-        }
+        for (const SharedState::Own& own : m_shared->own())
+            if (std::max(begin, own.begin) < std::min(end, own.end)) start(std::max(begin, own.begin), std::min(end, own.end));
         return;
     }
-    parameter.value = m_shared->weightsWindow(begin, end);
-    parameter.used = elementsIn(parameter.value);
+    showWeights(parameter);
     if (!m_shared->shards(ShardLevel::Gradients)) parameter.gradient = m_shared->gradientsWindow(begin, end);
-    fill(parameter.value.span(), 0);
+    start(begin, end);
+}
+
+void ParameterSet::showWeights(Parameter& parameter)
+{
+    parameter.value = m_shared->valuesWindow(parameter.offset, parameter.offset + parameter.count);
+    parameter.used = {m_shared->weights(parameter.offset)};
 }
 
 void ParameterSet::gatherWeights()
@@ -96,11 +122,12 @@ void ParameterSet::gatherWeights()
     m_shared->takeWeights();
     std::size_t at = 0;
     for (Parameter& p : m_parameters) {
-        p.value = m_shared->weightsWindow(p.offset, p.offset + p.count);
-        p.used = elementsIn(p.value);
+        showWeights(p);
         if (!m_keptNorms || !isOfNorm(p)) continue;
-        std::copy_n(m_keptNorms.data() + at, p.count, p.value.data()); // a weight gradient may read them before the others' pieces come
-        at += static_cast<std::size_t>(p.count);
+        const auto count = static_cast<std::size_t>(p.count);
+        // A weight gradient may read them before the others' pieces come.
+        m_allocator.memory().copy(m_shared->weights(p.offset), m_math.at(elementsIn(m_keptNorms), at), count * static_cast<std::size_t>(m_math.elementBytes()));
+        at += count;
     }
     if (m_keptNorms) m_shared->refreshOwn(); // which may have been stepped since
 }
@@ -111,14 +138,16 @@ void ParameterSet::releaseWeights()
     std::size_t kept = 0;
     for (const Parameter& p : m_parameters)
         if (isOfNorm(p)) kept += static_cast<std::size_t>(p.count);
-    if (!m_keptNorms) m_keptNorms = m_allocator.take(kept, {MemoryCategory::Gathered, static_cast<std::uint16_t>(m_stage), -1});
+    if (!m_keptNorms) m_keptNorms = m_allocator.take(m_math.words(kept), {MemoryCategory::Gathered, static_cast<std::uint16_t>(m_stage), -1});
     std::size_t at = 0;
     for (Parameter& p : m_parameters) {
         p.used = {};
         if (isOfNorm(p)) {
-            std::copy_n(p.value.data(), p.count, m_keptNorms.data() + at);
-            p.used = {m_keptNorms.data() + at};
-            at += static_cast<std::size_t>(p.count);
+            const auto count = static_cast<std::size_t>(p.count);
+            const Elements to = m_math.at(elementsIn(m_keptNorms), at);
+            m_allocator.memory().copy(to, m_shared->weights(p.offset), count * static_cast<std::size_t>(m_math.elementBytes()));
+            p.used = to;
+            at += count;
         }
         p.value.reset();
     }
@@ -228,30 +257,32 @@ void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
         throw std::invalid_argument("optimizer step: the stage was made for another optimizer");
 }
 
-// The parts of tensors that this rank steps.
+// The parts of tensors in a range that this rank steps.
 template <typename Step>
-void ParameterSet::onOwned(bool decays, Step&& step)
+void ParameterSet::onOwned(bool decays, const Range& range, Step&& step)
 {
     if (!m_shared) return;
     for (const SharedState::Own& own : m_shared->stepped())
         for (const Parameter& p : m_parameters) {
-            const std::int64_t from = std::max(p.offset, own.begin);
-            const std::int64_t to = std::min(p.offset + p.count, own.end);
+            const std::int64_t from = std::max({p.offset, own.begin, range.begin});
+            const std::int64_t to = std::min({p.offset + p.count, own.end, range.end});
             if (from >= to || isMatrix(p) != decays) continue;
             const std::int64_t inside = from - own.begin;
             const auto moment = [&](int number) { return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr; };
-            step(TensorStep{static_cast<std::size_t>(to - from), m_shared->ownWeights(own) + inside, m_shared->sums(own) + inside, moment(0), moment(1), {}});
+            auto* elements = static_cast<char*>(m_shared->narrowed(own));
+            if (elements != nullptr) elements += inside * m_math.elementBytes();
+            step(TensorStep{static_cast<std::size_t>(to - from), m_shared->stepsOn(own) + inside, m_shared->sums(own) + inside, moment(0), moment(1), {elements}});
         }
 }
 
 template <typename Adam, typename Sgd>
-void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd)
+void ParameterSet::onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range, Adam&& adam, Sgd&& sgd)
 {
     checkOptimizer(config);
     AdamWStep one = adamWStep(config, step, gradientScale);
     for (const bool decays : {true, false}) {
         std::vector<TensorStep> tensors;
-        onOwned(decays, [&tensors](const TensorStep& part) { tensors.push_back(part); });
+        onOwned(decays, range, [&tensors](const TensorStep& part) { tensors.push_back(part); });
         for (Parameter& p : m_parameters)
             if (isMatrix(p) == decays && !m_shared)
                 tensors.push_back({p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), elementsIn(p.elements)});
@@ -263,18 +294,39 @@ void ParameterSet::onTensors(const OptimizerConfig& config, int step, float grad
     }
 }
 
+double ParameterSet::gradientSquareSumOn(std::int64_t begin, std::int64_t end) const
+{
+    std::vector<std::span<const float>> gradients;
+    for (const SharedState::Own& own : m_shared->stepped()) {
+        const std::int64_t from = std::max(begin, own.begin);
+        const std::int64_t to = std::min(end, own.end);
+        if (from < to) gradients.emplace_back(m_shared->sums(own) + (from - own.begin), static_cast<std::size_t>(to - from));
+    }
+    return m_math.squareSum(gradients);
+}
+
+void ParameterSet::stepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end)
+{
+    stepIn(config, step, gradientScale, {begin, end});
+}
+
 void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
 {
-    onTensors(
-        config, step, gradientScale, [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
-        [this](const auto& tensors, const SgdStep& sgd) { m_math.sgd(tensors, sgd); });
+    stepIn(config, step, gradientScale, {});
     if (m_shared) m_shared->refreshOwn();
+}
+
+void ParameterSet::stepIn(const OptimizerConfig& config, int step, float gradientScale, const Range& range)
+{
+    onTensors(
+        config, step, gradientScale, range, [this](const auto& tensors, const AdamWStep& adam) { m_math.adamW(tensors, adam); },
+        [this](const auto& tensors, const SgdStep& sgd) { m_math.sgd(tensors, sgd); });
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
 {
     onTensors(
-        config, step, gradientScale, [this](const auto& tensors, const AdamWStep& adam) { m_math.undoAdamW(tensors, adam); },
+        config, step, gradientScale, {}, [this](const auto& tensors, const AdamWStep& adam) { m_math.undoAdamW(tensors, adam); },
         [this](const auto& tensors, const SgdStep& sgd) { m_math.undoSgd(tensors, sgd); });
     if (step > 1) return;
     // Before the first step there was nothing: no trace of rounding is left.
@@ -363,19 +415,16 @@ std::vector<ParameterView> ParameterSet::views()
     if (!memory.isHost()) m_mirrors.resize(m_parameters.size());
     for (std::size_t i = 0; i < m_parameters.size(); ++i) {
         Parameter& p = m_parameters[i];
-        if (m_shared && m_shared->gradients() == nullptr) {
-            views.push_back({p.name, p.shape, p.value.span(), {}});
-            continue;
-        }
+        const std::span<float> gradient = m_shared && m_shared->gradients() == nullptr ? std::span<float>() : p.gradient.span();
         if (memory.isHost()) {
-            views.push_back({p.name, p.shape, p.value.span(), p.gradient.span()});
+            views.push_back({p.name, p.shape, p.value.span(), gradient});
             continue;
         }
         Mirror& mirror = m_mirrors[i];
         mirror.value.resize(p.value.size());
-        mirror.gradient.resize(p.gradient.size());
-        memory.download(mirror.value.data(), p.value.data(), p.value.size() * sizeof(float));
-        memory.download(mirror.gradient.data(), p.gradient.data(), p.gradient.size() * sizeof(float));
+        mirror.gradient.resize(gradient.size());
+        if (p.value) memory.download(mirror.value.data(), p.value.data(), p.value.size() * sizeof(float));
+        if (!gradient.empty()) memory.download(mirror.gradient.data(), gradient.data(), gradient.size_bytes());
         views.push_back({p.name, p.shape, mirror.value, mirror.gradient});
     }
     return views;

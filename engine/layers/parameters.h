@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,7 +27,8 @@ struct Parameter {
     Buffer moment2;     // AdamW: mean of squares
     Buffer elements;    // the values as the layers compute with them, where that is not fp32
     ConstElements used; // what the layers compute with: value, elements or a stored version
-    // In a flat vector value and gradient are views of it, empty while their weights are released or no gradients are there.
+    // In a flat vector value and gradient are views of it, empty while their weights are released, no gradients are there or, of value, only a
+    // part of the fp32 weights is this rank's.
     std::int64_t offset = 0;
     std::int64_t count = 0;
 };
@@ -37,7 +39,7 @@ void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std:
 
 class ParameterSet {
 public:
-    // share: of a stage whose state ranks share, in fp32 on the host; null: all of it is this rank's. Versions are for whole stages.
+    // share: of a stage whose state ranks share; null: all of it is this rank's. Versions are for whole stages.
     ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math, const StageShare* share = nullptr);
 
     // References stay valid. Gradients and optimizer state start at zero.
@@ -52,6 +54,9 @@ public:
     void zeroGradients();
     double gradientSquareSum() const; // tensor by tensor in the order of adding; of shared state piece by owned piece
     void step(const OptimizerConfig& config, int step, float gradientScale);
+    // Of shared state, elements begin to end of the flat vector; the weights in use don't follow yet.
+    double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const;
+    void stepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end);
     // With the gradients of that step, which must have been finite; weights and moments come back but for rounding.
     void undoStep(const OptimizerConfig& config, int step, float gradientScale);
     // Of a device: copies on the host, fetched now (waits), which written() takes over where they were changed.
@@ -79,16 +84,23 @@ private:
     void start(Parameter& parameter, std::span<const float> values);
     void narrow(Parameter& parameter); // its elements follow its value
     const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
+    struct Range {
+        std::int64_t begin = 0;
+        std::int64_t end = std::numeric_limits<std::int64_t>::max();
+    };
     template <typename Adam, typename Sgd>
-    void onTensors(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
+    void onTensors(const OptimizerConfig& config, int step, float gradientScale, const Range& range, Adam&& adam, Sgd&& sgd);
+    void stepIn(const OptimizerConfig& config, int step, float gradientScale, const Range& range);
     void addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill);
+    void showWeights(Parameter& parameter); // as they are there
     template <typename Step>
-    void onOwned(bool decays, Step&& step);
+    void onOwned(bool decays, const Range& range, Step&& step);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 
+    std::unique_ptr<StateMath> m_stateMath;
     std::unique_ptr<SharedState> m_shared; // before the views
-    Buffer m_keptNorms;                    // of released weights
+    Buffer m_keptNorms;                    // of released weights, as elements
     std::deque<Parameter> m_parameters;
     int m_stage;
     std::uint64_t m_seed;

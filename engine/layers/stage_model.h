@@ -52,6 +52,11 @@ public:
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void parametersWritten() override { m_parameters.written(); }
     SharedState* shared() override { return m_parameters.shared(); }
+    double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const override { return m_parameters.gradientSquareSumOn(begin, end); }
+    void optimizerStepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end) override
+    {
+        m_parameters.stepOn(config, step, gradientScale, begin, end);
+    }
     void gatherWeights() override { m_parameters.gatherWeights(); }
     void releaseWeights() override { m_parameters.releaseWeights(); }
     void packGradients(const Buffer& to) override { m_parameters.packGradients(to.data()); }

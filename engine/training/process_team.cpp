@@ -222,7 +222,8 @@ public:
     }
     void sendWeights(const Wish& wish) override
     {
-        m_job->say(0, m_firstTag + WeightsTag, bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model)));
+        std::vector<float> owned;
+        m_job->say(0, m_firstTag + WeightsTag, bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model, owned)));
     }
 
     void stop(const Error& error) override

@@ -25,7 +25,7 @@ public:
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
           m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes.ofRank(rank), state.data, *m_run.allocator),
-          m_exchange(state, rank), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
+          m_exchange(state, rank, m_trace), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
@@ -81,7 +81,7 @@ public:
                 StageRun& run = stageRun(stage);
                 run.model->zeroGradients();
                 std::fill(run.losses.begin(), run.losses.end(), 0.0);
-                run.sent = run.stepped = false;
+                run.sent = run.stepped = run.partly = false;
                 run.undone = 0;
             }
             if (m_run.memory) m_run.memory->finish(); // none of this is in the step

@@ -59,15 +59,14 @@ bool takeReport(TrainingState& state, std::span<const std::byte> report, Nanos o
     return bytes.good();
 }
 
-std::vector<ParameterView> ownedWeights(StageModel& model)
+std::vector<ParameterView> ownedWeights(StageModel& model, std::vector<float>& owned)
 {
     std::vector<ParameterView> views = model.parameters();
     SharedState* state = model.shared();
-    if (state == nullptr || !state->shards(ShardLevel::Weights)) return views;
+    if (state == nullptr || state->hasAllValues()) return views;
     for (ParameterView& view : views) view.value = view.gradient = {};
-    const auto own = state->own();
-    const auto count = own.empty() ? 0 : static_cast<std::size_t>(own.back().offset + own.back().end - own.back().begin);
-    views.push_back({"owned", {static_cast<int>(count)}, {own.empty() ? nullptr : state->ownWeights(own.front()), count}, {}});
+    owned = state->steppedValues();
+    views.push_back({"owned", {static_cast<int>(owned.size())}, owned, {}});
     return views;
 }
 

@@ -1,7 +1,7 @@
 #include "engine/training/state_exchange.h"
 
 #include <algorithm>
-#include <cstring>
+#include <exception>
 
 #include "engine/training/gradient_rules.h"
 #include "profiler/record/clock.h"
@@ -15,16 +15,11 @@ MemoryTag bucketTag(int stage)
     return {MemoryCategory::Buckets, static_cast<std::uint16_t>(stage), -1};
 }
 
-void add(std::span<const float> from, float* to)
-{
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] += from[i];
-}
-
 } // namespace
 
-StateExchange::StateExchange(TrainingState& state, int rank)
+StateExchange::StateExchange(TrainingState& state, int rank, const RankTrace& trace)
     : m_state(state), m_rank(rank), m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
-      m_virtual(state.clock == ClockMode::Virtual)
+      m_trace(trace), m_virtual(state.clock == ClockMode::Virtual)
 {
 }
 
@@ -94,7 +89,7 @@ bool StateExchange::collect(Stage& stage, int member, ControlKey::Kind kind, std
     const int from = stage.members[static_cast<std::size_t>(member)];
     m_run.status.set(RankPhase::Copies, stage.run->slice.stage);
     Nanos arrived = 0;
-    if (!m_state.transport->collectInto(m_rank, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), from}, to, arrived)) return false;
+    if (!m_state.transport->collectInto(m_rank, {kind, static_cast<std::uint16_t>(stage.run->slice.stage), from}, m_run.allocator->memory(), to, arrived)) return false;
     taking.bytes += static_cast<Bytes>(to.size_bytes());
     taking.arrived = std::max(taking.arrived, arrived);
     return true;
@@ -103,18 +98,34 @@ bool StateExchange::collect(Stage& stage, int member, ControlKey::Kind kind, std
 // From here to the end of the scope a collective takes what has come.
 class StateExchange::Timed {
 public:
-    explicit Timed(Taking& taking) : m_taking(taking), m_cpu(threadCpuNow())
+    Timed(const StateExchange& exchange, Taking& taking) : m_exchange(exchange), m_range(exchange.m_trace.other()), m_taking(taking), m_before(exchange.workedUntilNow())
     {
-        if (taking.begin < 0) taking.begin = monotonicNow();
+        if (taking.begin < 0) taking.begin = exchange.m_recorder.collectiveBegin();
     }
-    ~Timed() { m_taking.cpu += threadCpuNow() - m_cpu; }
+    ~Timed()
+    {
+        try {
+            m_taking.cpu += m_exchange.workedUntilNow() - m_before;
+        } catch (const std::exception&) { // of a device that has failed: the next request says it
+        }
+    }
     Timed(const Timed&) = delete;
     Timed& operator=(const Timed&) = delete;
 
 private:
+    const StateExchange& m_exchange;
+    RankTrace::Range m_range;
     Taking& m_taking;
-    Nanos m_cpu;
+    Nanos m_before;
 };
+
+// Processor time or, of a device on the virtual clock, the time that passes until it is done.
+Nanos StateExchange::workedUntilNow() const
+{
+    if (!m_virtual || !m_run.memory) return threadCpuNow();
+    m_run.memory->finish();
+    return monotonicNow();
+}
 
 void StateExchange::record(const Taking& taking)
 {
@@ -139,14 +150,14 @@ void StateExchange::gather(int number, int position)
 bool StateExchange::takeGather(Stage& stage, Taking& taking)
 {
     {
-        const Timed timed(taking);
-        float* weights = stage.run->model->shared()->weights();
+        const Timed timed(*this, taking);
+        const SharedState& state = *stage.run->model->shared();
         const int members = static_cast<int>(stage.members.size());
         for (int k = members - 1; k > 0; --k) { // the one before sent here first
             const int member = (stage.own + k) % members;
             for (const ShardPiece& piece : stage.run->share->flat.pieces)
                 if (piece.owner == member &&
-                    !collect(stage, member, ControlKey::Kind::Weights, {weights + piece.begin, static_cast<std::size_t>(piece.size())}, taking))
+                    !collect(stage, member, ControlKey::Kind::Weights, state.weightsPart(piece.begin, piece.end), taking))
                     return false;
         }
     }
@@ -220,7 +231,7 @@ bool StateExchange::hasCome(const Stage& stage)
 // Adds the contributors' parts in their order.
 bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
 {
-    const Timed timed(reduction.taking);
+    const Timed timed(*this, reduction.taking);
     const Chunk& chunk = stage.ownChunks[reduction.next];
     const std::size_t count = chunk.size();
     SharedState& state = *stage.run->model->shared();
@@ -240,40 +251,47 @@ bool StateExchange::takeChunk(Stage& stage, Reduction& reduction)
         if (!chunk.takes(member)) continue;
         if (member == stage.own) {
             if (member > first)
-                add({mine, count}, sum);
+                state.math().add(count, mine, sum);
             else if (mine != sum)
-                std::memcpy(sum, mine, count * sizeof(float));
+                state.memory().copy(sum, mine, count * sizeof(float));
             continue;
         }
         if (member > first && !part) part = m_run.allocator->take(count, bucketTag(number));
         const std::span<float> into = member == first ? std::span(sum, count) : part.span();
         if (!collect(stage, member, ControlKey::Kind::WeightGradients, into, reduction.taking)) return false;
-        if (member > first) add(into, sum);
+        if (member > first) state.math().add(count, into.data(), sum);
     }
-    if (chunk.scale != 1)
-        for (std::size_t i = 0; i < count; ++i) sum[i] *= chunk.scale;
-    if (!straight && reduction.first) std::memcpy(target, sum, count * sizeof(float));
-    if (!straight && !reduction.first) add({sum, count}, target);
+    if (chunk.scale != 1) state.math().scale(count, chunk.scale, sum);
+    if (!straight && reduction.first) state.memory().copy(target, sum, count * sizeof(float));
+    if (!straight && !reduction.first) state.math().add(count, sum, target);
     if (!reduction.own.empty()) reduction.own[reduction.next].reset();
     ++reduction.next;
     return true;
 }
 
-bool StateExchange::takeReductions(Stage& stage, bool waits)
+bool StateExchange::takeReductions(Stage& stage, bool waits, const Arrived& arrived)
 {
+    std::size_t said = 0;
+    const auto say = [&](std::size_t whole) {
+        for (; arrived && said < whole; ++said) arrived(stage.ownChunks[said].begin, stage.ownChunks[said].end);
+    };
     for (; !stage.reductions.empty(); stage.reductions.pop_front()) {
         Reduction& reduction = stage.reductions.front();
+        const bool last = stage.reductions.size() == 1;
+        if (last) say(reduction.next);
         while (reduction.next < stage.ownChunks.size()) {
             if (!waits && !hasCome(stage)) return true;
             if (!takeChunk(stage, reduction)) return false;
+            if (last) say(reduction.next);
         }
-        if (reduction.taking.begin < 0) Timed(reduction.taking); // owns nothing
-        if (stage.run->share->level == ShardLevel::None) {       // its sums go to the others first
+        if (reduction.taking.begin < 0) Timed(*this, reduction.taking); // owns nothing
+        if (stage.run->share->level == ShardLevel::None) {              // its sums go to the others first
             if (!waits) return true;
-            if (!shareSums(stage, reduction.taking)) return false;
+            if (!shareSums(stage, reduction.taking, arrived)) return false;
         }
         record(reduction.taking);
     }
+    say(stage.ownChunks.size());
     return true;
 }
 
@@ -287,9 +305,9 @@ void StateExchange::takeWhatHasCome()
     for (Stage* stage : waiting) static_cast<void>(takeReductions(*stage, false));
 }
 
-bool StateExchange::shareSums(Stage& stage, Taking& taking)
+bool StateExchange::shareSums(Stage& stage, Taking& taking, const Arrived& arrived)
 {
-    const Timed timed(taking);
+    const Timed timed(*this, taking);
     SharedState& state = *stage.run->model->shared();
     const int members = static_cast<int>(stage.members.size());
     for (int k = 1; k < members; ++k)
@@ -297,9 +315,11 @@ bool StateExchange::shareSums(Stage& stage, Taking& taking)
             post(stage, (stage.own + k) % members, ControlKey::Kind::GradientSums, state.gradientsWindow(chunk.begin, chunk.end), taking.link);
     for (int k = members - 1; k > 0; --k) {
         const int member = (stage.own + k) % members;
-        for (const Chunk& chunk : stage.chunks)
-            if (chunk.owner == member && !collect(stage, member, ControlKey::Kind::GradientSums, {state.gradients() + chunk.begin, chunk.size()}, taking))
-                return false;
+        for (const Chunk& chunk : stage.chunks) {
+            if (chunk.owner != member) continue;
+            if (!collect(stage, member, ControlKey::Kind::GradientSums, {state.gradients() + chunk.begin, chunk.size()}, taking)) return false;
+            if (arrived) arrived(chunk.begin, chunk.end);
+        }
     }
     return true;
 }
@@ -316,8 +336,13 @@ bool StateExchange::awaitGradients()
 
 bool StateExchange::awaitGradients(int number)
 {
+    return awaitGradients(number, {});
+}
+
+bool StateExchange::awaitGradients(int number, const Arrived& arrived)
+{
     takeWhatHasCome();
-    return takeReductions(at(number), true);
+    return takeReductions(at(number), true, arrived);
 }
 
 } // namespace stagewright

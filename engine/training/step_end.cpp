@@ -67,6 +67,7 @@ bool StepEnd::freeAllSent()
 {
     if (!m_state.transport->settle(m_rank)) return false;
     m_hooks.freeSent();
+    m_run.allocator->awaitReaders();
     return true;
 }
 
@@ -114,12 +115,11 @@ bool StepEnd::judgeShared()
     // What owners let go is taken before any of them steps it.
     if (!m_exchange.awaitGathers() || !m_exchange.awaitGradients()) return false;
     for (const int stage : m_plan.stages) {
+        const RankTrace::Range range = m_trace.other();
         StageRun& run = stageRun(stage);
         run.squareSum = run.model->gradientSquareSum();
         if (!m_state.keepGradients) continue;
-        const SharedState& state = *run.model->shared();
-        run.gradients.clear();
-        for (const SharedState::Own& own : state.own()) run.gradients.insert(run.gradients.end(), state.sums(own), state.sums(own) + (own.end - own.begin));
+        run.gradients = run.model->shared()->sumsOnHost();
     }
     std::vector<double> parts;
     if (!m_hooks.barrier(ownSums(), &parts) || !freeAllSent()) return false;
@@ -132,18 +132,63 @@ bool StepEnd::judgeShared()
 // An Optimizer op with more of the list behind it: its stage's gradients are summed, those of others need not be.
 bool StepEnd::stepOnArrival(const Op& op, int position)
 {
+    if (m_state.options.sharding.bucket > 0) return stepByPieces(op, position);
     if (!m_exchange.awaitGradients(op.stage)) return false;
+    m_hooks.freeSent(); // who has sent its gradients has taken the stage's weights
+    m_run.allocator->awaitReaders();
     m_arrived.push_back(op.stage);
     return m_hooks.record(op, position, RankPhase::Running, position, [this](StageRun& run) {
         run.squareSum = run.model->gradientSquareSum();
-        std::vector<double> known;
-        for (const int stage : m_arrived) known.push_back(stageRun(stage).squareSum);
-        const Verdict soFar = judgeGradients(known, m_state.options.optimizer.clipNorm);
-        run.stepped = !soFar.skip && soFar.scale == 1.0F;
+        run.stepped = mayStep(0);
         if (!run.stepped) return;
         run.model->shared()->keepStepped();
         run.model->optimizerStep(m_state.options.optimizer, m_state.step + 1, 1.0F);
     });
+}
+
+bool StepEnd::mayStep(double squareSum)
+{
+    std::vector<double> known;
+    for (const int stage : m_arrived) known.push_back(stageRun(stage).squareSum);
+    known.push_back(squareSum);
+    const Verdict soFar = judgeGradients(known, m_state.options.optimizer.clipNorm);
+    return !soFar.skip && soFar.scale == 1.0F;
+}
+
+// The same bucket by bucket: on the wall clock while later ones are on their way, so that the op waits for them; on the virtual clock, where
+// an op waits for nothing, once all are there.
+bool StepEnd::stepByPieces(const Op& op, int position)
+{
+    std::vector<std::pair<std::int64_t, std::int64_t>> there;
+    const bool within = m_state.clock == ClockMode::Wall;
+    if (!within && !m_exchange.awaitGradients(op.stage, [&there](std::int64_t begin, std::int64_t end) { there.emplace_back(begin, end); })) return false;
+    bool whole = true;
+    const bool ran = m_hooks.record(op, position, RankPhase::Running, position, [&](StageRun& run) {
+        double squareSum = 0;
+        std::size_t pieces = 0;
+        std::size_t stepped = 0;
+        const auto step = [&](std::int64_t begin, std::int64_t end) {
+            squareSum += run.model->gradientSquareSumOn(begin, end);
+            if (pieces++ != stepped || !mayStep(squareSum)) return;
+            if (stepped++ == 0) {
+                m_hooks.freeSent(); // who has sent a bucket has taken the stage's weights
+                m_run.allocator->awaitReaders();
+                run.model->shared()->keepStepped();
+            }
+            run.model->optimizerStepOn(m_state.options.optimizer, m_state.step + 1, 1.0F, begin, end);
+        };
+        if (within)
+            whole = m_exchange.awaitGradients(op.stage, step);
+        else
+            for (const auto& [begin, end] : there) step(begin, end);
+        if (!whole) return;
+        run.model->shared()->refreshOwn();
+        run.squareSum = run.model->gradientSquareSum(); // as all ranks sum it up
+        run.stepped = stepped == pieces;
+        run.partly = stepped > 0 && !run.stepped;
+        m_arrived.push_back(op.stage);
+    });
+    return ran && whole;
 }
 
 // The verdict on what was stepped before it.
@@ -152,7 +197,7 @@ bool StepEnd::validateShared()
     m_hooks.where("validating the optimizer's steps");
     for (const int stage : m_arrived) {
         const bool stepped = stageRun(stage).stepped;
-        const bool undo = stepped && (m_shared->skip || m_shared->scale != 1.0F);
+        const bool undo = stageRun(stage).partly || (stepped && (m_shared->skip || m_shared->scale != 1.0F));
         if (undo || (!stepped && !m_shared->skip)) {
             const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
                 if (undo) run.model->shared()->restoreStepped();

@@ -11,7 +11,8 @@
 //   ranks share state (state_exchange.h): before the first Optimizer op the gradients are summed, piece by piece, and the norm is that
 //   of all of them; each Optimizer op then steps what its rank owns. Where a rank's list goes on behind one (stepsOnArrival()) a stage steps as
 //   soon as its own gradients are summed and what the rank knows of the norm allows it; the whole norm at the end has the last word: what
-//   it forbids is put back as it was, and stepped again if clipped, bit for bit as with all gradients known
+//   it forbids is put back as it was, and stepped again if clipped, bit for bit as with all gradients known. Where gradients travel in buckets
+//   each bucket's part steps as it arrives, by the same rule
 #pragma once
 
 #include <functional>
@@ -65,6 +66,8 @@ private:
     bool judgeShared();
     bool runShared(const Op& op, int position);
     bool stepOnArrival(const Op& op, int position);
+    bool stepByPieces(const Op& op, int position);
+    bool mayStep(double squareSum); // as far as this rank knows, with this much of a stage that is not summed yet
     bool validateShared();
     bool stepTogether();
     bool sumOverCopies();

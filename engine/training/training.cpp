@@ -28,6 +28,7 @@
 #include "schedules/base/step_number.h"
 #include "schedules/check/validate.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/mesh.h"
 
 namespace stagewright {
 
@@ -133,7 +134,7 @@ public:
     std::vector<ParameterView> parameters(int stage, int copy) override
     {
         const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
-        if (const auto& share = m_state->stageOn(stage, rank).share; share && share->level == ShardLevel::Weights) return sharedParameters(stage, copy);
+        if (const auto& share = m_state->stageOn(stage, rank).share; share && !hasAllValues(*share)) return sharedParameters(stage, copy);
         if (m_state->team->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
         Result<StageWeights> weights = m_state->team->weightsOf(stage, rank);
         if (!weights) m_state->stop(weights.error());
@@ -176,6 +177,12 @@ public:
     Result<Served> serve() override;
 
 private:
+    // As SharedState says it of a rank that may be elsewhere.
+    bool hasAllValues(const StageShare& share) const
+    {
+        const bool narrow = m_state->backend->capabilities().elementBytes < static_cast<int>(sizeof(float));
+        return share.level == ShardLevel::None || (!narrow && share.level != ShardLevel::Weights);
+    }
     // Put together from what the ranks of the stage own.
     std::vector<ParameterView> sharedParameters(int stage, int copy)
     {
@@ -184,14 +191,15 @@ private:
         std::vector<float> flat;
         for (const StageRun* run : m_state->copiesOf(stage)) {
             const bool here = m_state->team->isHere(run->rank);
-            Result<StageWeights> owned = here ? weightsFrom(bytesOf(ownedWeights(*run->model))) : m_state->team->weightsOf(stage, run->rank);
+            std::vector<float> values;
+            Result<StageWeights> owned = here ? weightsFrom(bytesOf(ownedWeights(*run->model, values))) : m_state->team->weightsOf(stage, run->rank);
             if (!owned) {
                 m_state->stop(owned.error());
                 return {};
             }
             const StageShare& share = *run->share;
             flat.resize(static_cast<std::size_t>(share.flat.padded));
-            const std::vector<float>& values = owned->tensors.back().value; // behind the names and shapes of all
+            values = std::move(owned->tensors.back().value); // behind the names and shapes of all
             std::size_t at = 0;
             for (const ShardPiece& piece : share.flat.pieces) {
                 if (piece.owner != share.member) continue;
@@ -468,6 +476,16 @@ std::vector<LayerCosts> RankTraining::layerCosts() const
     return out;
 }
 
+// Into how many pieces the gradients that a rank steps of a stage are cut, at most.
+int steppedPieces(const Schedule& schedule, const TrainingOptions& options, const StageSlice& slice)
+{
+    const auto members = static_cast<int>(holdersOf(schedule.placement, slice.stage).size());
+    const FlatState flat = flatStateOf(options.sharding, layerElements(options.model, slice), members);
+    const std::int64_t most = std::max<std::int64_t>(1, options.sharding.bucket / static_cast<Bytes>(sizeof(float)));
+    const std::int64_t stepped = options.sharding.level == ShardLevel::None ? flat.padded : flat.largestOwned(members);
+    return static_cast<int>(std::max<std::int64_t>(1, (stepped + most - 1) / most));
+}
+
 // What is not there for ranks in processes is refused by name.
 Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onDevice)
 {
@@ -585,9 +603,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     const int width = messageWidth(options.model, *backend);
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
+    std::vector<int> buckets; // by stage
+    if (options.sharding.bucket > 0 && plan->shared)
+        for (const StageSlice& slice : *slices) buckets.push_back(steppedPieces(schedule, options, slice));
 
     auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock,
-                                                 where.perProcess, permits, std::move(backend), std::move(memories));
+                                                 where.perProcess, permits, std::move(backend), std::move(memories), std::move(buckets));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
             if (rank.memory) rank.memory->interrupt();

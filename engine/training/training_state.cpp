@@ -8,10 +8,28 @@
 
 namespace stagewright {
 
+namespace {
+
+// Pieces that begin at multiples of `unit` elements, which all layers are.
+FlatState flatInUnits(const StateSharding& sharding, std::vector<std::int64_t> layers, int members, int unit)
+{
+    for (std::int64_t& layer : layers) layer /= unit;
+    FlatState flat = flatStateOf(sharding, layers, members);
+    flat.elements *= unit;
+    flat.padded *= unit;
+    for (ShardPiece& piece : flat.pieces) {
+        piece.begin *= unit;
+        piece.end *= unit;
+    }
+    return flat;
+}
+
+} // namespace
+
 TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
-                             ClockMode aClock, int ranksHere, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
+                             ClockMode aClock, int ranksHere, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets)
     : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true}),
+      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true, .gradientBuckets = std::move(buckets)}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     shared = sharesState(*schedule);
@@ -33,6 +51,7 @@ TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, E
 
 void TrainingState::addStages(std::span<const StageSlice> slices)
 {
+    const int unit = static_cast<int>(sizeof(float)) / backend->capabilities().elementBytes; // memory is counted and moved in floats
     for (const StageSlice& slice : slices) {
         std::vector<int> ranksOf;
         for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage))
@@ -42,7 +61,7 @@ void TrainingState::addStages(std::span<const StageSlice> slices)
         for (std::size_t member = 0; member < ranksOf.size(); ++member) {
             stages.emplace_back(slice, ranksOf[member], options, schedule->weights);
             if (shared)
-                stages.back().share = StageShare{options.sharding.level, flatStateOf(options.sharding, layerElements(options.model, slice), static_cast<int>(ranksOf.size())),
+                stages.back().share = StageShare{options.sharding.level, flatInUnits(options.sharding, layerElements(options.model, slice), static_cast<int>(ranksOf.size()), unit),
                                                  static_cast<int>(member)};
             if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
         }

@@ -55,6 +55,7 @@ struct StageRun {
     std::vector<float> gradients;      // before clipping, where they are kept; of shared state the sums of the owned pieces
     bool sent = false;                 // the gradients, to the other copies
     bool stepped = false;              // optimistically, in the list
+    bool partly = false;               // of shared state in pieces: some have stepped, then the norm forbade the others
     int undone = 0;                    // optimizer steps rolled back in this step
     std::vector<LayerCosts> partTimes; // of a stage in another process, once it was timed
 };
@@ -126,9 +127,9 @@ struct RankRun {
 };
 
 struct TrainingState {
-    // ranksHere: in this process.
+    // ranksHere: in this process. buckets: by stage, in how many pieces gradients are stepped.
     TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
-                  ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
+                  ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets = {});
 
     // slices: of the model, by stage.
     void addStages(std::span<const StageSlice> slices);

@@ -82,7 +82,7 @@ public:
 
     void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override { m_said->post(toRank, key, std::move(message), availableAt); }
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override { return m_said->collect(rank, key, allocator, tag); }
-    bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrived) override { return m_said->collectInto(rank, key, to, arrived); }
+    bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) override { return m_said->collectInto(rank, key, memory, to, arrived); }
     bool hasCome(int rank, const ControlKey& key) override { return m_said->hasCome(rank, key); }
 
     ReceivedBytes received(int rank) const override

@@ -180,17 +180,14 @@ public:
         return receive(*arrived, m_where.processOf(key.fromRank), allocator, tag);
     }
 
-    bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrivedAt) override
+    bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrivedAt) override
     {
-        if (isHere(key.fromRank)) return m_threads->collectInto(rank, key, to, arrivedAt);
+        if (isHere(key.fromRank)) return m_threads->collectInto(rank, key, memory, to, arrivedAt);
         const std::optional<Processes::Arrived> arrived = awaitControl(rank, key);
         if (!arrived) return false;
         assert(arrived->bytes == to.size_bytes());
         arrivedAt = monotonicNow();
-        Processes::Request request = m_processes.receive(*arrived, to.data());
-        const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
-        m_job->taken(m_where.processOf(key.fromRank));
-        return whole;
+        return receiveInto(*arrived, m_where.processOf(key.fromRank), memory, to);
     }
 
     bool hasCome(int rank, const ControlKey& key) override
@@ -367,14 +364,21 @@ private:
     Buffer receive(const Processes::Arrived& arrived, int from, Allocator& allocator, const MemoryTag& tag)
     {
         Buffer buffer = allocator.take(arrived.bytes / sizeof(float), tag);
-        const bool direct = buffer.memory().isHost() || m_processes.takesDeviceMemory();
+        static_cast<void>(receiveInto(arrived, from, buffer.memory(), buffer.span()));
+        return buffer;
+    }
+
+    // False after interrupt().
+    bool receiveInto(const Processes::Arrived& arrived, int from, Memory& memory, std::span<float> to)
+    {
+        const bool direct = memory.isHost() || m_processes.takesDeviceMemory();
         std::vector<std::byte> staged(direct ? 0 : arrived.bytes);
-        if (direct) buffer.memory().finish(); // of a device: what used the block before
-        Processes::Request request = m_processes.receive(arrived, staged.empty() ? static_cast<void*>(buffer.data()) : staged.data());
+        if (direct) memory.finish(); // of a device: what used these floats before
+        Processes::Request request = m_processes.receive(arrived, staged.empty() ? static_cast<void*>(to.data()) : staged.data());
         const bool whole = m_job->await([&] { return m_processes.done(request); }, [this] { return interrupted(); });
         m_job->taken(from);
-        if (whole && !staged.empty()) buffer.memory().upload(buffer.data(), staged.data(), staged.size());
-        return buffer;
+        if (whole && !staged.empty()) memory.upload(to.data(), staged.data(), staged.size());
+        return whole;
     }
 
     void enqueue(int fromRank, int toRank, int tag, SentMessage message, Nanos availableAt, bool met)

@@ -176,16 +176,16 @@ public:
         return copyOf({{}, std::move(slot->buffer), true, std::move(slot->written), {}}, key.fromRank, allocator, tag);
     }
 
-    bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrived) override
+    bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) override
     {
         std::optional<Slot> slot = awaitControl(rank, key);
         if (!slot) return false;
         assert(slot->buffer.size() == to.size());
-        std::memcpy(to.data(), slot->buffer.data(), to.size_bytes());
         arrived = slot->availableAt;
-        Outbox& outbox = m_outboxes[static_cast<std::size_t>(key.fromRank)];
-        const std::lock_guard lock(outbox.mutex);
-        outbox.returned.push_back({{}, std::move(slot->buffer), true, {}, {}});
+        copyInto({{}, std::move(slot->buffer), true, std::move(slot->written), {}}, key.fromRank, [&](SentMessage& original) {
+            const std::span<const float> source = original.buffer.span();
+            original.read = memory.copyFrom(to.data(), source.data(), source.size_bytes(), original.written, {true, memory.position(), nullptr});
+        });
         return true;
     }
 
@@ -291,16 +291,26 @@ private:
         return slot;
     }
 
-    // Under the receiver's allocator; the original goes back to its sender.
+    // Under the receiver's allocator.
     Buffer copyOf(SentMessage original, int fromRank, Allocator& allocator, const MemoryTag& tag)
     {
-        Outbox& outbox = m_outboxes[static_cast<std::size_t>(fromRank)];
         Buffer copy;
-        try {
-            const std::span<const float> source = original.buffer.span();
+        copyInto(std::move(original), fromRank, [&](SentMessage& from) {
+            const std::span<const float> source = from.buffer.span();
             BlockUse before;
             copy = allocator.takeForCopy(source.size(), tag, before);
-            original.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), original.written, before);
+            from.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), from.written, before);
+        });
+        return copy;
+    }
+
+    // copies(original), which then goes back to its sender.
+    template <typename Copies>
+    void copyInto(SentMessage original, int fromRank, Copies&& copies)
+    {
+        Outbox& outbox = m_outboxes[static_cast<std::size_t>(fromRank)];
+        try {
+            copies(original);
         } catch (...) { // the buffer is the sender's to free, whatever happens here
             const std::lock_guard lock(outbox.mutex);
             outbox.returned.push_back(std::move(original));
@@ -308,7 +318,6 @@ private:
         }
         const std::lock_guard lock(outbox.mutex);
         outbox.returned.push_back(std::move(original));
-        return copy;
     }
 
     bool m_rendezvous;

@@ -79,9 +79,9 @@ public:
     // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().
     virtual void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) = 0;
     virtual Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) = 0;
-    // As collect(), into memory of the host that is as long as the message; arrived: since when it could be had, as far as is known.
-    // False after interrupt(). hasCome(): neither would wait.
-    virtual bool collectInto(int rank, const ControlKey& key, std::span<float> to, Nanos& arrived) = 0;
+    // As collect(), into floats of the rank's own memory that are as long as the message, behind all that was requested of it so far;
+    // arrived: since when it could be had, as far as is known. False after interrupt(). hasCome(): neither would wait.
+    virtual bool collectInto(int rank, const ControlKey& key, Memory& memory, std::span<float> to, Nanos& arrived) = 0;
     virtual bool hasCome(int rank, const ControlKey& key) = 0;
     virtual ReceivedBytes received(int rank) const = 0; // on the rank's thread, or while it is at rest
     // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to return now.

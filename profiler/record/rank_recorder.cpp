@@ -97,6 +97,11 @@ void RankRecorder::readStamps(std::vector<RecordedEvent>& events)
             event.time = m_device->timeOf(event.time);
             last = event.time;
             break;
+        case EventKind::CollectiveArrived:
+        case EventKind::CollectiveBegin:
+        case EventKind::CollectiveEnd:
+            event.time = m_device->timeOf(event.time);
+            break;
         case EventKind::Sent:
             event.value = last != 0 ? last + std::max<Nanos>(0, event.value - event.time) : event.value; // and the link's delay
             event.time = last != 0 ? last : event.time;

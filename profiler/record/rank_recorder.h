@@ -146,12 +146,15 @@ public:
             addNet({delta, microbatch, stage, category});
         }
     }
-    // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now.
-    void collectiveTaken(std::int32_t position, Nanos arrived, Nanos begin, Bytes bytes, Nanos cpu, Nanos link)
+    // When a collective begins to take what came: for collectiveTaken() alone.
+    std::int64_t collectiveBegin() { return m_device ? m_device->stamp() : monotonicNow(); }
+    // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now. A device waits for what comes as
+    // part of the taking.
+    void collectiveTaken(std::int32_t position, Nanos arrived, std::int64_t begin, Bytes bytes, Nanos cpu, Nanos link)
     {
-        write(EventKind::CollectiveArrived, OpKind::Unshard, 0, -1, position, arrived > 0 ? arrived : begin, bytes);
+        write(EventKind::CollectiveArrived, OpKind::Unshard, 0, -1, position, arrived > 0 && !m_device ? arrived : begin, bytes);
         write(EventKind::CollectiveBegin, OpKind::Unshard, 0, -1, position, begin, link);
-        write(EventKind::CollectiveEnd, OpKind::Unshard, 0, -1, position, monotonicNow(), cpu);
+        write(EventKind::CollectiveEnd, OpKind::Unshard, 0, -1, position, collectiveBegin(), cpu);
         m_cpuStale = true;
     }
 

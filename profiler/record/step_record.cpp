@@ -87,8 +87,7 @@ Nanos StepRecord::end() const
 {
     Nanos last = begin;
     for (const std::vector<RecordedOp>& list : ops) {
-        if (!list.empty()) last = std::max(last, list.back().end);
-        for (const RecordedOp& op : list) last = std::max(last, op.takeEnd);
+        for (const RecordedOp& op : list) last = std::max({last, op.end, op.takeEnd});
     }
     return last;
 }
@@ -121,6 +120,10 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
         const std::vector<Op>& list = schedule->compute().order[rank];
         std::vector<RecordedOp>& ops = record.ops[rank];
         std::vector<MemoryChange>& memory = record.memory[rank];
+        std::vector<RecordedOp> outside;  // of the list: they come behind it, whenever they ran
+        std::vector<std::size_t> pending; // memory changes before the next op
+        RecordedOp* now = nullptr;        // the last op that began
+        std::size_t index = 0;            // its place
         bool open = false;
         for (const RecordedEvent& event : eventsByRank[rank]) {
             const Nanos time = event.time - origin;
@@ -136,7 +139,11 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                     return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})",
                                                                stepNumber(step), rank, event.position, toText(op.op)));
                 }
-                ops.push_back(op);
+                const bool listed = event.position >= 0;
+                index = listed ? position : list.size() + outside.size();
+                now = &(listed ? ops : outside).emplace_back(op);
+                for (const std::size_t change : pending) memory[change].op = index;
+                pending.clear();
                 open = true;
                 break;
             }
@@ -144,8 +151,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 if (!open)
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: an op ends that never began", stepNumber(step), rank));
-                ops.back().end = time;
-                ops.back().cpu = event.value < 0 || ops.back().cpu < 0 ? -1 : event.value - ops.back().cpu;
+                now->end = time;
+                now->cpu = event.value < 0 || now->cpu < 0 ? -1 : event.value - now->cpu;
                 open = false;
                 break;
             case EventKind::CollectiveArrived:
@@ -200,31 +207,28 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
                 break;
             case EventKind::MemoryAtBegin:
-                memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size()));
+                pending.push_back(memory.size());
+                memory.push_back(changeOf(event, MemoryChange::When::OpBegin, list.size()));
                 break;
             case EventKind::MemoryAtEnd:
             case EventKind::MemoryInside:
-                if (ops.empty()) { // freed after a step without ops
+                if (now == nullptr) { // freed after a step without ops
                     memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
                     break;
                 }
                 if (event.kind == EventKind::MemoryInside) {
-                    memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size() - 1));
-                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, ops.size() - 1));
+                    memory.push_back(changeOf(event, MemoryChange::When::OpBegin, index));
+                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, index));
                     memory.back().delta = -event.value;
                 } else {
-                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, ops.size() - 1));
+                    memory.push_back(changeOf(event, MemoryChange::When::OpEnd, index));
                 }
                 break;
             }
         }
-        std::size_t fromList = 0;
-        for (const RecordedOp& op : ops)
-            fromList += op.position >= 0 ? 1 : 0;
-        if (open || fromList != list.size()) {
-            return fail(ErrorCode::Failed,
-                        fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, fromList, list.size()));
-        }
+        if (open || ops.size() != list.size())
+            return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, ops.size(), list.size()));
+        ops.insert(ops.end(), outside.begin(), outside.end());
     }
     for (RecordedMessage& message : messages.all) {
         if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace stagewright {
 
 struct RecordedOp {
     Op op;
-    std::int32_t position = -1; // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, after the list
+    std::int32_t position = -1; // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, outside the list
     Nanos begin = 0;
     Nanos end = 0;
     Nanos cpu = -1; // −1: unknown
@@ -79,7 +80,7 @@ struct StepRecord {
     std::shared_ptr<const CheckedSchedule> schedule; // its compute() was run
     std::string clock = "wall";
     Nanos begin = 0;                          // of the step: times of MemoryChange::StepBegin
-    std::vector<std::vector<RecordedOp>> ops; // by rank, in the order they ran
+    std::vector<std::vector<RecordedOp>> ops; // by rank, in the order of the list, those outside it behind
     std::vector<RecordedMessage> messages;
     std::vector<std::vector<MemoryChange>> memory; // by rank
     std::vector<RecordedWork> work;                // of devices; usually empty
@@ -98,7 +99,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
 // Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with
 // place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at
 // begin. perturbation: compute ops take its factors of their time, and begin its delays later.
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {});
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {}, std::span<const int> gradientBuckets = {});
 
 // Compute lane: list, norm, optimizer; gathers and reductions of shared state on lanes of their own: from their op to the last piece, and
 // the copies labelled apart where they came later; Order edges to the op that needed them. Send lane: from the producer's end until available; Receive: copying; Wait:

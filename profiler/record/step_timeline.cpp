@@ -117,7 +117,7 @@ private:
         const auto tie = [&](std::vector<std::size_t>& awaited, std::size_t to) {
             for (const std::size_t from : awaited)
                 if (const auto taken = m_taken.find(m_ids[rank][from]); taken != m_taken.end())
-                    m_builder.addEdge(taken->second, m_ids[rank][to], EdgeKind::Order, ops[from].takeEnd);
+                    m_builder.addEdge(taken->second, m_ids[rank][to], EdgeKind::Order, std::min(ops[from].takeEnd, std::max(ops[from].begin, ops[to].begin)));
             awaited.clear();
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "profiler/record/step_record.h"
+#include "schedules/execute/place_buckets.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/wait_graph.h"
@@ -80,7 +81,7 @@ void placeEnds(StepRecord& record)
 
 } // namespace
 
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation)
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation, std::span<const int> gradientBuckets)
 {
     if (perturbation.changesDurations())
         for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
@@ -100,7 +101,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     const bool shared = sharesState(schedule);
     Links lanes = links;
     if (shared) lanes.collectives = CollectiveLane::Beside;
-    Result<SimResult> placed = place(schedule, durations, lanes, boundaries);
+    Result<SimResult> placed = placeBuckets(schedule, durations, lanes, gradientBuckets, boundaries);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
     takeLaunch(schedule, launch, *placed);
 

@@ -1,6 +1,6 @@
 // List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by
 // the op that fills it. Every op is examined once, plus once for each time its rank was woken for it.
-#include "schedules/execute/place.h"
+#include "schedules/execute/place_buckets.h"
 
 #include <algorithm>
 #include <array>
@@ -36,6 +36,7 @@ struct Execution {
     std::span<const Nanos> durations;
     const Links& links;
     std::span<const Bytes> boundary;
+    std::span<const int> gradientBuckets; // place_buckets.h
     CellSpace cells;
     bool relaxed = false;
     SimResult out{};
@@ -56,6 +57,8 @@ struct Execution {
         Nanos lane = 0;              // until when it is taken
         std::vector<Nanos> gathered; // by stage: when the newest gather ends
         std::vector<Nanos> reduced;  // by stage: when the newest reduction ends
+        std::vector<Nanos> bucket;   // and when its first bucket has arrived
+        bool steps = false;          // on arrival: its list goes on behind an optimizer
     };
     std::vector<Beside> beside{};
     std::array<std::vector<Nanos>, productCount> leaves{}; // by cell: when its message can leave; only where the link is shared
@@ -66,7 +69,8 @@ struct Execution {
     bool inputsReady(const Op& op, int rank, Nanos& begin);
     template <bool Plain>
     void publish(const Op& op, Nanos end, int rank);
-    void waitForCollectives(const Op& op, int rank, Nanos& begin) const;
+    void waitForCollectives(const Op& op, int rank, Nanos duration, Nanos& begin) const;
+    int bucketsOf(const Op& op, int rank) const;
     void runBeside(const Op& op, int rank, Nanos now, std::size_t id);
     template <bool Plain>
     void runRank(int rank);
@@ -109,7 +113,15 @@ void Execution::prepare()
     const bool collectives = present[static_cast<std::size_t>(OpKind::Unshard)] || present[static_cast<std::size_t>(OpKind::ReduceGrad)];
     if (collectives && links.collectives != CollectiveLane::Compute) {
         const auto stages = static_cast<std::size_t>(schedule.stages);
-        beside.assign(static_cast<std::size_t>(schedule.ranks), {0, std::vector<Nanos>(stages, 0), std::vector<Nanos>(stages, 0)});
+        const std::vector<Nanos> never(stages, 0);
+        beside.assign(static_cast<std::size_t>(schedule.ranks), {0, never, never, never});
+        for (std::size_t rank = 0; rank < beside.size() && !gradientBuckets.empty(); ++rank) {
+            bool stepped = false;
+            for (const Op& op : schedule.order[rank]) {
+                if (stepped && op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) beside[rank].steps = true;
+                stepped = stepped || op.kind == OpKind::Optimizer;
+            }
+        }
         if (links.collectives == CollectiveLane::Shared)
             for (std::size_t p = 0; p < productCount; ++p) leaves[p].assign(ready[p].size(), 0);
     }
@@ -216,12 +228,19 @@ void Execution::publish(const Op& op, Nanos end, int rank)
         cells.each(op, op.stage, fill);
 }
 
-void Execution::waitForCollectives(const Op& op, int rank, Nanos& begin) const
+int Execution::bucketsOf(const Op& op, int rank) const
+{
+    return beside[static_cast<std::size_t>(rank)].steps && op.stage < gradientBuckets.size() ? std::max(1, gradientBuckets[op.stage]) : 1;
+}
+
+void Execution::waitForCollectives(const Op& op, int rank, Nanos duration, Nanos& begin) const
 {
     const Beside& own = beside[static_cast<std::size_t>(rank)];
     if (op.stage >= own.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights) begin = std::max(begin, own.gathered[op.stage]);
-    if (op.kind == OpKind::Optimizer) begin = std::max(begin, own.reduced[op.stage]);
+    if (op.kind != OpKind::Optimizer) return;
+    const int buckets = bucketsOf(op, rank);
+    begin = std::max({begin, own.bucket[op.stage], own.reduced[op.stage] - duration / buckets * (buckets - 1)});
 }
 
 // The ranks of the stage are alike, so that all come to it at once.
@@ -233,6 +252,7 @@ void Execution::runBeside(const Op& op, int rank, Nanos now, std::size_t id)
     out.start[id] = std::max(now, own.lane);
     own.lane = out.end[id] = out.start[id] + durations[id];
     (op.kind == OpKind::Unshard ? own.gathered : own.reduced)[op.stage] = own.lane;
+    if (op.kind == OpKind::ReduceGrad) own.bucket[op.stage] = own.lane - durations[id] / bucketsOf(op, rank) * (bucketsOf(op, rank) - 1);
 }
 
 template <bool Plain>
@@ -255,8 +275,8 @@ void Execution::runRank(int rank)
         if (!inputsReady<Plain>(ops[i], rank, begin) || (paired && !inputsReady<Plain>(ops[i + 1], rank, begin))) break;
         forced = -1;
         if (!beside.empty()) {
-            waitForCollectives(ops[i], rank, begin);
-            if (paired) waitForCollectives(ops[i + 1], rank, begin);
+            waitForCollectives(ops[i], rank, durations[offset + i], begin);
+            if (paired) waitForCollectives(ops[i + 1], rank, durations[offset + i + 1], begin);
         }
         const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
         const bool together = paired && !serial;
@@ -357,11 +377,17 @@ Schedule insideShape(const Schedule& schedule)
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
                         std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
 {
+    return placeBuckets(schedule, durations, links, {}, boundary, channels, policy);
+}
+
+Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
+                               std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
+{
     const bool relaxed = policy == PlacePolicy::Relaxed;
     auto cells = cellsOf(schedule);
     if (!cells && relaxed) {
         const Schedule inside = insideShape(schedule);
-        if (cellsOf(inside)) return place(inside, durations, links, boundary, channels, policy);
+        if (cellsOf(inside)) return placeBuckets(inside, durations, links, gradientBuckets, boundary, channels, policy);
     }
     if (!cells) return tl::unexpected(cells.error());
     if (durations.size() != schedule.opCount())
@@ -380,7 +406,7 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
         summarise(schedule, clock, links.collectives != CollectiveLane::Compute, out);
         return out;
     }
-    Execution execution{schedule, durations, links, boundary, *cells, relaxed};
+    Execution execution{schedule, durations, links, boundary, gradientBuckets, *cells, relaxed};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
     if (relaxed && cells->plain)

@@ -6,6 +6,7 @@
 #include "schedules/base/large_memory.h"
 #include "schedules/execute/jitter.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/execute/place_buckets.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/model/activation.h"
 #include "schedules/model/kinds.h"
@@ -84,7 +85,11 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, con
     const std::vector<Bytes> boundary = boundaryOf(costs);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
     addLaunch(schedule, costs.launch, durations);
-    auto result = place(schedule, durations, costs.links, boundary, channels, policy);
+    std::vector<int> buckets; // by stage
+    if (costs.sharding.bucket > 0)
+        for (const StageMemory& memory : costs.memory)
+            buckets.push_back(static_cast<int>(std::clamp<Bytes>((memory.gradient + costs.sharding.bucket - 1) / costs.sharding.bucket, 1, 1'000'000)));
+    auto result = placeBuckets(schedule, durations, costs.links, buckets, boundary, channels, policy);
     if (result) takeLaunch(schedule, costs.launch, *result);
     const Unheld unheld = policy == PlacePolicy::Relaxed ? Unheld::LeftOut : Unheld::Counted;
     if (result) result->peakActivation = peaksOf(schedule, ActivationRule(schedule, costs, unheld));

@@ -67,6 +67,13 @@ bool goesBackPartly(const Schedule& schedule)
     return std::any_of(first.begin(), first.end(), [](int stage) { return stage > 0; });
 }
 
+int backwardShare(const Schedule& schedule, std::span<const int> firstStages, int rank, int stage)
+{
+    const int first = firstStages[static_cast<std::size_t>(schedule.replicaOf(rank))];
+    return stage > first || first == 0 ? 0 : stage == first ? 1
+                                                            : 2;
+}
+
 Result<Schedule> withoutBackwardBelow(const Schedule& schedule, std::span<const int> firstStages)
 {
     if (schedule.weights != WeightRule::Synchronous)

@@ -29,6 +29,9 @@ int firstStageOf(int cut, std::span<const int> blocks);
 // where none goes back to stage 0: those lists lack something.
 std::vector<int> firstStagesBack(const Schedule& schedule);
 bool goesBackPartly(const Schedule& schedule); // any of them is not 0
+// What a rank's ops of a stage can be compared with: 0 where its replica goes back through the whole stage, 1 where the replica's backwards end
+// in it (perhaps inside), 2 where it has forwards only. firstStages: firstStagesBack().
+int backwardShare(const Schedule& schedule, std::span<const int> firstStages, int rank, int stage);
 
 // The lists without B, I, W and R of each replica's stages before its first one; a pair that loses an op is none. Usage: weights that are
 // not synchronous, optimizer ops or reductions in the lists, sequence slices (their keys and values are freed on the way back).

@@ -177,6 +177,11 @@ traced() { # NAME OPTIONS…
     shift
     record "$@" -o "$run" && keys "$run" 'gpu_trace%'
 }
+# Two replicas of one rank, each on a GPU of its own.
+shared_by_nccl() {
+    [ "$("$program" devices 2>/dev/null | grep -c '^cuda .* yes')" -ge 2 ] || { skipped 'it needs two GPUs'; return; }
+    check --precision bf16 --transport nccl -s 1f1b -p 1 -m 4 --replicas 2 --shard weights --reduce overlapped --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
+}
 versus_torch() { # HIDDEN SECONDS
     LINES_SHOWN=8 step "against PyTorch, hidden $1" "$2" 'ms|engine / best|attention' python3 tests/bench/compare_torch_cuda.py "$program" --hidden "$1" \
         --steps "$(of 10 2)" --sequence "$(of 2048 16)" --layers "$(of 4 1)" --microbatches "$(of 8 2)"
@@ -195,6 +200,12 @@ first_phase() {
     # The copied modules read the records of one version of CUPTI.
     record -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
     if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build was made for version' >/dev/null; then build >>"$log" 2>&1; fi
+    local precision
+    for precision in fp32 bf16; do
+        step "replicas that share weights, $precision" 40 'all pass' check --precision $precision -s 1f1b,zb-h1 -p 2 -m 4 --replicas 2 --shard weights --gather batch:prefetch=1 \
+            --reduce overlapped:bucket=64kB --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
+    done
+    step 'sharded state by NCCL' 40 'all pass' shared_by_nccl
     local sharing
     for sharing in queues partitions serialised; do
         LINES_SHOWN=6 step "traced, sharing: $sharing" 30 'gpu_trace = whole' traced "$sharing" --sharing $sharing --keep-trace "$folder/$sharing.cuptidump" -s zb-h1 -p 4 -m 8 --steps 4 \
@@ -309,7 +320,7 @@ if ! find_program >>"$log" 2>&1; then
     echo "there is no program: $log"
     exit 1
 fi
-export -f keys skipped facts probe build_probe cuda_folders check record traced kernels_of slowest of
+export -f shared_by_nccl keys skipped facts probe build_probe cuda_folders check record traced kernels_of slowest of
 export program folder taken small architecture
 echo "$phase: $program, ready after $SECONDS s" >>"$summary"
 "${phase}_phase"

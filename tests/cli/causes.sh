@@ -37,6 +37,16 @@ run stagewright simulate -s 1f1b -p 4 -m 8 --memory-limit 4 --json
 expect_json 6.0 idle_by_cause memory
 idle_times >after.txt
 expect_same memory "$(grown before.txt after.txt)"
+# Ranks with limits of their own, each its own peak: the same waits are for memory, and stored so.
+run stagewright simulate -s 1f1b -p 4 -m 8 --memory-limit 4,3,2,1 -o caps.stagewright --json
+expect_json 12.0 idle_by_cause memory
+expect_json 0.0 idle_by_cause order
+run stagewright report caps.stagewright --json
+expect_json 12.0 idle_by_cause memory
+# Only rank 0 is at its limit: its waits are for memory, those of the others are not.
+run stagewright simulate -s 1f1b -p 4 -m 8 --memory-limit 4,8,8,8 --json
+expect_json 6.0 idle_by_cause memory
+expect_json 6.0 idle_by_cause order
 run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --json --log-level error
 idle_times >before.txt
 run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --sends rendezvous --json --log-level error

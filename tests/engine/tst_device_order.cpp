@@ -272,6 +272,28 @@ private slots:
         one->clear(front.data(), 64);
     }
 
+    // A view belongs to a block that goes on living: its owner says when it must have been read.
+    void viewsAreReadBeforeTheyChange()
+    {
+        const auto one = queue();
+        const auto two = queue();
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        const Buffer whole = first.take(4, {});
+        one->upload(whole.data(), values.data(), 16);
+        const Buffer received = second.take(2, {});
+        Buffer view = whole.window(1, 2);
+        view.readUntil(two->copyFrom(received.data(), view.data(), 8, one->mark(), {}));
+        view.reset();
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(whole.data(), 16));
+        first.awaitReaders();
+        one->clear(whole.data(), 16);
+        one->finish();
+        QCOMPARE(received.span()[0], 2.0F);
+        QCOMPARE(whole.span()[0], 0.0F);
+    }
+
     // Marks live as long as something needs them, and their queue as long as they do: the fake ends the program where one is dropped later.
     void originsOutliveTheMemoryThatMadeThem()
     {

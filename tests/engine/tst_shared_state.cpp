@@ -161,6 +161,27 @@ private slots:
         QVERIFY(rollbacks > 0);
     }
 
+    // In buckets each one's part of the optimizer steps as it arrives, on the wall clock while later ones travel: bit for bit with all known.
+    void stepsByBuckets()
+    {
+        const ShardRules rules{GatherRule::Batch, 0, ReduceRule::Stepped};
+        int rollbacks = 0;
+        for (const ShardLevel level : everyLevel)
+            for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual})
+                for (const double clip : {0.0, 0.05, 1.0, 2.0, 3.0}) {
+                    StateSharding sharding{level, level == ShardLevel::Gradients ? ShardBy::Layer : ShardBy::Even, {}, 3000};
+                    TrainingOptions options = trained(sharding, clock);
+                    options.optimizer.clipNorm = clip;
+                    const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, level, rules, 4);
+                    const auto result = checkSchedule(schedule, options, 3, {});
+                    QVERIFY2(result, result ? "" : result.error().message.c_str());
+                    QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, result->note.c_str());
+                    if (clip == 0) QCOMPARE(result->rollbacks, 0);
+                    rollbacks += result->rollbacks;
+                }
+        QVERIFY(rollbacks > 0); // of steps that were taken before the norm forbade them
+    }
+
     // Gradients accumulated layer by layer over all microbatches (Cephalo): a stage for each layer on one rank, breadth-first. A layer is
     // gathered once for F and once for B of the whole batch, and no more than two of them are there at once.
     void layerWise()
@@ -381,7 +402,7 @@ private slots:
     // Lists that are unlike, of many forms.
     void randomLists()
     {
-        int shared = 0;
+        int shared = 0, stepped = 0;
         for (unsigned seed = 0; seed < 40; ++seed) {
             const int replicas = 1 + static_cast<int>(seed % 3);
             const Schedule plain = overReplicas(randomSchedule(seed, false, seed % 4 == 0), replicas).value();
@@ -391,10 +412,16 @@ private slots:
                 alike = alike && holdersOf(plain.placement, stage).size() == holdersOf(plain.placement, 0).size();
             const auto members = static_cast<int>(holdersOf(plain.placement, 0).size());
             const ShardLevel level = everyLevel[seed / 3 % 4];
-            check(plain, shardingOf(level, alike && members > 1 ? seed : seed | 1U, members), rulesOf(seed * 5, level));
+            StateSharding sharding = shardingOf(level, alike && members > 1 ? seed : seed | 1U, members);
+            check(plain, sharding, rulesOf(seed * 5, level));
             ++shared;
+            const ShardRules onArrival{GatherRule::Batch, 0, ReduceRule::Stepped};
+            if (!addShardOps(plain, level, onArrival)) continue; // stages that are finished in other orders
+            sharding.bucket = 500 + 700 * static_cast<Bytes>(seed % 5);
+            check(plain, sharding, onArrival);
+            ++stepped;
         }
-        QVERIFY(shared > 25);
+        QVERIFY(shared > 25 && stepped > 5);
     }
 
     // On the wall clock with emulated links: gathers are spans beside compute, what waits for one is tied to it, and a prefetch hides them.

@@ -101,6 +101,28 @@ private slots:
             return *std::max_element(result.end.begin(), result.end.end());
         };
         QVERIFY(endOf(ReduceRule::Stepped) <= endOf(ReduceRule::Overlapped));
+        // In n buckets an OPT begins when the first has arrived, but so late that it needn't wait for the last: by hand, of a reduction of 8 that begins at
+        // 0 and an optimizer of 4 behind it, in 4 buckets: max(2, 8 − 3) = 5; of 12, max(2, 8 − 9) = 2.
+        for (const int buckets : {1, 4})
+            for (const Nanos step : {4, 12}) {
+                const Schedule one = overReplicas(made("bfs", 1, 1, 2), 2).value(); // 0F0 1F0 1B0 0B0
+                Schedule early = addShardOps(one, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
+                CostModel costs = CostModel::uniform(early);
+                costs.links.collectives = CollectiveLane::Beside;
+                for (int stage = 0; stage < 2; ++stage) {
+                    costs.memory[static_cast<std::size_t>(stage)].gradient = 1000;
+                    for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.setDuration(kind, stage, 0);
+                    costs.setDuration(OpKind::ReduceGrad, stage, stage == 1 ? 8 : 0);
+                    costs.setDuration(OpKind::Optimizer, stage, stage == 1 ? step : 0);
+                }
+                costs.sharding.bucket = 1000 / buckets;
+                const SimResult result = simulate(early, costs).value();
+                const auto& ops = early.order[0];
+                const auto at = static_cast<std::size_t>(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 1)) - ops.begin());
+                QCOMPARE(result.start[result.indexOf(0, at)], buckets == 1 ? 8 : step == 4 ? 5
+                                                                                           : 2);
+                QCOMPARE(result.end[result.indexOf(0, at)] - result.start[result.indexOf(0, at)], step);
+            }
         // Stages that are finished in other orders would wait for each other.
         const Schedule unlike[] = {made("bfs", 1, 2, 2), overReplicas(made("bfs", 1, 2, 2), 1).value()};
         Schedule turned = unlike[1];

@@ -5,6 +5,8 @@
 #include "sample_runs.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
 #include "traces/analysis/levers.h"
@@ -264,6 +266,30 @@ private slots:
         QVERIFY(stragglerSentence(other, 1).empty());
         const LeverTable even = leversOf(uneven, 0);
         QCOMPARE(even.levers.front().name, std::string("stages"));
+    }
+
+    // Replicas that go back to different layers: a backward that ends inside a stage takes less, and the ranks that go through are not slow for that. One
+    // that is slow still is.
+    void comparesLikeWithLike()
+    {
+        const std::vector<int> first{0, 0, 1};
+        const Schedule schedule = withoutBackwardBelow(overReplicas(makeSchedule("1f1b", Shape(2, 4)).value(), 3).value(), first).value();
+        CostModel costs = samples::unitCosts(schedule);
+        costs.scaleOnRank(OpKind::Backward, 1, 5, schedule.placement, 0.25);
+        costs.scaleOnRank(OpKind::Forward, 0, 4, schedule.placement, 0.8); // keeps nothing
+        const auto slowRanks = [&] {                                       // by what would help, then by the step's report
+            std::vector<std::string> names;
+            const Run run = simulatedRun(schedule, costs).value();
+            for (const Lever& lever : leversOf(run, 0).levers)
+                if (lever.kind == LeverKind::Rank) names.push_back(lever.name);
+            const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
+            for (std::size_t rank = 0; rank < report.slowness.size(); ++rank)
+                if (report.slowness[rank].factor > slowRank) names.push_back(std::to_string(rank));
+            return names;
+        };
+        QCOMPARE(slowRanks(), std::vector<std::string>());
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, 0, 2, schedule.placement, 2);
+        QCOMPARE(slowRanks(), (std::vector<std::string>{"rank:2", "2"}));
     }
 
     // With one stage on a rank a step can't show which of the two it is, and the sentence says so.

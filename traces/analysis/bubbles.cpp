@@ -179,7 +179,7 @@ class RankAnalysis {
 public:
     RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank, const BubbleOptions& options, int step)
         : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_replays(replays), m_rank(rank),
-          m_room(timeline, rank, step, options.memoryCap)
+          m_room(timeline, rank, step, options.capOf(rank))
     {
     }
 
@@ -516,6 +516,12 @@ private:
 
 } // namespace
 
+BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap)
+{
+    if (cap) return {cap, {}};
+    return {memoryCapOf(run), rankCapsOf(run)};
+}
+
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options)
 {
     BubbleReport report;
@@ -614,7 +620,7 @@ std::vector<AnalysisColumn> bubbleColumns()
 
 Result<AnalysisRows> bubbleRows(const Run& run, int step)
 {
-    const auto report = analyseBubbles(*run.timeline, step, BubbleOptions{memoryCapOf(run)});
+    const auto report = analyseBubbles(*run.timeline, step, bubbleOptionsOf(run));
     if (!report) return tl::unexpected(report.error());
     AnalysisRows out;
     for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {

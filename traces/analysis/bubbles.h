@@ -81,9 +81,20 @@ struct BubbleReport {
     Nanos makespan() const { return windowEnd - windowBegin; }
 };
 
+struct Run; // traces/run/run.h
+
 struct BubbleOptions {
-    std::optional<Bytes> memoryCap; // per rank, activations: turns Order into Memory where running would exceed it
+    std::optional<Bytes> memoryCap;   // per rank, activations: turns Order into Memory where running would exceed it
+    std::vector<Bytes> rankCaps = {}; // the same by rank, where ranks have different ones; else empty
+
+    std::optional<Bytes> capOf(int rank) const
+    {
+        if (static_cast<std::size_t>(rank) < rankCaps.size()) return rankCaps[static_cast<std::size_t>(rank)];
+        return memoryCap;
+    }
 };
+// cap: what was asked for, for all ranks; none: the run's own.
+BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap = {});
 
 // Empty timeline or step: an empty report. O(spans of the step + edges).
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});

@@ -39,7 +39,7 @@ std::vector<AnalysisColumn> collectiveColumns()
 Result<AnalysisRows> collectiveRows(const Run& run, int step)
 {
     const Timeline& timeline = *run.timeline;
-    const auto report = analyseBubbles(timeline, step, BubbleOptions{memoryCapOf(run)});
+    const auto report = analyseBubbles(timeline, step, bubbleOptionsOf(run));
     if (!report) return tl::unexpected(report.error());
     std::vector<std::array<CollectiveRow, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     for (const CollectiveUse& use : collectiveUses(timeline, *report).uses) {

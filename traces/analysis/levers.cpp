@@ -13,6 +13,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/partial_backward.h"
 #include "schedules/plan/plan.h"
 #include "traces/step/slow_ranks.h"
 
@@ -144,11 +145,13 @@ private:
         for (std::size_t rank = 0; rank < m_subject.schedule.order.size(); ++rank)
             for (const Op& op : m_subject.schedule.order[rank])
                 if (isCompute(op.kind)) ++counts[{static_cast<int>(rank), op.stage, op.kind}];
+        const std::vector<int> back = firstStagesBack(m_subject.schedule);
         std::vector<ChunkWork> work;
         for (const auto& [key, count] : counts) {
             const auto& [rank, stage, kind] = key;
+            const auto share = static_cast<std::int64_t>(backwardShare(m_subject.schedule, back, rank, stage)); // like is compared with like
             if (const Nanos duration = m_subject.costs.duration(kind, stage, rank); duration > 0)
-                work.push_back({rank, stage, static_cast<std::int64_t>(kind), count, duration});
+                work.push_back({rank, stage, share * static_cast<std::int64_t>(opKindCount) + static_cast<std::int64_t>(kind), count, duration});
         }
         return slownessOf(work, m_subject.schedule.ranks);
     }

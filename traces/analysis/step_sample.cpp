@@ -75,6 +75,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
     StepSamples out;
     if (!run.timeline) return out;
     const Timeline& timeline = *run.timeline;
+    const BubbleOptions options = bubbleOptionsOf(run, memoryCap);
     const int first = std::max(0, run.info.warmupSteps);
     out.measured = std::max(0, timeline.steps() - first);
     if (out.measured < 2) return out;
@@ -87,7 +88,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
         values.push_back({key, {value}});
     };
     for (const int step : evenlySpread(first, out.measured, most)) {
-        const auto bubbles = analyseBubbles(timeline, step, BubbleOptions{memoryCap});
+        const auto bubbles = analyseBubbles(timeline, step, options);
         if (!bubbles || bubbles->makespan() <= 0) continue;
         out.steps.push_back(step);
         add("makespan", static_cast<double>(bubbles->makespan()));

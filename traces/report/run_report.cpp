@@ -143,7 +143,7 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     if (!report.schedule)
         if (auto read = scheduleOfRun(run)) report.schedule = std::make_shared<const Schedule>(std::move(*read));
     if (auto costs = costsOf(run)) report.costs = std::move(*costs);
-    auto bubbles = analyseBubbles(timeline, report.step, BubbleOptions{report.memoryCap});
+    auto bubbles = analyseBubbles(timeline, report.step, options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     report.bubbles = std::move(*bubbles);
     report.noOps = whyNoOps(run, report);

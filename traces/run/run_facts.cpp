@@ -66,6 +66,26 @@ std::optional<Bytes> memoryCapOf(const Run& run)
     return wholeOf<Bytes>(configured(run, "memory_limit_bytes"));
 }
 
+std::vector<Bytes> rankCapsOf(const Run& run)
+{
+    const std::string text = configured(run, "memory_limit_bytes");
+    std::vector<Bytes> caps;
+    for (const std::string_view item : split(text, ",")) {
+        const auto cap = wholeOf<Bytes>(item);
+        if (!cap) return {};
+        caps.push_back(*cap);
+    }
+    return caps.size() > 1 ? caps : std::vector<Bytes>();
+}
+
+std::string memoryLimitText(std::span<const Bytes> byRank)
+{
+    std::string text;
+    const bool same = std::all_of(byRank.begin(), byRank.end(), [&](Bytes limit) { return limit == byRank.front(); });
+    for (const Bytes limit : same ? byRank.first(std::min<std::size_t>(1, byRank.size())) : byRank) text += (text.empty() ? "" : ",") + std::to_string(limit);
+    return text;
+}
+
 std::optional<double> contentionOf(const Run& run)
 {
     const Metric* metric = run.metric("contention");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
 // The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
 std::optional<Bytes> memoryCapOf(const Run& run);
+// The same by rank, where ranks have different ones; else empty.
+std::vector<Bytes> rankCapsOf(const Run& run);
+// What the configuration keeps of limits by rank, "memory_limit_bytes": one where all are the same.
+std::string memoryLimitText(std::span<const Bytes> byRank);
 // As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
 // unknown.
 std::string linkLatencyText(const Run& run);

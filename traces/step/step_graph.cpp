@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "schedules/model/partial_backward.h"
+
 namespace stagewright {
 
 namespace {
@@ -265,6 +267,9 @@ std::vector<Nanos> StepGraph::meanDurations(const std::vector<Nanos>& medians) c
 // Overlapped pairs are of two stages: they say nothing of either.
 std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians) const
 {
+    const Schedule* schedule = m_timeline.schedule().get();
+    if (schedule && static_cast<std::size_t>(schedule->ranks) != m_scenario.order.size()) schedule = nullptr;
+    const std::vector<int> back = schedule ? firstStagesBack(*schedule) : std::vector<int>();
     std::vector<ChunkWork> work;
     std::vector<std::size_t> ofPlace(m_sort.size(), 0); // 1 + its entry
     for (SlotId id = 0; id < m_slots.size(); ++id) {
@@ -274,7 +279,9 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
             ++work[entry - 1].count;
             continue;
         }
-        work.push_back({m_slots[id].rank, m_timeline.spans()[m_slots[id].first].op.stage, m_sort[m_place[id]], 1, medians[id]});
+        const int stage = m_timeline.spans()[m_slots[id].first].op.stage;
+        const auto share = static_cast<std::int64_t>(schedule ? backwardShare(*schedule, back, m_slots[id].rank, stage) : 0); // like is compared with like
+        work.push_back({m_slots[id].rank, stage, 3 * static_cast<std::int64_t>(m_sort[m_place[id]]) + share, 1, medians[id]});
         entry = work.size();
     }
     return slownessOf(work, static_cast<int>(m_scenario.order.size()));

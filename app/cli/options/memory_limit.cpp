@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/option_set.h"
 #include "app/cli/options/options.h"
+#include "engine/layers/stage_memory.h"
+#include "engine/model/model_config.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
 #include "traces/run/quantity.h"
@@ -95,9 +98,9 @@ Result<Bytes> oneLimit(const std::string& text, const Schedule& schedule, const 
 
 } // namespace
 
-Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
 {
-    if (text.empty()) return std::optional<Bytes>();
+    if (text.empty()) return std::vector<Bytes>();
     const auto items = split(text, ",");
     const auto pipeline = static_cast<std::size_t>(schedule.pipelineRanks());
     if (items.size() != 1 && items.size() != pipeline)
@@ -112,8 +115,9 @@ Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Sch
     }
     const auto over = lessons::firstOverCap(schedule, costs, limits);
     if (!over) {
-        if (limits.empty() || std::any_of(limits.begin(), limits.end(), [&](Bytes limit) { return limit != limits.front(); })) return std::optional<Bytes>();
-        return std::optional<Bytes>(counts ? std::llround(static_cast<double>(limits.front()) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes))) : limits.front());
+        for (Bytes& limit : limits)
+            if (counts) limit = std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes)));
+        return limits;
     }
     const Bytes limit = limits[static_cast<std::size_t>(over->rank)];
     const auto said = [&](double units) { return counts ? fmt::format("{:.4g}", units) : formatBytes(static_cast<Bytes>(units)); };
@@ -121,6 +125,49 @@ Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Sch
                 fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,
                             toText(over->op), said(over->held), said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),
                 "choose a schedule that holds less, --recompute, or a higher --memory-limit");
+}
+
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const TrainingOptions& training)
+{
+    if (text.empty()) return std::vector<Bytes>();
+    auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
+    if (!slices) return tl::unexpected(std::move(slices.error()));
+    CostModel bytes = CostModel::uniform(schedule);
+    bytes.memoryUnit = 1;
+    bytes.memory.clear();
+    for (const StageSlice& slice : *slices)
+        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer, layoutOf(training.backend, training.device.precision)));
+    return checkMemoryLimit(text, schedule, bytes);
+}
+
+Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule)
+{
+    std::vector<Bytes> given;
+    if (text.empty()) return given;
+    for (const std::string_view item : split(text, ",")) {
+        auto bytes = parseBytes(std::string(item));
+        if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--rank-memory"));
+        given.push_back(*bytes);
+    }
+    const auto ranks = static_cast<std::size_t>(schedule.ranks);
+    const auto replicas = static_cast<std::size_t>(schedule.replicas);
+    if (given.size() != 1 && given.size() != ranks && given.size() != replicas)
+        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks), "give one, or one for each rank or replica");
+    std::vector<Bytes> out;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0
+                                                                             : static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))]);
+    return out;
+}
+
+void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& rankMemory)
+{
+    verb.value("--memory-limit", &memoryLimit,
+               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a pipeline; an order that needs more is refused, naming rank and op")
+        .form("X|SIZE|P%[,…]");
+    verb.value("--rank-memory", &rankMemory,
+               "All that a rank may hold, or one size for each rank or replica: counted, so emulated; an allocation beyond it ends the training, naming rank and op")
+        .form("SIZE[,SIZE…]");
 }
 
 } // namespace stagewright

@@ -3,13 +3,17 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "engine/training/training.h"
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
+
+class OptionSet;
 
 bool isPlainNumber(const std::string& text);
 
@@ -19,8 +23,17 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
 
 // Before a recording: the order's peak against "4" (microbatch-activations), "64MB", or "60%" of what holding every
 // microbatch at once takes on the fullest rank. bytes: a cost model with the model's bytes by stage, memoryUnit 1. Invalid,
-// naming rank, op and both numbers, where the order needs more. Gives the limit in bytes, of microbatch-activations those of the
-// rank where one is largest; none where the text is empty or ranks have different limits, "64MB,48MB" by rank of a pipeline. O(ops).
-Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes);
+// naming rank, op and both numbers, where the order needs more. Gives the limits in bytes by rank, a microbatch-activation being that of the
+// rank where one is largest; none where the text is empty. "64MB,48MB": by rank of a pipeline. O(ops).
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes);
+// The same with the bytes of what is trained.
+Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const TrainingOptions& training);
+
+// --rank-memory: all that a rank may hold while it trains, by rank (TrainingOptions::rankMemory), from one size for all or one for each
+// replica or rank. Empty text: no limits.
+Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule);
+
+// --memory-limit and --rank-memory, of what is trained.
+void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& rankMemory);
 
 } // namespace stagewright

@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
+#include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
 #include "app/cli/options/training_options.h"
@@ -48,6 +49,8 @@ struct CheckChoice {
     int microbatchSize = 2;
     std::int64_t seed = 1;
     int processes = 0; // 0: ranks are threads
+    std::string memoryLimit;
+    std::string rankMemory;
     PlaceOptions place;
 };
 
@@ -68,7 +71,7 @@ std::array<std::string, 3> sharingWords(const TrainedReplicas& trained)
 // Nothing is named, and nothing changes what ranks wait for.
 bool checksStateGrid(const CheckChoice& options)
 {
-    const bool plainMessages = options.channels.sends == "buffered" && options.channels.channels == 0 && options.channels.lower.empty();
+    const bool plainMessages = options.channels.sends == "buffered" && options.channels.channels == 0 && options.channels.lower.empty() && options.memoryLimit.empty() && options.rankMemory.empty();
     return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0;
 }
 
@@ -318,7 +321,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
                 leftOut.push_back(fmt::format("{} skipped: {}", one.name, several.error().message));
         }
     }
-    std::vector<Checked> grid; // on the CPU, in fp32
+    std::vector<Checked> grid;
     if (checksStateGrid(options))
         for (const GridCell& cell : stateGrid()) {
             if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue; // its ranks can't be spread evenly
@@ -386,9 +389,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     std::vector<std::string> notes;
     bool passed = true;
     std::int64_t done = 0;
-    const auto gridOn = [&](const std::string& backend) { return !onDevice(backend) && devices.precision != Precision::Bf16 ? grid.size() : 0; };
-    auto total = static_cast<std::int64_t>(trained.size() * backends.size());
-    for (const std::string& backend : backends) total += static_cast<std::int64_t>(gridOn(backend));
+    const auto total = static_cast<std::int64_t>((trained.size() + grid.size()) * backends.size());
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
@@ -408,7 +409,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
         }
-        for (std::size_t i = 0; i < trained.size() + gridOn(backend); ++i) {
+        for (std::size_t i = 0; i < trained.size() + grid.size(); ++i) {
             const bool inGrid = i >= trained.size();
             const Checked& checked = inGrid ? grid[i - trained.size()] : trained[i];
             const Schedule& schedule = checked.trained.schedule;
@@ -420,6 +421,10 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
+            if (auto held = checkMemoryLimit(options.memoryLimit, schedule, training); !held) return tl::unexpected(std::move(held.error()));
+            auto limits = readRankMemory(options.rankMemory, schedule);
+            if (!limits) return tl::unexpected(std::move(limits.error()));
+            training.rankMemory = std::move(*limits);
             auto result = checkSchedule(schedule, training, options.steps, stop);
             if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
@@ -502,6 +507,7 @@ Command command_check()
                 addCommOptions(verb, options->comm, options->link);
                 addChannelOptions(verb, options->channels);
                 addPerturbOption(verb, options->perturb);
+                addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
                 verb.value("--processes", &options->processes, "Ranks in so many processes that mpirun starts, held against threads bit for bit").form("N").check(wholeNumber(1, 4096));
                 addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");

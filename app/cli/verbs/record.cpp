@@ -18,7 +18,6 @@
 #include "app/cli/verbs/recording_elsewhere.h"
 #include "app/cli/verbs/torch_recording.h"
 #include "app/launch/hosts/job_folder.h"
-#include "engine/layers/stage_memory.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
 #include "schedules/model/shard_rules.h"
@@ -76,42 +75,11 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
     if (limit.empty()) return {};
     const TrainingOptions& training = settings.training;
     for (const Schedule& schedule : settings.schedules) {
-        auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
-        if (!slices) return tl::unexpected(std::move(slices.error()));
-        CostModel bytes = CostModel::uniform(schedule);
-        bytes.memoryUnit = 1;
-        bytes.memory.clear();
-        for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
-                                                                                     layoutOf(training.backend, training.device.precision)));
-        auto held = checkMemoryLimit(limit, schedule, bytes);
+        auto held = checkMemoryLimit(limit, schedule, training);
         if (!held) return tl::unexpected(std::move(held.error()));
-        if (*held) settings.memoryLimits.push_back(**held);
+        settings.memoryLimits.push_back(std::move(*held));
     }
     return {};
-}
-
-// One size for all ranks, or for each replica or rank, of schedules of one shape.
-Result<std::vector<Bytes>> readRankMemory(const std::string& text, const std::vector<Schedule>& schedules)
-{
-    std::vector<Bytes> given;
-    if (text.empty()) return given;
-    for (const std::string_view item : split(text, ",")) {
-        auto bytes = parseBytes(std::string(item));
-        if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--rank-memory"));
-        given.push_back(*bytes);
-    }
-    const Schedule& first = schedules.front();
-    for (const Schedule& schedule : schedules)
-        if (schedule.ranks != first.ranks) return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks", "record them one after the other");
-    const auto ranks = static_cast<std::size_t>(first.ranks);
-    const auto replicas = static_cast<std::size_t>(first.replicas);
-    if (given.size() != 1 && given.size() != ranks && given.size() != replicas)
-        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks), "give one, or one for each rank or replica");
-    std::vector<Bytes> out;
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-        out.push_back(given[given.size() == ranks ? rank : given.size() == 1 ? 0
-                                                                             : static_cast<std::size_t>(first.replicaOf(static_cast<int>(rank)))]);
-    return out;
 }
 
 Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
@@ -180,10 +148,13 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
         training.data = *data;
     }
-    if (auto limits = readRankMemory(options.rankMemory, settings.schedules); !limits)
-        return tl::unexpected(std::move(limits.error()));
-    else
+    for (const Schedule& schedule : settings.schedules) {
+        auto limits = readRankMemory(options.rankMemory, schedule);
+        if (!limits) return tl::unexpected(std::move(limits.error()));
+        if (!limits->empty() && schedule.ranks != settings.schedules.front().ranks)
+            return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks", "record them one after the other");
         training.rankMemory = std::move(*limits);
+    }
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
     const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
     settings.steps = options.steps > 0 ? options.steps : few ? 8
@@ -289,12 +260,7 @@ Command command_record()
                 addCommOptions(verb, options->comm, options->link);
                 addChannelOptions(verb, options->channels);
                 addPerturbOption(verb, options->perturb);
-                verb.value("--memory-limit", &options->memoryLimit,
-                           "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a pipeline; an order that needs more is refused")
-                    .form("X|SIZE|P%[,…]");
-                verb.value("--rank-memory", &options->rankMemory,
-                           "All that a rank may hold, or one size for each rank or replica: counted, so emulated; an allocation beyond it ends the run, naming rank and op")
-                    .form("SIZE[,SIZE…]");
+                addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
                 addRecomputeOptions(verb, options->recompute);
                 addReplicaOptions(verb, options->replicas);
                 addTrainingOptions(verb, options->choice);

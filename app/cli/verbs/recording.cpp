@@ -24,6 +24,7 @@
 #include "schedules/model/layer_costs.h"
 #include "schedules/model/shard_rules.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/run/run_facts.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_environment.h"
 #include "traces/store/step_stream.h"
@@ -48,7 +49,7 @@ struct Ongoing {
     StepStreamWriter* stream = nullptr; // every complete step goes there, too
 };
 
-Run headerOf(const Training& training, const RecordSettings& settings, std::optional<Bytes> limit)
+Run headerOf(const Training& training, const RecordSettings& settings, std::span<const Bytes> limits)
 {
     const Schedule& schedule = training.schedule();
     Run run = runOfSchedule(schedule);
@@ -62,7 +63,7 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::opti
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
-    if (limit) run.configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
+    if (!limits.empty()) run.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
     run.environment = training.environment();
     return run;
 }
@@ -365,7 +366,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
         const bool limited = number < settings.memoryLimits.size();
-        auto writer = (*file)->begin(headerOf(*one.training, settings, limited ? std::optional(settings.memoryLimits[number]) : std::nullopt));
+        auto writer = (*file)->begin(headerOf(*one.training, settings, limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>()));
         if (!writer) {
             recording.stopped = std::move(writer.error());
             break;

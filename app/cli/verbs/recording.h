@@ -21,16 +21,16 @@ struct RecordSettings {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
-    bool keepWarmup = false;         // keeps runs that were stopped before their first measured step
-    bool traceDevices = true;        // where the backend has devices that can be traced
-    std::string deviceDump;          // a file for CUPTI's buffers as they were filled; empty: none
-    double comm = -1;                // link latency in forward units, measured once; < 0: training.links as they are
-    Perturbation perturbation;       // in the same unit
-    std::string speeds;              // as declared, of emulated slow ranks, which are in perturbation; empty: none
-    std::string memoryLimit;         // as given; kept with the runs
-    std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
-    std::string file;                // created if absent, else runs are appended
-    std::string stream;              // a new file for the stream of steps; empty: none
+    bool keepWarmup = false;                      // keeps runs that were stopped before their first measured step
+    bool traceDevices = true;                     // where the backend has devices that can be traced
+    std::string deviceDump;                       // a file for CUPTI's buffers as they were filled; empty: none
+    double comm = -1;                             // link latency in forward units, measured once; < 0: training.links as they are
+    Perturbation perturbation;                    // in the same unit
+    std::string speeds;                           // as declared, of emulated slow ranks, which are in perturbation; empty: none
+    std::string memoryLimit;                      // as given; kept with the runs
+    std::vector<std::vector<Bytes>> memoryLimits; // the same by schedule, then by rank; empty: none
+    std::string file;                             // created if absent, else runs are appended
+    std::string stream;                           // a new file for the stream of steps; empty: none
 };
 
 struct Recording {

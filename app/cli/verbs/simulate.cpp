@@ -20,6 +20,7 @@
 #include "app/cli/text/table_report.h"
 #include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
+#include "traces/run/run_facts.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/add_runs.h"
 
@@ -137,7 +138,6 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         session.warn("these costs have no weights: gathers and reductions move nothing and take no time; give --costs analytic:MODEL@GPU, UNSHARD=2,REDUCE_GRAD=1 in units, or a cost file with weights");
     const auto limits = readLimits(options.memoryLimit, *costs, *schedule);
     if (!limits) return tl::unexpected(limits.error());
-    // Of all ranks: a wait for memory is a cause of its own.
     const bool one = !limits->empty() && std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
     const auto limit = one ? std::optional<Bytes>(limits->front()) : std::nullopt;
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
@@ -148,7 +148,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
     if (perturbation->secret) simulated->costs.reset(); // would give it away: the run is one of an unknown machine
     if (!limits->empty()) simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
-    if (limit) simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
+    if (!limits->empty()) simulated->configuration.emplace_back("memory_limit_bytes", memoryLimitText(*limits));
     addReplicaFacts(simulated->configuration, *replicas);
     if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
     auto figures = reportOf(*simulated, {.step = 0, .memoryCap = limit, .levers = true});

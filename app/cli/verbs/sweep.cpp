@@ -233,6 +233,7 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
         if (schedule.replicas > 1) {
             again.replicas = 1;
             again.batch.clear();
+            again.cut.clear();
         }
         const auto shared = chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; });
         if (!shared) return tl::unexpected(shared.error());
