@@ -75,6 +75,8 @@ draw edit "$runs" --run 4 --show edit
 draw explore --show explore
 draw heat --show heat
 draw state --show state
+draw uneven --show uneven
+draw partial --show partial
 "$program" simulate -s interleaved-1f1b -p 4 -m 8 --replicas 8 --shard weights --gather batch:prefetch=1 --reduce overlapped --costs analytic:gpt-6.2b@a100:b=1 \
     --link 5us,100GB/s -o "$work/sharded.stagewright" > /dev/null 2> "$work/recording" || { cat "$work/recording" >&2; exit 5; }
 draw sharded "$work/sharded.stagewright" --show stacked

@@ -1,13 +1,15 @@
 #include "widgets/numbers.h"
 
-#include "widgets/units_text.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 
 #include <QCoreApplication>
+#include <QRegularExpression>
+
+#include "widgets/sentence.h"
+#include "widgets/units_text.h"
 
 namespace stagewright {
 
@@ -143,5 +145,11 @@ QString changeText(double before, double now)
 }
 
 QString countText(qint64 count, const QString& one, const QString& many) { return count == 1 ? one : many.arg(count); }
+
+QString wholeQuantities(QString text)
+{
+    static const QRegularExpression quantity(QStringLiteral("([0-9]) (ns|µs|us|ms|s|%|B|KiB|MiB|GiB|KB|MB|GB|units?|steps?|ops?|ranks?)(?![\\w])"));
+    return text.replace(quantity, QStringLiteral("\\1\u00a0\\2"));
+}
 
 } // namespace stagewright

@@ -17,4 +17,7 @@ inline QString sentence(QString text)
 inline QString sentence(std::string_view text) { return sentence(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 
+// A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces again.
+QString wholeQuantities(QString text);
+
 } // namespace stagewright

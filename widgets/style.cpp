@@ -85,6 +85,7 @@ QListWidget#boxed::item, QListWidget#tableNames::item { padding: 3px 4px; border
 QListWidget#boxed::item:selected, QListWidget#tableNames::item:selected { background: @tint; color: @text; }
 QTreeView::item:selected { background: @tint; color: @text; }
 QScrollArea { border: none; background: @panel; }
+QScrollArea#recordFields { background: transparent; }
 QWidget#panel, QWidget#panelBody { background: @panel; }
 QWidget#canvas { background: @canvas; }
 QFrame#playbackBar { background: @panel; border: none; border-top: 1px solid @separator; }

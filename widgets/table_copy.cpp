@@ -25,6 +25,7 @@ namespace {
 QString cleaned(QString cell)
 {
     cell.remove(QChar(0x200b));
+    cell.replace(QChar(0xa0), QLatin1Char(' '));
     return cell.trimmed();
 }
 

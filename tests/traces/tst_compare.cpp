@@ -271,7 +271,7 @@ private slots:
         b.metrics = {{"deviation", "", {0.01, 0.25}}};
         b.configuration = {{"weights", "stashed"}};
         const Comparison comparison = compareRuns(a, b).value();
-        QVERIFY(mentions(comparison, {"B changes the mathematics", "stashed: 2.50e-01 from synchronous training"}));
+        QVERIFY(mentions(comparison, {"B changes the mathematics", "stashed: 25.0 % from synchronous training"}));
         QCOMPARE(metric(comparison, "deviation", false), 0.0);
         QCOMPARE(metric(comparison, "deviation", true), 0.25);
         QVERIFY(!mentions(compareRuns(a, a).value(), {"mathematics"}));

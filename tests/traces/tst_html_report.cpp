@@ -1,10 +1,13 @@
 // HTML reports: whole pages without outside resources, every text escaped, the figures of the analyses in them; SVG of rows.
+#include <cmath>
+
 #include <QRegularExpression>
 #include <QXmlStreamReader>
 #include <QtTest>
 
 #include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/export/curves_svg.h"
 #include "traces/export/html_report.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/run/quantity.h"
@@ -47,6 +50,49 @@ private slots:
                                                 "c")),
                  QString("a\\u202eb\\u009bc"));
         QCOMPARE(QString::fromStdString(escaped(std::string("x\xE2\x82"))).left(2), QString("x\uFFFD"));
+    }
+
+    // Loss curves are lines over labelled axes, the second dashed, in the page's colours; one without them has none.
+    void lossCurvesAreDrawn()
+    {
+        Run run = simulated("1f1b");
+        const std::string without = htmlReport(run).value();
+        QVERIFY(without.find("class=\"curve") == std::string::npos);
+        run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75, std::nan("")}}, {"synchronous_loss", "nats", {5.5, 4.0, 3.5, 3.25}}, {"deviation", "", {0.0, 0.01, 0.02, 0.03}}};
+        const QString page = QString::fromStdString(htmlReport(run).value());
+        QVERIFY2(faultOf(page).isEmpty(), qPrintable(faultOf(page)));
+        QVERIFY(page.contains("<h2>Loss beside synchronous training</h2>"));
+        QVERIFY(page.contains(">Loss, nats per token</text>"));
+        QVERIFY(page.contains(">Step</text>"));
+        QVERIFY(page.contains(">Synchronous</text>")); // the legend
+        const QRegularExpression line(QStringLiteral("class=\"curve (first|second)\" d=\"M[^\"h]*\""));
+        auto found = line.globalMatch(page);
+        QStringList names;
+        QList<int> points;
+        while (found.hasNext()) {
+            const auto match = found.next();
+            names << match.captured(1);
+            QVERIFY(!match.captured(0).contains("nan"));
+            points << match.captured(0).count('L') + 1;
+        }
+        QCOMPARE(names, (QStringList{"first", "second"}));
+        QCOMPARE(points, (QList<int>{3, 4})); // what is not a number is left out
+        for (const char* colour : {".first{stroke:var(--f)}", ".second{stroke:var(--b)"}) QVERIFY(page.contains(QLatin1String(colour)));
+        run.metrics[0].values = run.metrics[1].values = {5.5}; // one step makes no line
+        QVERIFY(htmlReport(run).value().find("class=\"curve") == std::string::npos);
+    }
+
+    void curvesHaveRoundAxes()
+    {
+        TableCurves curves{"Step", "Loss", {{"Loss", {{1, 2.31}, {2, 2.27}, {3, 2.22}}}}};
+        QCOMPARE(curves.least().y, 2.22);
+        QCOMPARE(curves.most().x, 3.0);
+        const QString svg = QString::fromStdString(curvesSvg(curves, "x"));
+        for (const char* tick : {">2.22<", ">2.24<", ">2.32<", ">1<", ">2<", ">3<"}) QVERIFY2(svg.contains(QLatin1String(tick)), tick);
+        QVERIFY(!svg.contains(">Loss</text>\n<path class=\"curve")); // one line needs no legend
+        curves.curves[0].points = {{4, 1.5}, {5, 1.5}};              // level
+        QVERIFY(!curvesSvg(curves, "x").empty());
+        QVERIFY(curvesSvg({}, "x").empty());
     }
 
     void runAsAPage_data()

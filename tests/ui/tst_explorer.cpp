@@ -10,6 +10,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/execute/simulate.h"
+#include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
@@ -45,6 +46,17 @@ class TestExplorer : public QObject {
     }
 
 private slots:
+    void pointsAreNamedInASmallWindow()
+    {
+        MainWindow window;
+        ExploreView* view = shown(window, {1024, 700});
+        QVERIFY(view != nullptr);
+        const auto labels = view->pareto()->labels();
+        QVERIFY2(static_cast<int>(labels.size()) * 2 >= view->pareto()->markCount(), qPrintable(QStringLiteral("%1 of %2").arg(labels.size()).arg(view->pareto()->markCount())));
+        for (std::size_t i = 0; i < labels.size(); ++i)
+            for (std::size_t j = i + 1; j < labels.size(); ++j) QVERIFY(!labels[i].intersects(labels[j]));
+    }
+
     void titlesOfTheTableAreWhole()
     {
         MainWindow window;
@@ -271,6 +283,70 @@ private slots:
         QVERIFY(text.contains("Schedules by activation peak"));
         QVERIFY(!text.contains("<image"));
         QVERIFY(!window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif")).has_value());
+    }
+
+    // The page State: its topics by keyboard alone, answers as the fields ask, exported pictures with their setup.
+    void topicsOfStateByKeyboard()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1024, 700});
+        QVERIFY(view != nullptr);
+        StateView* state = view->state();
+        view->setShowsState(true);
+        QVERIFY(settle(window));
+        QVERIFY(!view->table()->isVisible()); // of the other page
+        QVERIFY(!copyableTable(state->picture()).isEmpty());
+        auto* topics = state->findChild<QTabBar*>(QStringLiteral("stateTopics"));
+        topics->setFocus();
+        QTest::keyClick(topics, Qt::Key_Right);
+        QCOMPARE(state->topic(), StateTopic::Mixed);
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->marks(), 9);
+        QVERIFY(state->mixed()->isVisible() && !state->picture()->isVisible() && !view->form()->isEnabled());
+        state->speedsField()->setFocus();
+        state->speedsField()->selectAll();
+        QTest::keyClicks(state->speedsField(), "2,1,x");
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->marks(), 0);
+        QVERIFY(state->mixedQuestion().error().message.find("'x'") != std::string::npos);
+        QTest::keyClick(state->speedsField(), Qt::Key_Backspace);
+        QTest::keyClicks(state->speedsField(), "1,1");
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->marks(), 0); // four ranks, three sizes of memory
+        state->memoriesField()->setFocus();
+        state->memoriesField()->selectAll();
+        QTest::keyClicks(state->memoriesField(), "80");
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->marks(), 12);
+        for (int i = 0; i < 40 && window.focusWidget() != state->mixed(); ++i) QTest::keyClick(window.focusWidget(), Qt::Key_Tab);
+        QCOMPARE(window.focusWidget(), state->mixed());
+        QTest::keyClick(state->mixed(), Qt::Key_End);
+        QCOMPARE(state->mixed()->cursor(), 11);
+        topics->setFocus();
+        QTest::keyClick(topics, Qt::Key_Right);
+        QVERIFY(settle(window));
+        QCOMPARE(state->topic(), StateTopic::Cuts);
+        QVERIFY(state->cuts()->isVisible());
+        state->replicas()->setValue(1); // two
+        QVERIFY(state->cuts()->meanText().contains("3/4 = 75"));
+        state->cutsField()->setFocus();
+        QTest::keyClicks(state->cutsField(), "0,1000");
+        QCOMPARE(state->cuts()->marks(), 0);
+        QVERIFY(!state->cuts()->answer().error.empty());
+        state->cutsField()->setText("0,15");
+        QCOMPARE(state->cuts()->marks(), 32);
+        for (const StateTopic topic : {StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts}) {
+            state->setTopic(topic);
+            QVERIFY(settle(window));
+            const QString path = fixture.dir.filePath(QStringLiteral("s%1.svg").arg(static_cast<int>(topic)));
+            QVERIFY(window.workspace().feature<ExplorerController>()->writePicture(ExplorePlot::State, path).has_value());
+            QFile svg(path);
+            QVERIFY(svg.open(QIODevice::ReadOnly));
+            const QByteArray text = svg.readAll();
+            QVERIFY(text.contains(state->caption().toUtf8()));
+            QVERIFY(text.contains(topic == StateTopic::Cuts ? "Computed: gpt-6.2b" : "Simulated: gpt-6.2b"));
+        }
     }
 
     void bothThemesDraw()

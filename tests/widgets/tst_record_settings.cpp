@@ -4,8 +4,10 @@
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QProcess>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
@@ -273,6 +275,39 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVERIFY(dialog.faultText().isEmpty()); // the processor needs no GPU
         QVERIFY(!devices->isEnabled());
         QVERIFY(!recordArguments(dialog.settings(), QStringLiteral("o")).contains(QStringLiteral("--device")));
+    }
+
+    // However many fields there are, rows of the list are seen, and every field can be reached.
+    void rowsOfTheListStaySeen()
+    {
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
+        RecordSettings s;
+        s.replicas = 2;
+        s.shard = QStringLiteral("weights");
+        s.owners = QStringLiteral("layer");
+        s.cut = QStringLiteral("0,4");
+        s.replicaBatch = QStringLiteral("3,5");
+        s.schedules = {QStringLiteral("1f1b")};
+        dialog.setSettings(s);
+        const QString words = inWords(s);
+        QVERIFY2(words.contains(QStringLiteral("2 replicas")) && words.contains(QStringLiteral("share its weights")) && words.contains(QStringLiteral("whole layers")), qPrintable(words));
+        QVERIFY2(words.contains(QStringLiteral("3 and 5")) && words.contains(QStringLiteral("back to layers 0 and 4")) && words.contains(QStringLiteral("not synchronous")), qPrintable(words));
+        s.owners = QStringLiteral("3/5,2/5");
+        QVERIFY2(inWords(s).contains(QStringLiteral("3/5 and 2/5")), qPrintable(inWords(s)));
+        dialog.show();
+        dialog.resize(1000, 640);
+        QVERIFY(QTest::qWaitForWindowExposed(&dialog));
+        auto* list = qobject_cast<QListWidget*>(dialog.fieldNamed(QStringLiteral("schedules")));
+        QVERIFY(list != nullptr);
+        QTRY_VERIFY2(list->viewport()->height() >= 4 * list->sizeHintForRow(0), qPrintable(QStringLiteral("%1 px, a row %2; dialog %3").arg(list->viewport()->height()).arg(list->sizeHintForRow(0)).arg(dialog.height())));
+        QWidget* last = dialog.fieldNamed(QStringLiteral("cut"));
+        last->setFocus();
+        auto* fields = dialog.findChild<QScrollArea*>(QStringLiteral("recordFields"));
+        QVERIFY(fields != nullptr);
+        fields->ensureWidgetVisible(last);
+        QVERIFY(!last->visibleRegion().isEmpty());
     }
 
     void theProcessorTakesBf16()

@@ -75,6 +75,27 @@ QImage painted(const TimelineScene& scene)
     return image;
 }
 
+// The one step of a timeline several times, each so much later.
+std::shared_ptr<const Timeline> repeated(const Timeline& timeline, int steps, Nanos period)
+{
+    TimelineBuilder builder(timeline.provenance(), std::string(timeline.clock()), timeline.ranks());
+    builder.setUnits(timeline.timeUnit(), timeline.memoryUnit());
+    builder.setSchedule(timeline.schedule());
+    for (int step = 0; step < steps; ++step) {
+        std::vector<SpanId> ids(timeline.spans().size(), noSpan);
+        for (const Track& track : timeline.tracks())
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                Span span = timeline.spans()[id];
+                span.step = step;
+                span.start += step * period;
+                span.end += step * period;
+                ids[id] = builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), span);
+            }
+        for (const Edge& edge : timeline.edges()) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * period);
+    }
+    return builder.build().value();
+}
+
 int otherThan(const QImage& image, const QRectF& rect, const QColor& colour)
 {
     int count = 0;
@@ -131,6 +152,34 @@ private slots:
         for (PanelRank& rank : bare->ranks)
             for (PanelLane& one : rank.lanes) one.exposed.clear();
         QVERIFY(otherThan(painted(sceneOf(bare)), hatched, plain) < otherThan(image, hatched, plain));
+    }
+
+    // Several steps: each hatched as it is alone.
+    void exposedOverSeveralSteps()
+    {
+        constexpr int steps = 3;
+        const auto alone = sharded();
+        const Nanos period = alone->timeline->end() - alone->timeline->begin() + rankShare;
+        const auto several = makePanel(repeated(*alone->timeline, steps, period));
+        QCOMPARE(several->steps.size(), std::size_t{steps});
+        QVERIFY(!several->bubbles);
+        int lanes = 0;
+        for (std::size_t rank = 0; rank < alone->ranks.size(); ++rank)
+            for (std::size_t lane = 0; lane < alone->ranks[rank].lanes.size(); ++lane) {
+                const auto &once = alone->ranks[rank].lanes[lane].exposed, &all = several->ranks[rank].lanes[lane].exposed;
+                QCOMPARE(all.size(), once.size() * steps);
+                for (std::size_t i = 0; i < all.size(); ++i) {
+                    const Nanos later = period * static_cast<Nanos>(i / once.size());
+                    QCOMPARE(all[i].begin, once[i % once.size()].begin + later);
+                    QCOMPARE(all[i].end, once[i % once.size()].end + later);
+                }
+                lanes += once.empty() ? 0 : 1;
+            }
+        QVERIFY(lanes > 1);
+        PanelOptions plain;
+        plain.causes = false;
+        for (const PanelRank& rank : makePanel(several->timeline, plain)->ranks)
+            for (const PanelLane& lane : rank.lanes) QVERIFY(lane.exposed.empty());
     }
 
     void cardsAndArrows()

@@ -77,7 +77,7 @@ Result<AnalysisRows> contributorRows(const Run& run, int step)
         for (const int cut : cuts) through += static_cast<double>(layers - cut) / layers;
         out.sentence = fmt::format("this is not synchronous training: replicas go back through {} of the layers on average", formatPercent(through / static_cast<double>(cuts.size())));
         if (const Metric* deviation = run.metric("deviation"); deviation != nullptr && !deviation->values.empty())
-            out.sentence += fmt::format("; after the last step its weights are {:.2e} from those of synchronous training (relative L2)", deviation->values.back());
+            out.sentence += fmt::format("; after the last step its weights are {} from those of synchronous training (relative L2)", distanceText(deviation->values.back()));
         const Metric* loss = run.metric("loss");
         const Metric* synchronous = run.metric("synchronous_loss");
         if (loss != nullptr && synchronous != nullptr && !loss->values.empty() && !synchronous->values.empty())

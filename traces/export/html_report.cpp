@@ -8,10 +8,12 @@
 #include <fmt/core.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/export/curves_svg.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 #include "traces/report/run_report.h"
+#include "traces/report/table_curves.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -202,14 +204,15 @@ std::string criticalPathHtml(const Run& run, const RunReport& report)
                        counted(static_cast<long long>(path.size()), "op"), formatDuration(wait, timeline.timeUnit()), escaped(names), path.size() > 400 ? " …" : "");
 }
 
-// Every table of the report, each behind its title.
+// Every table of the report, each behind its title; what is a course is drawn before them.
 std::string tablesHtml(const Run& run, int step)
 {
     const Units units{run.timeline->timeUnit(), run.timeline->memoryUnit()};
     std::string out = "<h2>Tables</h2>\n";
-    std::string unknown;
+    std::string unknown, courses;
     for (const ReportTable& table : reportTables(run, step)) {
         const std::string title(table.analysis->title);
+        if (const TableCurves curves = curvesOf(table); !curves.empty()) courses += "<h2>" + escaped(title) + "</h2>\n" + curvesSvg(curves, title);
         if (!table.unknown.empty()) {
             unknown += "<p class=\"note\">" + escaped(title + ": unknown: " + table.unknown) + ".</p>\n";
             continue;
@@ -231,7 +234,7 @@ std::string tablesHtml(const Run& run, int step)
         if (!table.sentence.empty()) out += "<p class=\"note\">" + escaped(table.sentence) + "</p>\n";
         out += "</details>\n";
     }
-    return out + unknown;
+    return courses + out + unknown;
 }
 
 std::string pairsHtml(const std::string& title, const TextPairs& pairs)

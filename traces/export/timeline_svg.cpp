@@ -243,7 +243,8 @@ std::string svgStyle()
            "svg .lf,svg .lb,svg .lw,svg .lc,svg .lo,svg .ld{font-size:12px;font-weight:600;text-anchor:middle}\n"
            ".lf{fill:var(--lf)}.lb{fill:var(--lb)}.lw{fill:var(--lw)}.lc{fill:var(--lc)}.lo{fill:var(--lo)}.ld{fill:var(--text)}\n"
            ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}.grid{stroke:var(--grid);fill:none}\n"
-           ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n";
+           ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
+           ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-dasharray:7 4}\n";
     return css;
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/run/run_facts.h"
+
 namespace stagewright {
 
 std::string_view toText(RunState state)
@@ -72,8 +74,7 @@ std::string weightsText(const Run& run)
     const Metric* deviation = run.metric("deviation");
     if (deviation == nullptr || deviation->values.empty())
         return rule.empty() ? rule : fmt::format("{}: record the schedule to measure the deviation from synchronous training", rule);
-    return fmt::format("{}: {:.2e} from synchronous training after the last step (relative L2)", rule.empty() ? "stale" : rule,
-                       deviation->values.back());
+    return fmt::format("{}: {} from synchronous training after the last step (relative L2)", rule.empty() ? "stale" : rule, distanceText(deviation->values.back()));
 }
 
 } // namespace stagewright

@@ -1,6 +1,7 @@
 #include "traces/run/run_facts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,13 @@ std::optional<double> contentionOf(const Run& run)
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
+}
+
+std::string distanceText(double distance)
+{
+    const double percent = 100 * std::abs(distance);
+    const int decimals = percent > 0 && std::isfinite(percent) ? std::clamp(2 - static_cast<int>(std::floor(std::log10(percent))), 0, 12) : 0;
+    return formatPercent(distance, decimals);
 }
 
 std::vector<RunFact> factsOf(const Run& run)

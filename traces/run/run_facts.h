@@ -32,6 +32,8 @@ std::string memoryLimitText(std::span<const Bytes> byRank);
 std::string linkLatencyText(const Run& run);
 // Links that were emulated separately: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
 std::string emulatedLinksText(const Run& run);
+// A relative distance as a share with three digits, however small: "25.0 %", "1.04 %", "0.0000312 %".
+std::string distanceText(double distance);
 // Share of the ops' time off the processor, the median over the measured steps; empty if it was not measured.
 std::optional<double> contentionOf(const Run& run);
 

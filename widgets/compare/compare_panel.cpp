@@ -218,7 +218,7 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     m_split->hide();
     m_why->setVisible(comparison.devices.has_value());
     if (!comparison.devices) {
-        m_table->addText(sentence(named(comparison.headline)));
+        m_table->addText(wholeQuantities(sentence(named(comparison.headline))));
         return;
     }
     m_table->addText(tr("Steps and bubbles are not compared; %1.").arg(named(comparison.unknown)));
@@ -226,8 +226,8 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
     for (const DeviceFigure& figure : comparison.devices->figures)
         m_table->addRow(QString::fromStdString(figure.title), change(figure.a, figure.b),
                         tr("%1: %2 in A, %3 in %4, summed over ranks.").arg(QString::fromStdString(figure.title), durationText(figure.a, m_units), durationText(figure.b, m_units), m_letter));
-    m_table->addText(sentence(named(comparison.devices->headline)));
-    for (const std::string& one : comparison.devices->why) m_table->addText(sentence(named(one)));
+    m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline))));
+    for (const std::string& one : comparison.devices->why) m_table->addText(wholeQuantities(sentence(named(one))));
     m_why->setTitle(tr("Kernels that changed most"));
     const auto& kernels = comparison.devices->kernels;
     for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
@@ -366,7 +366,7 @@ void ComparePanel::fillWhy(const Comparison& comparison)
         if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue; // shown above
         QString text = named(sentence);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
-        m_why->addText(text);
+        m_why->addText(wholeQuantities(text));
     }
 }
 

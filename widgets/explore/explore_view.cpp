@@ -207,7 +207,11 @@ QWidget* ExploreView::buildCentre()
     m_pages->addTab(m_rowsSplit, tr("Schedules"));
     m_state = new StateView;
     m_pages->addTab(m_state, tr("State"));
-    m_pages->setTabToolTip(1, tr("What replicas that share weights, gradients and optimizer state need and take"));
+    m_pages->setTabToolTip(1, tr("What replicas that share a model's state need and take"));
+    connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); }); // its rows are the other page's
+    const auto formCounts = [this] { m_form->setEnabled(!showsState() || m_state->topic() == StateTopic::Stages); };     // of one pipeline's shape
+    connect(m_pages, &QTabWidget::currentChanged, this, formCounts);
+    connect(m_state, &StateView::questionChanged, this, formCounts);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
     connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
     return m_pages;
@@ -313,7 +317,7 @@ void ExploreView::setTheme(const Theme& theme)
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
-    if (plot == ExplorePlot::State) return tr("Memory and step time by what replicas share");
+    if (plot == ExplorePlot::State) return m_state->caption();
     QString what = plot == ExplorePlot::Pareto  ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
                    : plot == ExplorePlot::Lines ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
                                                 : tr("Shortest step over %1 and %2").arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
@@ -326,7 +330,7 @@ void ExploreView::paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& r
     case ExplorePlot::Pareto: m_pareto->paintTo(painter, rect, theme); break;
     case ExplorePlot::Lines: m_lines->paintTo(painter, rect, theme); break;
     case ExplorePlot::Heat: m_heat->paintTo(painter, rect, theme); break;
-    case ExplorePlot::State: m_state->picture()->paintTo(painter, rect, theme); break;
+    case ExplorePlot::State: m_state->paintTo(painter, rect, theme); break;
     }
 }
 

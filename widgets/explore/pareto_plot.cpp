@@ -6,6 +6,7 @@
 #include <QFontMetricsF>
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QLineF>
 #include <QMouseEvent>
 #include <QPainterPath>
 #include <QToolTip>
@@ -183,6 +184,25 @@ int ParetoPlot::markAt(QPointF point) const
     return best;
 }
 
+namespace {
+
+// From a mark to the nearest place of its label.
+QLineF leader(QPointF mark, const QRectF& label)
+{
+    return {mark, QPointF(std::clamp(mark.x(), label.left(), label.right()), std::clamp(mark.y(), label.top(), label.bottom()))};
+}
+
+bool crosses(const QLineF& line, const QRectF& rect)
+{
+    if (rect.contains(line.p2())) return true;
+    const QLineF sides[] = {{rect.topLeft(), rect.topRight()}, {rect.topRight(), rect.bottomRight()}, {rect.bottomRight(), rect.bottomLeft()}, {rect.bottomLeft(), rect.topLeft()}};
+    return std::any_of(std::begin(sides), std::end(sides), [&](const QLineF& side) { return line.intersects(side) == QLineF::BoundedIntersection; });
+}
+
+constexpr double besideMark = 16; // a label farther from its mark has a line to it
+
+} // namespace
+
 std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& frame) const
 {
     std::vector<std::pair<QRectF, int>> placed;
@@ -217,6 +237,31 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
                 break;
             }
         }
+    // In a crowd: farther away, at the end of a line that crosses no label, mark or other line.
+    std::vector<char> named(m_marks.size(), 0);
+    for (const auto& [rect, code] : placed) named[static_cast<std::size_t>(code / 2)] = 1;
+    std::vector<QLineF> leaders;
+    const auto isClear = [&](const QLineF& line, std::size_t own) {
+        for (std::size_t i = 0; i < m_marks.size(); ++i)
+            if (const QPointF at = frame.place(m_marks[i].x, m_marks[i].y); i != own && crosses(line, {at.x() - 5, at.y() - 5, 10, 10})) return false;
+        return std::none_of(placed.begin(), placed.end(), [&](const auto& other) { return crosses(line, other.first); }) &&
+               std::none_of(leaders.begin(), leaders.end(), [&](const QLineF& other) { return line.intersects(other) == QLineF::BoundedIntersection; });
+    };
+    for (std::size_t i = 0; i < m_marks.size(); ++i) {
+        const QPointF beside = frame.place(m_marks[i].x, m_marks[i].y);
+        const QSizeF size(metrics.horizontalAdvance(nameOf(m_marks[i], 1)) + 2, 14);
+        for (double away = 16; named[i] == 0 && away <= 46; away += 15) {
+            LabelPlaces tried = open;
+            const QRectF rect = tried.place(beside, size, away, true);
+            if (rect.isEmpty()) continue;
+            const QLineF line = leader(beside, rect);
+            if (!isClear(line, i)) continue;
+            open = std::move(tried);
+            leaders.push_back(line);
+            placed.emplace_back(rect, static_cast<int>(i) * 2 + 1);
+            named[i] = 1;
+        }
+    }
     return placed;
 }
 
@@ -341,7 +386,13 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         }
     }
     p.setFont(fontOf(FontRole::Small));
-    for (const auto& [label, code] : placeLabels(frame)) {
+    const auto labels = placeLabels(frame);
+    p.setPen(QPen(theme.faint, 1));
+    for (const auto& [label, code] : labels) {
+        const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
+        if (const QLineF line = leader(frame.place(mark.x, mark.y), label); line.length() > besideMark) p.drawLine(line);
+    }
+    for (const auto& [label, code] : labels) {
         const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
         QColor ground = theme.canvas;
         ground.setAlphaF(0.85f); // so that lines don't cross it out

@@ -25,7 +25,8 @@ public:
     int selected() const { return m_selected; }
     void setTheme(const Theme& theme);
 
-    QPointF placeOf(int row) const;     // of a valid row, in widget coordinates
+    QPointF placeOf(int row) const; // of a valid row, in widget coordinates
+    int markCount() const { return static_cast<int>(m_marks.size()); }
     std::vector<QRectF> labels() const; // as painted, in widget coordinates
     const std::vector<std::size_t>& frontier() const { return m_frontier; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;

@@ -111,6 +111,22 @@ QString StatePicture::textOf(int row, int level) const
     return text;
 }
 
+TableText StatePicture::table() const
+{
+    TableText out;
+    if (!m_rows) return out;
+    out.title = tr("Memory and step time by what replicas share: %1 on %2, %3 replicas of %4 ranks")
+                    .arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device))
+                    .arg(m_question.replicas)
+                    .arg(m_question.ranks);
+    out.header = {tr("Schedule"), tr("Shared"), tr("Step time"), tr("Memory"), tr("Fits")};
+    for (const StateRow& row : *m_rows)
+        for (int level = 0; level < levels; ++level)
+            if (const StateCell& cell = row.cells[static_cast<std::size_t>(level)]; cell.good())
+                out.rows.push_back({scheduleTitle(row.schedule), zeroTitle(level), durationText(cell.step), bytesText(cell.peak()), over(cell) ? tr("no") : tr("yes")});
+    return out;
+}
+
 // The bars above, the grid below.
 QRectF StatePicture::gridIn(const QRectF& rect) const { return {rect.left() + 8, rect.top() + std::round(rect.height() * 0.46), rect.width() - 16, rect.height() - std::round(rect.height() * 0.46) - 6}; }
 

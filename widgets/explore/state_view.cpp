@@ -1,5 +1,6 @@
 #include "widgets/explore/state_view.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <QAbstractItemView>
@@ -18,28 +19,57 @@ namespace {
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
 constexpr int mostReplicasLog = 10;
+constexpr int mostBatch = 128;
 
 } // namespace
 
 StateView::StateView(QWidget* parent) : QWidget(parent)
 {
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 6, 8, 6);
+    column->setContentsMargins(8, 2, 8, 6);
     column->setSpacing(6);
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(8);
-    grid->setVerticalSpacing(2);
-    int at = 0;
-    const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name) {
+    m_topics = new QTabBar(this);
+    m_topics->setObjectName(QStringLiteral("stateTopics"));
+    m_topics->setDrawBase(false);
+    m_topics->setExpanding(false);
+    m_topics->setAccessibleName(tr("What the page State shows"));
+    m_topics->addTab(tr("ZeRO stages"));
+    m_topics->setTabToolTip(0, tr("What replicas that share weights, gradients and optimizer state need and take"));
+    m_topics->addTab(tr("Uneven ranks"));
+    m_topics->setTabToolTip(1, tr("Batch and state divided among ranks of different speed and memory (Cephalo)"));
+    m_topics->addTab(tr("Partial backward"));
+    m_topics->setTabToolTip(2, tr("Replicas that go back only to a layer of their own (SPB): who sends gradients of which layer"));
+    column->addWidget(m_topics);
+    m_form = new QGridLayout;
+    m_form->setHorizontalSpacing(8);
+    m_form->setVerticalSpacing(2);
+    for (const int of : {0, 1, 2}) m_form->setColumnStretch(of, of == 1 ? 6 : 5); // the device has the longest name
+    buildForm();
+    column->addLayout(m_form);
+    m_pictures = new QStackedWidget(this);
+    m_picture = new StatePicture(m_pictures);
+    makeCopyable(m_picture, [this] { return m_picture->table(); });
+    m_mixed = new MixedPicture(m_pictures);
+    m_cuts = new CutPicture(m_pictures);
+    for (QWidget* picture : {static_cast<QWidget*>(m_picture), static_cast<QWidget*>(m_mixed), static_cast<QWidget*>(m_cuts)}) m_pictures->addWidget(picture);
+    column->addWidget(m_pictures, 1);
+    arrange();
+    showCuts();
+    connect(m_topics, &QTabBar::currentChanged, this, &StateView::arrange);
+    connect(m_topics, &QTabBar::currentChanged, this, &StateView::questionChanged);
+    connect(this, &StateView::questionChanged, this, &StateView::showCuts);
+}
+
+void StateView::buildForm()
+{
+    const auto add = [&](const QString& title, QWidget* field, const QString& meaning, const char* name, std::vector<StateTopic> topics) {
         auto* label = makeLabel(title, "secondary", this);
         label->setBuddy(field);
         label->setToolTip(meaning);
         field->setToolTip(meaning);
         field->setAccessibleName(title);
         field->setObjectName(QString::fromLatin1(name));
-        grid->addWidget(label, at / 3 * 2, at % 3);
-        grid->addWidget(field, at / 3 * 2 + 1, at % 3);
-        ++at;
+        m_fields.push_back({label, field, std::move(topics)});
     };
     const auto choice = [this](std::initializer_list<std::pair<QString, const char*>> items) {
         auto* box = new QComboBox(this);
@@ -98,23 +128,86 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
         connect(box, &QDoubleSpinBox::valueChanged, this, &StateView::questionChanged);
         return box;
     };
+    const auto text = [this](const QString& start, const QString& hint) {
+        auto* field = new QLineEdit(start, this);
+        field->setPlaceholderText(hint);
+        connect(field, &QLineEdit::textChanged, this, &StateView::questionChanged);
+        return field;
+    };
     m_prefetch = number(0, 8, tr("none ahead"));
     m_perHost = number(0, 64, tr("all"));
     m_memory = real(4096, QStringLiteral(" GB"), tr("the device's"));
     m_between = real(1000, QStringLiteral(" GB/s"), tr("as within"));
-    add(tr("Model"), m_model, tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter."), "stateModel");
-    add(tr("Device"), m_device, tr("Peak arithmetic, memory and links of each rank."), "stateDevice");
-    add(tr("Replicas"), mesh, tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the explorer's, on the left."), "stateReplicas");
-    add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather");
-    add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch");
-    add(tr("Reduce"), m_reduce, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."), "stateReduce");
-    add(tr("Replicas on a host"), m_perHost, tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between them."), "statePerHost");
-    add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween");
-    add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory");
-    for (const int of : {0, 1, 2}) grid->setColumnStretch(of, of == 1 ? 6 : 5); // the device has the longest name
-    column->addLayout(grid);
-    m_picture = new StatePicture(this);
-    column->addWidget(m_picture, 1);
+    m_speeds = text(QStringLiteral("3,2,1"), {});
+    m_memories = text(QStringLiteral("40,48,64"), tr("the device's"));
+    m_batch = number(2, mostBatch, {});
+    const QSignalBlocker quiet(this);
+    m_batch->setValue(MixedQuestion().batch);
+    m_ranksLink = real(1000, QStringLiteral(" GB/s"), tr("the device's"));
+    m_recompute = new QCheckBox(tr("recomputed"), this);
+    m_recompute->setChecked(true);
+    connect(m_recompute, &QCheckBox::toggled, this, &StateView::questionChanged);
+    m_cutsField = text({}, tr("spread evenly"));
+    const std::vector<StateTopic> all{StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts}, stages{StateTopic::Stages}, mixed{StateTopic::Mixed};
+    add(tr("Model"), m_model, tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter."), "stateModel", all);
+    add(tr("Device"), m_device, tr("Peak arithmetic, memory and links of each rank."), "stateDevice", all);
+    add(tr("Replicas"), mesh, tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the explorer's, on the left."), "stateReplicas", {StateTopic::Stages, StateTopic::Cuts});
+    add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather", stages);
+    add(tr("Gathers ahead"), m_prefetch, tr("How many stages, or ops, ahead a gather is issued."), "statePrefetch", stages);
+    add(tr("Reduce"), m_reduce, tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."), "stateReduce", stages);
+    add(tr("Replicas on a host"), m_perHost, tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between them."), "statePerHost", stages);
+    add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween", stages);
+    add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory", stages);
+    add(tr("Samples of a step"), m_batch, tr("Of all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
+    add(tr("Speeds"), m_speeds, tr("Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all layers and a part of their state."), "stateSpeeds", mixed);
+    add(tr("Memory, GB"), m_memories, tr("Of each rank, such as 40,48,64, or one size for all. Empty: the device's."), "stateMemories", mixed);
+    add(tr("Link"), m_ranksLink, tr("Bandwidth of each rank's link, over which weights are gathered and gradients reduced."), "stateRanksLink", mixed);
+    add(tr("Activations"), m_recompute, tr("Keeps only the input of each layer and computes its activations again on the way back."), "stateRecompute", mixed);
+    add(tr("Cuts"), m_cutsField, tr("The first layer that each replica goes back to, such as 0,8,16,24; one must be 0. Empty: replica k of N goes back through (N − k)/N of the layers."), "stateCuts", {StateTopic::Cuts});
+}
+
+StateTopic StateView::topic() const { return static_cast<StateTopic>(m_topics->currentIndex()); }
+void StateView::setTopic(StateTopic topic) { m_topics->setCurrentIndex(static_cast<int>(topic)); }
+
+void StateView::arrange()
+{
+    int at = 0;
+    for (const Field& field : m_fields) {
+        m_form->removeWidget(field.label);
+        m_form->removeWidget(field.field);
+        const bool shown = std::find(field.topics.begin(), field.topics.end(), topic()) != field.topics.end();
+        field.label->setVisible(shown);
+        field.field->setVisible(shown);
+        if (!shown) continue;
+        m_form->addWidget(field.label, at / 3 * 2, at % 3);
+        m_form->addWidget(field.field, at / 3 * 2 + 1, at % 3);
+        ++at;
+    }
+    m_pictures->setCurrentIndex(static_cast<int>(topic()));
+}
+
+void StateView::showCuts()
+{
+    if (topic() != StateTopic::Cuts) return;
+    const CutQuestion question{m_model->currentText().toStdString(), m_device->currentData().toString().toStdString(), m_replicasField->value(), m_cutsField->text().trimmed().toStdString()};
+    m_cuts->setAnswer(cutSurvey(question), question);
+}
+
+Result<MixedQuestion> StateView::mixedQuestion() const
+{
+    MixedQuestion out;
+    out.model = m_model->currentText().toStdString();
+    out.device = m_device->currentData().toString().toStdString();
+    auto speeds = parseMixedSpeeds(m_speeds->text().toStdString());
+    if (!speeds) return tl::unexpected(std::move(speeds.error()));
+    out.speeds = std::move(*speeds);
+    auto memory = parseMixedMemory(m_memories->text().toStdString(), out.speeds.size());
+    if (!memory) return tl::unexpected(std::move(memory.error()));
+    out.memory = std::move(*memory);
+    out.batch = m_batch->value();
+    out.recompute = m_recompute->isChecked();
+    out.bytesPerSecond = m_ranksLink->value() * 1e9;
+    return out;
 }
 
 StateQuestion StateView::question(const ExploreQuestion& shape) const
@@ -138,5 +231,31 @@ StateQuestion StateView::question(const ExploreQuestion& shape) const
 }
 
 void StateView::setRows(StateRows rows, const StateQuestion& question) { m_picture->setRows(std::move(rows), question); }
+
+void StateView::setTheme(const Theme& theme)
+{
+    m_picture->setTheme(theme);
+    m_mixed->setTheme(theme);
+    m_cuts->setTheme(theme);
+}
+
+QString StateView::caption() const
+{
+    switch (topic()) {
+    case StateTopic::Stages: return tr("Memory and step time by what replicas share");
+    case StateTopic::Mixed: return tr("Batch and state by rank of a mixed cluster");
+    case StateTopic::Cuts: return tr("Partial backward: contributors by layer");
+    }
+    return {};
+}
+
+void StateView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    switch (topic()) {
+    case StateTopic::Stages: m_picture->paintTo(painter, rect, theme); break;
+    case StateTopic::Mixed: m_mixed->paintTo(painter, rect, theme); break;
+    case StateTopic::Cuts: m_cuts->paintTo(painter, rect, theme); break;
+    }
+}
 
 } // namespace stagewright

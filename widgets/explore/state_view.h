@@ -1,19 +1,31 @@
-// StateView: the explorer's page State: sliders of the mesh and of what replicas share; the four ZeRO stages of one schedule as stacked bars
-// against the memory of a rank; and time and memory of every schedule, cells over the memory hatched. It shows answers and announces
-// requests; the explorer's controller simulates. GUI thread only.
+// StateView: the explorer's page State, in three topics. ZeRO stages: sliders of the mesh and of what replicas share; the four stages of
+// one schedule as stacked bars against the memory of a rank; and time and memory of every schedule, cells over the memory hatched. Uneven
+// ranks: batch and state divided among ranks of different speed and memory (mixed_picture.h). Partial backward: contributors by layer
+// (cut_picture.h). It shows answers and announces requests; the explorer's controller simulates. GUI thread only.
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QLineEdit>
 #include <QSlider>
 #include <QSpinBox>
+#include <QStackedWidget>
+#include <QTabBar>
 #include <QWidget>
 
+#include "widgets/explore/cut_picture.h"
 #include "widgets/explore/explore_question.h"
+#include "widgets/explore/mixed_picture.h"
 #include "widgets/explore/state_survey.h"
+#include "widgets/table_copy.h"
 #include "widgets/theme.h"
+
+class QGridLayout;
+class QLabel;
 
 namespace stagewright {
 
@@ -33,6 +45,7 @@ public:
     bool over(const StateCell& cell) const;    // more than a rank has
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QString textOf(int row, int level) const; // of a cell, in a sentence or two
+    TableText table() const;                  // every cell
     QSize sizeHint() const override { return {760, 520}; }
     QSize minimumSizeHint() const override { return {420, 260}; }
 
@@ -65,26 +78,61 @@ private:
     const Theme* m_theme = &Theme::light();
 };
 
+enum class StateTopic {
+    Stages,
+    Mixed,
+    Cuts,
+};
+
 class StateView : public QWidget {
     Q_OBJECT
 public:
     explicit StateView(QWidget* parent = nullptr);
+    StateTopic topic() const;
+    void setTopic(StateTopic topic);
     // The shape is the explorer's.
     StateQuestion question(const ExploreQuestion& shape) const;
+    // Of the topic Mixed; a usage error names the item of a list that can't be read.
+    Result<MixedQuestion> mixedQuestion() const;
     StatePicture* picture() { return m_picture; }
+    MixedPicture* mixed() { return m_mixed; }
+    CutPicture* cuts() { return m_cuts; }
     QSlider* replicas() { return m_replicas; }
+    QLineEdit* speedsField() { return m_speeds; }
+    QLineEdit* memoriesField() { return m_memories; }
+    QSpinBox* batchField() { return m_batch; }
+    QLineEdit* cutsField() { return m_cutsField; }
     void setRows(StateRows rows, const StateQuestion& question);
-    void setTheme(const Theme& theme) { m_picture->setTheme(theme); }
+    void setTheme(const Theme& theme);
+    QString caption() const; // what the topic's picture shows
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
 signals:
     void questionChanged();
 
 private:
+    struct Field { // of the form, in one or more topics
+        QLabel* label;
+        QWidget* field;
+        std::vector<StateTopic> topics;
+    };
+    void buildForm();
+    void arrange(); // the topic's fields and picture
+    void showCuts();
+
+    QTabBar* m_topics;
+    QGridLayout* m_form;
+    std::vector<Field> m_fields;
     QComboBox *m_model, *m_device, *m_gather, *m_reduce;
     QSlider* m_replicas; // log₂
-    QSpinBox *m_replicasField, *m_perHost, *m_prefetch;
-    QDoubleSpinBox *m_memory, *m_between;
+    QSpinBox *m_replicasField, *m_perHost, *m_prefetch, *m_batch;
+    QDoubleSpinBox *m_memory, *m_between, *m_ranksLink;
+    QLineEdit *m_speeds, *m_memories, *m_cutsField;
+    QCheckBox* m_recompute;
+    QStackedWidget* m_pictures;
     StatePicture* m_picture;
+    MixedPicture* m_mixed;
+    CutPicture* m_cuts;
 };
 
 } // namespace stagewright

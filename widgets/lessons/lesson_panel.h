@@ -90,6 +90,10 @@ private:
     QLabel* prose(QVBoxLayout* layout, const char* role = "value");
     void setProse(QLabel* label, const QString& markdown);
     void setMeters(Row& row, const std::vector<MeterReading>& meters);
+    void showRow(Row& row, const lessons::Block& block, const BlockReading& now);
+    void showHints(Row& row, const std::string& id, bool passed);
+    void showRun(Row& row, const std::string& id, const BlockReading& now);
+    void showFigure(Row& row, const lessons::Figure& figure, const BlockReading& now);
     void setGuesses(const std::vector<GuessReading>& guesses);
 
     const lessons::Lesson* m_lesson = nullptr;

@@ -306,13 +306,11 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     };
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
-        const std::vector<double> ticks = counterTicks(counter.least, counter.most, plot.height(), 18);
         const double factor = counterUnit(counter.most, counter.unit).factor;
-        for (const double tick : ticks) {
-            const double value = tick / factor;
-            const int decimals = value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1
-                                                                                                       : 3;
-            label(std::round(scene.yOf(index, tick)), fixed(value, decimals), tick == counter.least);
+        for (const double value : counterTicks(counter.least / factor, counter.most / factor, plot.height(), 18)) { // round in the unit shown
+            int decimals = 0;
+            for (double scaled = std::abs(value); decimals < 3 && std::abs(scaled - std::round(scaled)) > 1e-6; scaled *= 10) ++decimals;
+            label(std::round(scene.yOf(index, value * factor)), fixed(value, decimals), value * factor == counter.least);
         }
         return;
     }

@@ -156,19 +156,19 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time from one cause on one rank"));
     m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
     if (explanation) {
-        m_selected->addText(sentence(explanation->sentence), "value");
+        m_selected->addText(wholeQuantities(sentence(explanation->sentence)), "value");
         const std::size_t shown = std::min(chainShown, explanation->chain.size());
         for (std::size_t i = 0; i < shown; ++i) {
             const GapLink& step = explanation->chain[i];
             if (step.span == noSpan) {
-                m_selected->addText(sentence(step.why));
+                m_selected->addText(wholeQuantities(sentence(step.why)));
                 continue;
             }
             auto* button = link(opOnRank(*m_timeline, step.span), tr("Selects this op"));
             connect(
                 button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); }, Qt::QueuedConnection);
             m_selected->addWidget(button);
-            m_selected->addText(sentence(step.why));
+            m_selected->addText(wholeQuantities(sentence(step.why)));
         }
         if (shown < explanation->chain.size()) m_selected->addText(tr("… and %1 more, up to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
         if (const auto& experiment = explanation->experiment) {

@@ -4,6 +4,7 @@
 
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QGridLayout>
@@ -12,6 +13,8 @@
 #include <QListWidget>
 #include <QPushButton>
 #include <QRegularExpressionValidator>
+#include <QScreen>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QStandardItemModel>
 #include <QStyle>
@@ -71,6 +74,43 @@ private:
     int m_column = 0;
 };
 
+// Fields below the list of schedules: whole where there is room, else they scroll, so that rows of the list stay seen.
+class FieldScroll : public QScrollArea {
+public:
+    explicit FieldScroll(QWidget* parent) : QScrollArea(parent)
+    {
+        setObjectName(QStringLiteral("recordFields"));
+        setFrameShape(QFrame::NoFrame);
+        setWidgetResizable(true);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setFocusPolicy(Qt::NoFocus); // its fields have it, and are scrolled to
+        setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+        viewport()->setAutoFillBackground(false);
+        auto* inner = new QWidget(this);
+        inner->setAutoFillBackground(false);
+        m_column = new QVBoxLayout(inner);
+        m_column->setContentsMargins(0, 0, 0, 0);
+        m_column->setSpacing(8);
+        setWidget(inner);
+        inner->setAutoFillBackground(false); // setWidget() turns it on
+    }
+    QVBoxLayout* column() { return m_column; }
+    QSize sizeHint() const override { return widget()->sizeHint(); }
+    QSize minimumSizeHint() const override { return {widget()->minimumSizeHint().width(), 96}; }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override
+    {
+        if (watched == widget() && event->type() == QEvent::LayoutRequest) updateGeometry(); // groups come and go
+        return QScrollArea::eventFilter(watched, event);
+    }
+
+private:
+    QVBoxLayout* m_column;
+};
+
+constexpr int fewestRows = 4; // of the schedules, always seen
+
 QString tooltipOf(const ScheduleInfo& info) { return words(info.title) + QLatin1Char('\n') + words(info.summary) + QLatin1Char('\n') + words(info.constraints); }
 
 } // namespace
@@ -93,9 +133,10 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // a long title ends in dots; its tooltip has it all
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
-    m_schedules->setMinimumSize(280, 44);
     m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
     fillSchedules();
+    m_schedules->ensurePolished();
+    m_schedules->setMinimumSize(280, fewestRows * std::max(24, m_schedules->sizeHintForRow(0)) + 12);
     left->addWidget(m_schedules, 1);
     m_parameters = line("parameters", tr("its parameters"), {});
     m_parameters->setAccessibleName(tr("Parameters of the schedule"));
@@ -118,8 +159,10 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     fileRow->addWidget(browse);
     left->addLayout(fileRow);
     left->addSpacing(4);
-    addPlace(left);
-    FieldGrid replicas(this, left, tr("Replicas"));
+    auto* fields = new FieldScroll(this);
+    left->addWidget(fields);
+    addPlace(fields->column());
+    FieldGrid replicas(this, fields->column(), tr("Replicas"));
     m_replicas = number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
     m_shard = choice("shard", {{tr("nothing"), ""}, {tr("optimizer state (ZeRO 1)"), "optimizer"}, {tr("and gradients (ZeRO 2)"), "gradients"}, {tr("and weights (ZeRO 3)"), "weights"}}, tr("What replicas share instead of each having all of it."));
     m_owners = line("owners", tr("even"), tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. Empty: equal pieces."));
@@ -513,7 +556,9 @@ void RecordDialog::showDevice(const RecordSettings& s)
     if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention and real overlap don't show.");
     m_sharingMeaning->setText(meaning);
     m_sharingMeaning->setVisible(gpu && !s.torch());
-    if (const int needed = layout()->totalHeightForWidth(width()); needed > height()) resize(width(), needed); // texts are of several lines
+    int needed = layout()->totalHeightForWidth(width()); // texts are of several lines
+    if (const QScreen* at = screen()) needed = std::min(needed, at->availableGeometry().height());
+    if (needed > height()) resize(width(), needed);
 }
 
 QString RecordDialog::targetFile() const { return m_target->currentData().toString(); }

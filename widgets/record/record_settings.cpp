@@ -277,6 +277,12 @@ QString inWords(const RecordSettings& s)
         text += s.sharded() ? SettingText::tr(" and share its %1.").arg(s.shard == QLatin1String("weights") ? SettingText::tr("weights, gradients and optimizer state") : s.shard == QLatin1String("gradients") ? SettingText::tr("gradients and optimizer state")
                                                                                                                                                                                                                 : SettingText::tr("optimizer state"))
                             : SettingText::tr("; each has all of its state.");
+        if (s.sharded() && s.owners == QLatin1String("layer"))
+            text += QLatin1Char(' ') + SettingText::tr("Each owns whole layers.");
+        else if (s.sharded() && !s.owners.isEmpty())
+            text += QLatin1Char(' ') + SettingText::tr("Their parts: %1.").arg(listed(s.owners.split(QLatin1Char(','))));
+        if (!s.replicaBatch.isEmpty()) text += QLatin1Char(' ') + SettingText::tr("Their microbatches: %1.").arg(listed(s.replicaBatch.split(QLatin1Char(','))));
+        if (!s.cut.isEmpty()) text += QLatin1Char(' ') + SettingText::tr("Partial backward: they go back to layers %1. That is not synchronous training; the distance from it is measured.").arg(listed(s.cut.split(QLatin1Char(','))));
     }
     if (s.torch()) {
         text += QLatin1Char(' ') + (s.backend.isEmpty() ? SettingText::tr("Under PyTorch's pipelining, over gloo, one process a rank.") : SettingText::tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));

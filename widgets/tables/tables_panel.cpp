@@ -8,9 +8,11 @@
 #include <QVBoxLayout>
 
 #include "traces/analysis/kernel_class.h"
+#include "traces/report/table_curves.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
+#include "widgets/tables/curve_plot.h"
 
 namespace stagewright {
 namespace {
@@ -70,6 +72,7 @@ TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitt
     m_parts->setChildrenCollapsible(false);
     connect(m_names, &QListWidget::currentRowChanged, this, &TablesPanel::showTable);
     m_names->setCurrentRow(0);
+    connect(m_names, &QListWidget::currentRowChanged, this, [this] { m_chosen = true; });
 }
 
 QString TablesPanel::lineText() const { return m_line->text(); }
@@ -91,13 +94,32 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
         m_names->item(row)->setForeground(unknown.empty() ? QBrush() : palette().brush(QPalette::Disabled, QPalette::Text));
         m_names->item(row)->setToolTip(sentence(QString::fromStdString(unknown)));
     }
+    if (!m_chosen && m_tables) {
+        const QSignalBlocker quiet(m_names);
+        m_names->setCurrentRow(firstWithRows());
+    }
     showTable(m_names->currentRow());
+}
+
+int TablesPanel::firstWithRows() const
+{
+    for (int row = 0; m_tables && row < m_names->count(); ++row)
+        if (const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)]; table.unknown.empty() && !table.rows.empty()) return row;
+    return 0;
+}
+
+void TablesPanel::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    if (m_plot != nullptr) m_plot->setTheme(theme);
 }
 
 void TablesPanel::showTable(int row)
 {
     delete m_table;
     m_table = nullptr;
+    delete m_plot;
+    m_plot = nullptr;
     if (!m_tables || row < 0) {
         m_line->setText(tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
         return;
@@ -125,9 +147,16 @@ void TablesPanel::showTable(int row)
         emit spanChosen(ops.empty() ? noSpan : ops[static_cast<std::size_t>(at)]);
     });
     auto* page = static_cast<QVBoxLayout*>(m_page->layout());
-    page->insertWidget(1, m_table, 1);
+    if (TableCurves curves = curvesOf(table); !curves.empty()) {
+        m_plot = new CurvePlot(std::move(curves), textOf(table.analysis->title), m_page);
+        m_plot->setTheme(*m_theme);
+        page->insertWidget(1, m_plot, 3);
+        m_plot->show();
+    }
+    page->insertWidget(m_plot != nullptr ? 2 : 1, m_table, 2);
     m_table->show();
-    QWidget::setTabOrder(m_names, m_table);
+    if (m_plot != nullptr) QWidget::setTabOrder(m_names, m_plot);
+    QWidget::setTabOrder(m_plot != nullptr ? static_cast<QWidget*>(m_plot) : m_names, m_table);
 }
 
 } // namespace stagewright

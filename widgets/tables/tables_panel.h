@@ -9,6 +9,7 @@
 
 #include "traces/report/tables.h"
 #include "widgets/numbers.h"
+#include "widgets/theme.h"
 
 class QLabel;
 class QListWidget;
@@ -16,6 +17,7 @@ class QSplitter;
 
 namespace stagewright {
 
+class CurvePlot;
 class FigureTable;
 
 class TablesPanel : public QWidget {
@@ -28,12 +30,15 @@ public:
     void choose(const QString& name); // as in analyses.def; nothing where there is none
     QListWidget* names() { return m_names; }
     FigureTable* table() { return m_table; } // of the one chosen; null: it is unknown, or none is there
+    CurvePlot* plot() { return m_plot; }     // of its course, above it; null: none
     QString lineText() const;                // above it
+    void setTheme(const Theme& theme);
 
 signals:
     void spanChosen(stagewright::SpanId span); // of the row chosen; noSpan: it is about none
 
 private:
+    int firstWithRows() const; // 0 where none has
     void showTable(int row);
 
     QSplitter* m_parts;
@@ -41,6 +46,9 @@ private:
     QWidget* m_page;
     QLabel* m_line;
     FigureTable* m_table = nullptr;
+    CurvePlot* m_plot = nullptr;
+    const Theme* m_theme = &Theme::light();
+    bool m_chosen = false; // a table, by the user; before: the first with rows
     std::shared_ptr<const std::vector<ReportTable>> m_tables;
     Units m_units;
 };

@@ -101,6 +101,17 @@ void markExposed(TimelinePanel& panel, const CollectiveUses& uses)
     }
 }
 
+// Of several steps, each with its own causes; steps may overlap.
+void markExposedBySteps(TimelinePanel& panel, std::optional<Bytes> memoryCap)
+{
+    const auto isShared = [](const PanelRank& rank) { return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return isCollectiveLane(lane.lane); }); };
+    if (std::none_of(panel.ranks.begin(), panel.ranks.end(), isShared)) return;
+    for (const PanelStep& shown : panel.steps)
+        if (const auto report = analyseBubbles(*panel.timeline, shown.step, BubbleOptions{memoryCap})) markExposed(panel, collectiveUses(*panel.timeline, *report));
+    for (PanelRank& rank : panel.ranks)
+        for (PanelLane& lane : rank.lanes) std::sort(lane.exposed.begin(), lane.exposed.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
+}
+
 void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, KernelClasses& classes)
 {
     for (const Lane lane : {Lane::Gather, Lane::Reduce, Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
@@ -364,7 +375,10 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());
         for (const PanelLane& lane : row.lanes) panel->sliceCount += lane.lane == Lane::Wait ? 0 : static_cast<std::int64_t>(lane.data.size());
     }
-    if (panel->bubbles) markExposed(*panel, collectiveUses(t, *panel->bubbles));
+    if (panel->bubbles)
+        markExposed(*panel, collectiveUses(t, *panel->bubbles));
+    else if (options.causes)
+        markExposedBySteps(*panel, options.memoryCap);
     if (panel->bubbles) {
         panel->bubbleFraction = panel->bubbles->bubbleFraction;
     } else if (panel->duration > panel->lead && t.ranks() > 0) {

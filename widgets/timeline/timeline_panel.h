@@ -24,7 +24,7 @@ struct PanelLane {
     Lane lane = Lane::Kernel; // Gather, Reduce, Kernel, Copy, Other, Wait
     LaneData data;
     std::string track;             // the timeline's, of which it is a part
-    std::vector<TimeSpan> exposed; // Gather, Reduce: what no op hides, in axis time, ascending; known where the step's causes are
+    std::vector<TimeSpan> exposed; // Gather, Reduce: what no op hides, in axis time, ascending; known where a step's causes are, and of several
 };
 inline bool isCollectiveLane(Lane lane) { return lane == Lane::Gather || lane == Lane::Reduce; }
 // Place of a lane's kind among those of a rank: gathers, reductions, kernels, copies, other work, waits.

@@ -175,10 +175,39 @@ void ExplorerController::nextState()
         &m_pool);
 }
 
+void ExplorerController::askMixed()
+{
+    m_stateJob.drop();
+    MixedPicture* picture = m_view->state()->mixed();
+    auto question = m_view->state()->mixedQuestion();
+    if (!question) {
+        m_view->setWork({}, false);
+        return picture->setError(tr("%1; %2").arg(QString::fromStdString(question.error().message), QString::fromStdString(question.error().remedy)));
+    }
+    m_view->setWork(tr("simulating…"), true);
+    m_stateJob.start(
+        [question = *question](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            return mixedSurvey(question, progress);
+        },
+        [this, picture, question = *question](MixedAnswer answer) {
+            m_view->setWork(tr("%1 divisions").arg(answer.divisions.size()), false);
+            picture->setAnswer(std::make_shared<const MixedAnswer>(std::move(answer)), question);
+        },
+        &m_pool);
+}
+
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
-    if (m_view->showsState()) return askState();
+    if (m_view->showsState()) {
+        switch (m_view->state()->topic()) {
+        case StateTopic::Stages: return askState();
+        case StateTopic::Mixed: return askMixed();
+        case StateTopic::Cuts: m_stateJob.drop(); return m_view->setWork({}, false); // answered by the page
+        }
+    }
     const std::vector<std::string> schedules = m_view->ticked();
     m_lines.reset();
     m_heat.reset();
@@ -316,7 +345,10 @@ void ExplorerController::cancel()
 {
     m_sweep.stop();
     m_survey.stop();
-    if (m_stateJob.running()) m_view->setWork(tr("%1 of %2 schedules").arg(m_stateNext).arg(m_stateRows.size()), false);
+    if (m_stateJob.running() && m_view->state()->topic() == StateTopic::Stages)
+        m_view->setWork(tr("%1 of %2 schedules").arg(m_stateNext).arg(m_stateRows.size()), false);
+    else if (m_stateJob.running())
+        m_view->setWork({}, false);
     m_stateJob.drop();
 }
 
@@ -327,14 +359,25 @@ Result<void> ExplorerController::writeTable(const QString& path) const
     return writeFileAtomically(path.toStdString(), sweepCsv(rows));
 }
 
+QString ExplorerController::stateSetup() const
+{
+    const StateQuestion question = m_view->state()->question(m_view->question());
+    const QString model = QString::fromStdString(question.model), device = QString::fromStdString(question.device);
+    switch (m_view->state()->topic()) {
+    case StateTopic::Stages: return tr("Simulated: %1 on %2, %3 replicas of %4 ranks.").arg(model, device).arg(question.replicas).arg(question.ranks);
+    case StateTopic::Mixed: return tr("Simulated: %1, speeds in multiples of %2, %3 samples a step.").arg(model, device).arg(m_view->state()->batchField()->value());
+    case StateTopic::Cuts: return tr("Computed: %1 on %2, %3 replicas.").arg(model, device).arg(question.replicas);
+    }
+    return {};
+}
+
 Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style) const
 {
     const auto kind = pictureKindOf(path);
     if (!kind) return tl::unexpected(kind.error());
     PictureContent content;
     content.title = m_view->caption(plot);
-    content.caption = {plot == ExplorePlot::State ? tr("Simulated: %1 on %2, %3 replicas of %4 ranks.").arg(QString::fromStdString(m_stateQuestion.model), QString::fromStdString(m_stateQuestion.device)).arg(m_stateQuestion.replicas).arg(m_stateQuestion.ranks)
-                                                  : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
+    content.caption = {plot == ExplorePlot::State ? stateSetup() : tr("Simulated with unit costs: %1.").arg(m_view->question().text())};
     content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = tr("Plot");

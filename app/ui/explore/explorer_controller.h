@@ -46,12 +46,14 @@ private:
     void ask();
     void askSurvey();
     void askState();
+    void askMixed();  // its topic Uneven ranks
     void nextState(); // simulates the next schedule of the page State
     void grow();      // shows the rows that have arrived
     void askPreview(int row);
     void open(const SweepPoint& point);
     void saveAsked(const SweepPoint& point);
     void cancel();
+    QString stateSetup() const; // of the topic shown, in a sentence
 
     ExploreView* m_view;
     QThreadPool m_pool; // a sweep and a survey

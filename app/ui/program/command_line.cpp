@@ -19,7 +19,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window. Traces of oth
   --select "QUERY"        select the first matching op, e.g. "rank:2 mb:5 B"
   --baseline RUN          show every figure's change against this run of the first file
   --compare A B [C [D]]   show two to four runs of the first file, one above the other
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|hosts|palette|sql|notes|search|kernels|links|roofline|keys|steps|range|stacked|rows|export|explore|heat|state|import|plan|mapper|flame|tables|by-host
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|hosts|palette|sql|notes|search|kernels|links|roofline|keys|steps|range|stacked|rows|export|explore|heat|state|uneven|partial|import|plan|mapper|flame|tables|curves|by-host
                           also open that part of the window
   --what-if CHANGES       simulate the run with changes, as in simulate --what-if: "B*0.5,link*2"
   --schedule NAME         library schedule for --show new and --show block
@@ -132,7 +132,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
         } else if (word == QLatin1String("--show")) {
             line.show = value();
             static const QStringList parts{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "hosts", "palette", "sql", "notes", "search",
-                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat", "state", "import", "plan", "mapper", "flame", "tables", "by-host"};
+                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat", "state", "uneven", "partial", "import", "plan", "mapper", "flame", "tables", "curves", "by-host"};
             if (!parts.contains(line.show))
                 wrong(QStringLiteral("--show %1: use %2 or %3").arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
         } else if (word == QLatin1String("--no-runs-list")) {

@@ -1,4 +1,6 @@
 // stagewright-ui: the window, or a picture of it.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -164,11 +166,11 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.workspace().feature<FlameController>()->dock()->show();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
-    if (line.show == QLatin1String("tables")) { // the time of each class of kernels, where there are kernels
+    if (line.show == QLatin1String("tables") || line.show == QLatin1String("curves")) { // the time of each class of kernels, or the loss step by step
         auto* tables = window.workspace().feature<TablesController>();
         tables->dock()->show();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
-        tables->panel()->choose(QStringLiteral("kernel_classes"));
+        tables->panel()->choose(line.show == QLatin1String("curves") ? QStringLiteral("loss_curves") : QStringLiteral("kernel_classes"));
     }
     if (line.show == QLatin1String("by-host")) {
         RowSettings rows = window.workspace().viewState()->rows();
@@ -206,10 +208,13 @@ void showPart(MainWindow& window, const CommandLine& line)
         rows.waits = true;
         window.workspace().viewState()->setRows(rows);
     }
-    if (line.show == QLatin1String("explore") || line.show == QLatin1String("heat") || line.show == QLatin1String("state")) {
+    if (const auto topic = std::array{QLatin1String("state"), QLatin1String("uneven"), QLatin1String("partial")}; line.show == QLatin1String("explore") || line.show == QLatin1String("heat") || std::count(topic.begin(), topic.end(), line.show) > 0) {
+        ExploreView* view = window.workspace().feature<ExplorerController>()->view();
         window.workspace().feature<ExplorerController>()->setShown(true);
-        window.workspace().feature<ExplorerController>()->view()->setShowsHeat(line.show == QLatin1String("heat"));
-        window.workspace().feature<ExplorerController>()->view()->setShowsState(line.show == QLatin1String("state"));
+        view->setShowsHeat(line.show == QLatin1String("heat"));
+        const auto at = std::find(topic.begin(), topic.end(), line.show);
+        view->setShowsState(at != topic.end());
+        if (at != topic.end()) view->state()->setTopic(static_cast<StateTopic>(at - topic.begin()));
         waitUntil([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 60000);
     }
     if (!line.whatIf.isEmpty()) window.workspace().feature<ToolsController>()->askWhatIf(line.whatIf);

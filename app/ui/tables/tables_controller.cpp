@@ -18,6 +18,8 @@ TablesController::TablesController(Workspace& workspace) : TablesController(work
 TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
     : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.addAction(toggle, ActionId::DeviceTables), [panel] { panel->names()->setFocus(); }), m_panel(panel)
 {
+    m_panel->setTheme(workspace.theme());
+    connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
     connect(m_panel, &TablesPanel::spanChosen, this, &TablesController::choose);
 }
 

@@ -1,0 +1,79 @@
+// Tables of a report in the window: the first one with rows is open, a course is drawn above its table, by keyboard and in both themes.
+#include <QListWidget>
+#include <QtTest>
+
+#include "schedules/library/registry.h"
+#include "traces/run/simulated_run.h"
+#include "widgets/device/figure_table.h"
+#include "widgets/tables/curve_plot.h"
+#include "widgets/tables/tables_panel.h"
+
+using namespace stagewright;
+
+namespace {
+
+std::shared_ptr<const std::vector<ReportTable>> tablesOfRun(bool curves)
+{
+    const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
+    Run run = *simulatedRun(schedule, CostModel::uniform(schedule));
+    if (curves) run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75}}, {"synchronous_loss", "nats", {5.5, 4.0, 3.5}}, {"deviation", "", {0.0, 0.01, 0.02}}};
+    return std::make_shared<const std::vector<ReportTable>>(reportTables(run, 0));
+}
+
+} // namespace
+
+class TestTablesPanel : public QObject {
+    Q_OBJECT
+
+private slots:
+    void opensOnATableWithRows()
+    {
+        TablesPanel panel;
+        panel.resize(900, 400);
+        const auto tables = tablesOfRun(false);
+        const auto unknown = std::count_if(tables->begin(), tables->end(), [](const ReportTable& table) { return !table.unknown.empty() || table.rows.empty(); });
+        QVERIFY(unknown > 0);
+        auto first = *tables; // as of a run whose first table has none
+        first.front().rows.clear();
+        first.front().unknown = "no kernels were recorded";
+        panel.setTables(std::make_shared<const std::vector<ReportTable>>(first), {});
+        QVERIFY(panel.names()->currentRow() > 0);
+        QVERIFY(panel.table() != nullptr && panel.table()->model()->rowCount() > 0);
+        panel.choose(QStringLiteral("loss_curves")); // the user's choice stays, though it is empty
+        const int chosen = panel.names()->currentRow();
+        QVERIFY(panel.table() == nullptr && panel.plot() == nullptr);
+        panel.setTables(tables, {});
+        QCOMPARE(panel.names()->currentRow(), chosen);
+    }
+
+    void courseAboveItsTable()
+    {
+        TablesPanel panel;
+        panel.resize(900, 500);
+        panel.setTables(tablesOfRun(true), {});
+        panel.choose(QStringLiteral("loss_curves"));
+        panel.show();
+        CurvePlot* plot = panel.plot();
+        QVERIFY(plot != nullptr && plot->isVisible());
+        QVERIFY(panel.table() != nullptr && panel.table()->isVisible());
+        QVERIFY(plot->geometry().bottom() <= panel.table()->geometry().top() + 1);
+        QCOMPARE(plot->marks(), 3);
+        plot->setFocus();
+        QTest::keyClick(plot, Qt::Key_End);
+        QCOMPARE(plot->textOf(plot->cursor()), QStringLiteral("Step 3: loss 3.750, synchronous 3.500"));
+        QCOMPARE(plot->accessibleDescription(), plot->textOf(2));
+        QTest::mouseClick(plot, Qt::LeftButton, {}, plot->markRect(1).center().toPoint());
+        QCOMPARE(plot->cursor(), 1);
+        QCOMPARE(copyableTable(plot).rows.size(), 3);
+        panel.setTheme(Theme::light());
+        const QImage light = plot->grab().toImage();
+        panel.setTheme(Theme::darkTheme());
+        QVERIFY(plot->grab().toImage() != light);
+        for (const TableCurve& curve : curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).curves) QCOMPARE(curve.points.size(), std::size_t{3});
+        panel.choose(QStringLiteral("bubbles"));
+        QVERIFY(panel.plot() == nullptr);
+    }
+};
+
+QTEST_MAIN(TestTablesPanel)
+#include "tst_tables_panel.moc"
