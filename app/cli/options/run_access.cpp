@@ -25,6 +25,8 @@ Result<StoredRun> readRun(const RunReference& reference, const Progress& progres
 
 namespace {
 
+constexpr std::int64_t readWhole = 250'000; // spans: about 70 MB
+
 // wanted: the step of a report, if only that is needed.
 Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, std::optional<int> wanted, const Progress& progress)
 {
@@ -44,7 +46,7 @@ Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, s
     bool large = false;
     if (wanted) {
         const auto header = file.readHeader(id);
-        large = header && header->info.spanCount > wholeRunSpans;
+        large = header && header->info.spanCount > readWhole;
     }
     auto run = large ? file.readForReport(id, *wanted, progress) : file.read(id, progress);
     if (!run) return tl::unexpected(std::move(run.error()));
