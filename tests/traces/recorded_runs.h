@@ -2,6 +2,8 @@
 // simulated once and moved, every 7th step 20 % slower. Memory of the writer: one step.
 #pragma once
 
+#include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -10,6 +12,17 @@
 #include "traces/store/run_file.h"
 
 namespace stagewright::samples {
+
+inline std::int64_t writtenBytes() // by this process, in all its calls
+{
+    std::ifstream in("/proc/self/io");
+    for (std::string name; in >> name;) {
+        std::int64_t count = 0;
+        in >> count;
+        if (name == "wchar:") return count;
+    }
+    return -1;
+}
 
 struct RecordedShape {
     int ranks = 4;

@@ -1,8 +1,15 @@
 // Traces in archives: every member is read, names that lead out are refused, limits hold, nothing is left behind.
 #include <QtTest/QtTest>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -143,6 +150,34 @@ private slots:
         stop.request_stop();
         const auto cancelled = (*archive)->next(progress);
         QVERIFY(!cancelled && cancelled.error().code == ErrorCode::Cancelled);
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    // What a killed program left is removed by the next one; what another program unpacks at the time, and what has just been made, is not.
+    void whatAKilledProgramLeft()
+    {
+        writeFile(path("killed.tar"), tarOf({{"rank0.json", rank("gpu_rank4.json")}}));
+        const pid_t child = ::fork();
+        if (child == 0) {
+            auto archive = Archive::open(path("killed.tar"));
+            if (archive && (*archive)->next({})) ::kill(::getpid(), SIGKILL);
+            ::_exit(1);
+        }
+        int status = 0;
+        QCOMPARE(::waitpid(child, &status, 0), child);
+        QVERIFY(WIFSIGNALED(status));
+        QCOMPARE(leftovers().size(), 1);
+        const auto age = [&](const QString& name) {
+            const timespec old[2] = {{::time(nullptr) - 600, 0}, {::time(nullptr) - 600, 0}};
+            return ::utimensat(AT_FDCWD, qPrintable(m_temporary.filePath(name)), old, 0) == 0;
+        };
+        auto unpacking = Archive::open(path("killed.tar")).value();
+        QVERIFY((*unpacking).next({}).has_value()); // the other one is fresh
+        QCOMPARE(leftovers().size(), 2);
+        for (const QString& name : leftovers()) QVERIFY(age(name));
+        (void)importTraces({path("killed.tar")}, {});
+        QCOMPARE(leftovers().size(), 1);
+        unpacking.reset();
         QCOMPARE(leftovers(), QStringList());
     }
 

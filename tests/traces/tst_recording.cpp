@@ -2,15 +2,18 @@
 // away, a reader is stuck or the log is gone.
 #include <QtTest/QtTest>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "recorded_runs.h"
+#include "traces/report/run_report.h"
 #include "traces/store/run_file.h"
 #include "traces/store/step_log.h"
 
@@ -28,17 +31,6 @@ std::int64_t bytesOf(const std::string& path)
         if (!none) bytes += static_cast<std::int64_t>(size);
     }
     return bytes;
-}
-
-std::int64_t written() // by this process, in all its calls
-{
-    std::ifstream in("/proc/self/io");
-    for (std::string name; in >> name;) {
-        std::int64_t count = 0;
-        in >> count;
-        if (name == "wchar:") return count;
-    }
-    return -1;
 }
 
 std::string answer(const RunFile& file, const std::string& sql)
@@ -62,6 +54,36 @@ bool recordAndDie(const std::string& path, const samples::RecordedShape& shape)
     return WIFSIGNALED(status);
 }
 
+// Everything a report shows of both runs is the same.
+void compareReports(const Run& whole, const Run& some, int step)
+{
+    QCOMPARE(some.representativeStep(), whole.representativeStep());
+    const auto all = reportOf(whole, {.step = step, .levers = true}), part = reportOf(some, {.step = step, .levers = true});
+    QVERIFY2(all && part, all ? part ? "" : part.error().message.c_str() : all.error().message.c_str());
+    QCOMPARE(part->step, all->step);
+    QCOMPARE(part->spans, all->spans);
+    const auto figures = all->figures(), others = part->figures();
+    QCOMPARE(others.size(), figures.size());
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+        QCOMPARE(others[i].key, figures[i].key);
+        QVERIFY2(others[i].value == figures[i].value && others[i].byRank == figures[i].byRank && others[i].unknown == figures[i].unknown, figures[i].key.c_str());
+    }
+    QCOMPARE(part->sentences(), all->sentences());
+    QCOMPARE(part->overSteps.steps, all->overSteps.steps);
+    QCOMPARE(part->overSteps.measured, all->overSteps.measured);
+    QCOMPARE(part->overSteps.figures.size(), all->overSteps.figures.size());
+    for (const auto& [key, sample] : all->overSteps.figures) {
+        const FigureSample* other = part->overSteps.find(key);
+        QVERIFY2(other && other->median == sample.median && other->low == sample.low && other->high == sample.high, key.c_str());
+    }
+    QCOMPARE(part->criticalPath.size(), all->criticalPath.size());
+    for (std::size_t rank = 0; rank < all->memory.size(); ++rank) {
+        QCOMPARE(part->memory[rank].peak, all->memory[rank].peak);
+        QCOMPARE(part->memory[rank].peakTime, all->memory[rank].peakTime);
+        QCOMPARE(part->memory[rank].holders.size(), all->memory[rank].holders.size());
+    }
+}
+
 constexpr samples::RecordedShape small{2, 4, 60, "1f1b"};
 
 } // namespace
@@ -82,9 +104,9 @@ private slots:
         const std::string path = freshPath();
         samples::Recording recording(path, small);
         for (int step = 0; step < 20; ++step) QVERIFY(recording.append().has_value());
-        const std::int64_t before = written();
+        const std::int64_t before = samples::writtenBytes();
         for (int step = 0; step < 400; ++step) QVERIFY(recording.append().has_value());
-        const std::int64_t each = (written() - before) / 400;
+        const std::int64_t each = (samples::writtenBytes() - before) / 400;
         QVERIFY2(before > 0 && each > 500 && each <= 10 * 1024, qPrintable(QStringLiteral("%1 bytes").arg(each)));
     }
 
@@ -115,6 +137,80 @@ private slots:
             const double each = static_cast<double>(during - before) / 1500;
             QVERIFY2(each <= 2.5 * kept, qPrintable(QStringLiteral("%1 of %2 bytes").arg(each).arg(kept)));
         }
+    }
+
+    // A reader that takes long lets go of its view and goes on: the log starts over meanwhile, and what is read is the run as it was at first.
+    void aSlowReaderLetsGo()
+    {
+        const std::string path = freshPath();
+        const samples::RecordedShape shape{4, 16, 0, "zb-h1"};
+        constexpr int before = 200;
+        samples::Recording recording(path, shape);
+        for (int step = 0; step < before; ++step) QVERIFY(recording.append().has_value());
+        const auto reader = RunFile::open(path, OpenMode::Read).value();
+        std::atomic<bool> read = false;
+        std::uintmax_t longest = 0;
+        std::atomic<std::int64_t> appended = 0;
+        bool recorded = true;
+        std::jthread writer([&] {
+            const std::int64_t first = samples::writtenBytes();
+            while (!read) {
+                recorded = recorded && recording.append().has_value();
+                longest = std::max(longest, fs::file_size(path + "-wal"));
+                appended = samples::writtenBytes() - first;
+            }
+        });
+        std::map<int, std::int64_t> spans;
+        constexpr std::int64_t enough = 40 << 20; // to be written meanwhile
+        std::int64_t seen = 0;
+        const auto slow = [&](const RunFile::SpanBlock& block) {
+            spans[block.step] += static_cast<std::int64_t>(block.spans.size());
+            seen += static_cast<std::int64_t>(block.spans.size());
+            for (int i = 0; i < 10 && appended < enough * seen / (before * recording.spansPerStep()); ++i) QThread::msleep(10);
+            return true;
+        };
+        const auto damaged = reader->streamSpans(1, slow);
+        read = true;
+        writer.join();
+        QVERIFY2(damaged, damaged ? "" : damaged.error().message.c_str());
+        QCOMPARE(*damaged, std::int64_t{0});
+        QVERIFY(recorded);
+        QVERIFY2(appended > 32 << 20, qPrintable(QString::number(appended.load())));
+        QVERIFY2(longest <= 16U << 20, qPrintable(QStringLiteral("%1 bytes of log, %2 written").arg(longest).arg(appended.load())));
+        QVERIFY(static_cast<int>(spans.size()) >= before && static_cast<int>(spans.size()) < recording.steps());
+        int expected = 0;
+        for (const auto& [step, count] : spans) {
+            QCOMPARE(step, expected++);
+            QCOMPARE(count, recording.spansPerStep());
+        }
+    }
+
+    // The steps are folded into the tables while they are read: each is read once.
+    void aReaderWhileTheRunCloses()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {4, 8, 0, "zb-h1"});
+        constexpr int steps = 1500; // folded in several transactions
+        for (int step = 0; step < steps; ++step) QVERIFY(recording.append().has_value());
+        const auto reader = RunFile::open(path, OpenMode::Read).value();
+        std::map<int, std::int64_t> spans;
+        int blocks = 0;
+        bool finished = true;
+        std::jthread closing;
+        const auto slow = [&](const RunFile::SpanBlock& block) {
+            spans[block.step] += static_cast<std::int64_t>(block.spans.size());
+            if (blocks++ == 0) closing = std::jthread([&] { finished = recording.finish().has_value(); });
+            if (blocks % 64 == 0) QThread::msleep(20);
+            return true;
+        };
+        const auto damaged = reader->streamSpans(1, slow);
+        closing.join();
+        QVERIFY2(damaged && finished, damaged ? "" : damaged.error().message.c_str());
+        QCOMPARE(*damaged, std::int64_t{0});
+        QCOMPARE(static_cast<int>(spans.size()), steps);
+        for (const auto& [step, count] : spans) QVERIFY2(count == recording.spansPerStep(), qPrintable(QString::number(step)));
+        const Run whole = reader->read(1).value();
+        QCOMPARE(whole.timeline->spans().size(), static_cast<std::size_t>(steps * recording.spansPerStep()));
     }
 
     // The same run while it is recorded, after its writer was killed, and folded.
@@ -168,6 +264,49 @@ private slots:
         const auto compacted = RunFile::open(killed, OpenMode::Read).value();
         QCOMPARE(answer(*compacted, "SELECT count(*) FROM spans"), spans);
         QCOMPARE(answer(*compacted, "SELECT count(*) FROM step_log"), std::string("0"));
+    }
+
+    // A report of a large run reads the steps that it is made from, and shows what one of the whole run does.
+    void aReportReadsFewSteps()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {2, 4, 200, "1f1b"});
+        for (int step = 0; step < 200; ++step) QVERIFY(recording.append().has_value());
+        for (const bool folded : {false, true}) {
+            if (folded) QVERIFY(recording.finish().has_value());
+            const auto file = RunFile::open(path, OpenMode::Read).value();
+            const auto whole = file->read(1);
+            QVERIFY(whole.has_value());
+            for (const int step : {-1, 0, 101, 199}) {
+                const auto some = file->readForReport(1, step);
+                QVERIFY2(some, some ? "" : some.error().message.c_str());
+                QVERIFY(some->timeline->spans().size() < whole->timeline->spans().size() / 2);
+                QCOMPARE(some->timeline->steps(), 200);
+                compareReports(*whole, *some, step);
+            }
+        }
+    }
+
+    void aReportOfAnyFile_data()
+    {
+        QTest::addColumn<QString>("file");
+        for (const QFileInfo& file : QDir(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs")).entryInfoList({QStringLiteral("*.stagewright")}))
+            QTest::newRow(qPrintable(file.fileName())) << file.filePath();
+    }
+    void aReportOfAnyFile()
+    {
+        QFETCH(const QString, file);
+        const std::string path = freshPath();
+        QVERIFY(QFile::copy(file, QString::fromStdString(path)));
+        const auto runs = RunFile::open(path, OpenMode::Read);
+        QVERIFY(runs.has_value());
+        const auto infos = (*runs)->runs();
+        QVERIFY(infos.has_value());
+        for (const RunInfo& info : *infos) {
+            const auto whole = (*runs)->read(info.id), some = (*runs)->readForReport(info.id, -1);
+            QVERIFY(whole && some);
+            if (reportOf(*whole).has_value()) compareReports(*whole, *some, -1);
+        }
     }
 
     void aDamagedStepIsCountedAndLeftOut()

@@ -1,6 +1,7 @@
 // The stream of steps: replayed elsewhere it is the same run, cut anywhere, once; damaged and hostile streams end in a sentence.
 #include <QtTest/QtTest>
 
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -96,6 +97,62 @@ private slots:
         QCOMPARE(difference(there->read(1).value(), here->read(2).value()), QString());
         QCOMPARE(here->intact(2).value(), std::optional<bool>(true));
         QCOMPARE(here->overview(2, 100).value().busyByTrack.size(), there->overview(1, 100).value().busyByTrack.size());
+    }
+
+    // While it is replayed a step is one row, as a recording has it; at the end it is in the tables. A step writes little.
+    void aStepIsOneRow()
+    {
+        const std::string source = freshPath(), streamPath = freshPath("stream"), path = freshPath();
+        constexpr int steps = 300;
+        samples::Recording recording(source, {2, 4, steps, "1f1b"});
+        auto stream = StepStreamWriter::create(streamPath).value();
+        const auto reader = RunFile::open(source, OpenMode::Read).value();
+        auto replay = StreamReplay::open(path).value();
+        std::size_t sent = 0;
+        const auto send = [&] {
+            const std::vector<std::byte> bytes = bytesIn(streamPath);
+            const auto taken = replay->take(std::span(bytes).subspan(sent));
+            sent = bytes.size();
+            return taken;
+        };
+        std::int64_t writtenByReplay = 0;
+        for (int step = 0; step < steps; ++step) {
+            QVERIFY(recording.append().has_value());
+            QVERIFY(stream->append(*reader, 1).has_value());
+            const std::int64_t before = samples::writtenBytes();
+            QVERIFY(send().has_value());
+            if (step >= 20) writtenByReplay += samples::writtenBytes() - before;
+        }
+        const std::int64_t each = writtenByReplay / (steps - 20);
+        QVERIFY2(each > 500 && each <= 10 * 1024, qPrintable(QStringLiteral("%1 bytes").arg(each)));
+        const auto here = RunFile::open(path, OpenMode::Read).value();
+        const auto count = [&](const char* table) { return QString::fromStdString(here->query(std::string("SELECT count(*) FROM main.") + table)->rows[0][0]); };
+        QCOMPARE(count("step_log"), QString::number(steps));
+        QCOMPARE(count("segment"), QStringLiteral("0"));
+        Run live = here->read(1).value();
+        QCOMPARE(live.info.state, RunState::Recording);
+        QCOMPARE(live.info.steps, steps);
+        QCOMPARE(live.timeline->spans().size(), reader->read(1)->timeline->spans().size());
+        QCOMPARE(here->readStep(1, 150)->timeline->spans().size(), static_cast<std::size_t>(recording.spansPerStep()));
+        QVERIFY(recording.finish().has_value());
+        QVERIFY(stream->end(*RunFile::open(source, OpenMode::Read).value(), 1).has_value());
+        QVERIFY(send().has_value());
+        QCOMPARE(count("step_log"), QStringLiteral("0"));
+        QCOMPARE(difference(reader->read(1).value(), here->read(1).value()), QString());
+        QCOMPARE(here->intact(1).value(), std::optional<bool>(true));
+    }
+
+    // Without its end, as when the connection is lost for good: in the tables all the same, and interrupted.
+    void aReplayWithoutItsEnd()
+    {
+        const std::string path = freshPath();
+        (void)StreamReplay::open(path).value()->take(std::span(m_stream).first(m_stream.size() * 3 / 4));
+        const auto here = RunFile::open(path, OpenMode::Read).value();
+        const Run run = here->read(1).value();
+        QCOMPARE(run.info.state, RunState::Interrupted);
+        QVERIFY(run.info.steps > 3 && run.info.steps == run.timeline->steps());
+        QCOMPARE(here->query("SELECT count(*) FROM main.step_log")->rows[0][0], std::string("0"));
+        QVERIFY(!std::filesystem::exists(path + "-wal"));
     }
 
     // Cut at random bytes, by a killed reader: complete steps are there, and it goes on in the same run.

@@ -23,7 +23,7 @@ constexpr std::size_t mostDraws = 16;
 constexpr std::size_t mostDrawnOps = 200'000; // ops simulated for each lever, at most, over all draws
 constexpr double slowStepFactor = 1.25;       // of a rank's time in one step compared with its median, beyond the change of all ranks
 constexpr std::size_t mostSlowSteps = 4;
-constexpr int fewestSteps = 3; // for a median over steps
+constexpr std::size_t fewestSteps = 3; // for a median over steps
 
 int configuredNumber(const Run& run, std::string_view key)
 {
@@ -89,17 +89,22 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
 {
     const Timeline& timeline = *run.timeline;
     const int first = std::max(0, run.info.warmupSteps);
-    const int steps = timeline.steps() - first;
     const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
-    if (steps < fewestSteps || ranks < 2) return {};
-    std::vector<std::vector<Nanos>> busy(ranks, std::vector<Nanos>(static_cast<std::size_t>(steps), 0));
+    if (ranks < 2) return {};
+    std::vector<int> present; // a large run's timeline lacks most of its steps
+    for (const StepMark& mark : timeline.stepMarks())
+        if (mark.step >= first && (present.empty() || present.back() != mark.step)) present.push_back(mark.step);
+    if (present.size() < fewestSteps) return {};
+    std::vector<std::vector<Nanos>> busy(ranks, std::vector<Nanos>(present.size(), 0));
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute || track.rank < 0 || static_cast<std::size_t>(track.rank) >= ranks) continue;
-        for (const Span& span : timeline.spansOf(track))
-            if (span.step >= first && span.step - first < steps && isBusyOp(span.op) && (span.flags & SpanDiscarded) == 0)
-                busy[static_cast<std::size_t>(track.rank)][static_cast<std::size_t>(span.step - first)] += span.duration();
+        for (const Span& span : timeline.spansOf(track)) {
+            if (span.step < first || !isBusyOp(span.op) || (span.flags & SpanDiscarded) != 0) continue;
+            const auto place = std::lower_bound(present.begin(), present.end(), span.step) - present.begin();
+            busy[static_cast<std::size_t>(track.rank)][static_cast<std::size_t>(place)] += span.duration();
+        }
     }
-    std::vector<std::vector<double>> factor(ranks, std::vector<double>(static_cast<std::size_t>(steps), 1.0));
+    std::vector<std::vector<double>> factor(ranks, std::vector<double>(present.size(), 1.0));
     std::vector<Nanos> usual(ranks, 0);
     const auto middle = [](auto values) {
         const auto at = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -116,13 +121,13 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
     const double jitter = subject.costs.jitter;
     const double threshold = std::max(slowStepFactor, 1 + 4 * std::sqrt(std::expm1(jitter * jitter) / std::max(1.0, opsOfRank)));
     std::vector<std::pair<double, SlowStep>> found; // by time lost
-    for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step) {
+    for (std::size_t step = 0; step < present.size(); ++step) {
         std::vector<double> all;
         for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(factor[rank][step]);
         const double machine = std::max(1.0, middle(all));
         for (std::size_t rank = 0; rank < ranks; ++rank)
             if (all[rank] > threshold * machine)
-                found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), static_cast<int>(step) + first, all[rank], false}});
+                found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), present[step], all[rank], false}});
     }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<SlowStep> out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace stagewright {
 
@@ -12,12 +13,11 @@ namespace {
 // Start of the step on the rank; false if the rank has no part in it.
 bool stepBegin(const Timeline& timeline, int rank, int step, Nanos& begin)
 {
-    for (const StepMark& mark : timeline.stepMarks()) {
-        if (mark.step != step || mark.rank != rank) continue;
-        begin = mark.begin;
-        return true;
-    }
-    return false;
+    const auto marks = timeline.stepMarks();
+    const auto mark = std::lower_bound(marks.begin(), marks.end(), std::pair(step, rank), [](const StepMark& a, const std::pair<int, int>& b) { return std::pair(a.step, a.rank) < b; });
+    if (mark == marks.end() || mark->step != step || mark->rank != rank) return false;
+    begin = mark->begin;
+    return true;
 }
 
 void addPoint(MemorySeries& series, Nanos time, Bytes inUse)

@@ -37,9 +37,9 @@ std::vector<int> evenlySpread(int first, int count, int most)
     return out;
 }
 
-std::size_t spansOf(const Timeline& timeline, int step)
+std::int64_t spansOf(const Timeline& timeline, int step)
 {
-    std::size_t count = 0;
+    std::int64_t count = 0;
     for (const Track& track : timeline.tracks()) {
         const auto [first, last] = timeline.stepRange(track, step);
         count += last - first;
@@ -48,6 +48,15 @@ std::size_t spansOf(const Timeline& timeline, int step)
 }
 
 } // namespace
+
+std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, std::int64_t spans)
+{
+    const int measured = std::max(0, steps - first);
+    if (measured < 2) return {};
+    const auto each = static_cast<std::size_t>(std::max<std::int64_t>({1, spansOfFirst, spans / steps})); // steps may not be read
+    const int most = std::clamp(static_cast<int>(std::min<std::size_t>(mostSampledOps / each, mostSampledSteps)), 2, mostSampledSteps);
+    return evenlySpread(first, measured, most);
+}
 
 std::optional<FigureSample> figureSampleOf(std::vector<double> values)
 {
@@ -78,16 +87,14 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
     const BubbleOptions options = bubbleOptionsOf(run, memoryCap);
     const int first = std::max(0, run.info.warmupSteps);
     out.measured = std::max(0, timeline.steps() - first);
-    if (out.measured < 2) return out;
-    const std::size_t each = std::max<std::size_t>({1, spansOf(timeline, first), timeline.spans().size() / static_cast<std::size_t>(timeline.steps())}); // steps may not be read
-    const int most = std::clamp(static_cast<int>(std::min<std::size_t>(mostSampledOps / each, mostSampledSteps)), 2, mostSampledSteps);
+    const auto spans = run.median ? run.info.spanCount : static_cast<std::int64_t>(timeline.spans().size());
     std::vector<std::pair<std::string, std::vector<double>>> values;
     const auto add = [&values](const std::string& key, double value) {
         for (auto& [name, of] : values)
             if (name == key) return of.push_back(value);
         values.push_back({key, {value}});
     };
-    for (const int step : evenlySpread(first, out.measured, most)) {
+    for (const int step : sampledSteps(first, timeline.steps(), spansOf(timeline, first), spans)) {
         const auto bubbles = analyseBubbles(timeline, step, options);
         if (!bubbles || bubbles->makespan() <= 0) continue;
         out.steps.push_back(step);

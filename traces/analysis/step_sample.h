@@ -1,6 +1,7 @@
 // Steps as a sample: a figure over the measured steps of a run, beside that of the step shown.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ struct StepSamples {
 // Evenly spread over the measured steps, the first and the last among them, at most mostSampledSteps, and as many as have no
 // more than mostSampledOps spans (two at least). Empty: the run has fewer than two measured steps. O(spans of the steps).
 inline constexpr std::size_t mostSampledOps = 200'000;
+// Which these are: of `steps` steps those from `first` on, `spansOfFirst` the spans of that one, `spans` of all.
+std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, std::int64_t spans);
 StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap = {});
 
 } // namespace stagewright

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -139,6 +143,25 @@ private:
     Reading m_archive;
 };
 
+constexpr std::string_view unpackedIn = "stagewright-unpack-"; // folders in TMPDIR
+
+// A folder is locked by the program that unpacks into it. Those that nobody holds were left by one that was killed; a fresh one may not be locked yet.
+void removeAbandoned(const fs::path& temporary)
+{
+    constexpr auto fresh = std::chrono::minutes(1);
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(temporary, fs::directory_options::skip_permission_denied, ignored)) {
+        if (!entry.path().filename().string().starts_with(unpackedIn)) continue;
+        const int folder = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder < 0) continue;
+        struct stat status {};
+        const bool own = ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid();
+        const bool old = std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > fresh;
+        if (own && old && ::flock(folder, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ignored);
+        ::close(folder);
+    }
+}
+
 class Members final : public Archive {
 public:
     Members(std::string path, const ArchiveLimits& limits) : m_path(std::move(path)), m_limits(limits) {}
@@ -194,10 +217,14 @@ private:
     Result<void> unpack(const std::string& name, const std::string& base, const Progress& progress)
     {
         std::error_code failed;
-        std::string pattern = (fs::temp_directory_path(failed) / "stagewright-unpack-XXXXXX").string();
+        const fs::path temporary = fs::temp_directory_path(failed);
+        if (!failed && m_members == 1) removeAbandoned(temporary);
+        std::string pattern = (temporary / fmt::format("{}XXXXXX", unpackedIn)).string();
         if (failed || mkdtemp(pattern.data()) == nullptr)
             return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, failed ? failed.message() : std::strerror(errno)), "set TMPDIR to a folder that is writable");
         m_folder = pattern;
+        m_lock = ::open(m_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (m_lock >= 0) (void)::flock(m_lock, LOCK_EX | LOCK_NB);
         m_file = (fs::path(m_folder) / base).string();
         std::ofstream out(m_file, std::ios::binary);
         std::string block(blockSize, '\0');
@@ -226,12 +253,15 @@ private:
         std::error_code ignored;
         if (!m_folder.empty()) fs::remove_all(m_folder, ignored);
         m_folder.clear();
+        if (m_lock >= 0) ::close(m_lock);
+        m_lock = -1;
     }
 
     std::string m_path;
     ArchiveLimits m_limits;
     Reading m_archive;
     std::string m_folder, m_file;
+    int m_lock = -1; // of the folder
     std::int64_t m_unpacked = 0;
     int m_members = 0;
     bool m_ended = false;

@@ -1,5 +1,5 @@
 // Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other, each to a temporary
-// file that is removed before the next one: nothing else is ever on disk. Single compressed files are read without one (byte_source.h).
+// file in TMPDIR that is removed before the next one: nothing else is ever on disk, and what a killed program left there the next one removes. Single compressed files are read without one (byte_source.h).
 // Without libarchive at build time each is refused with the command that unpacks it.
 #pragma once
 

@@ -27,6 +27,7 @@ const Metric* Run::metric(std::string_view metricName) const
 
 int Run::representativeStep() const
 {
+    if (median) return *median;
     const int steps = timeline ? timeline->steps() : info.steps;
     if (steps <= 1) return 0;
     std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(steps), {0, -1});

@@ -55,6 +55,7 @@ struct Run {
     std::optional<CostModel> costs;
     std::shared_ptr<const Timeline> timeline; // over all its steps
     std::vector<Metric> metrics;
+    std::optional<int> median; // representativeStep(), where the timeline has some of the run's steps only
 
     const Metric* metric(std::string_view metricName) const;
     // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time (of two the faster).

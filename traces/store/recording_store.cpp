@@ -1,10 +1,15 @@
 // The file while it is recorded into, and one view of it while it is read.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "traces/store/run_store.h"
 
@@ -13,6 +18,10 @@ namespace stagewright {
 namespace {
 
 std::atomic<bool> readingEnds = false;
+
+constexpr auto longestView = std::chrono::milliseconds(500); // of a reader; what it does at a time may double it
+constexpr auto pauseBetweenViews = std::chrono::milliseconds(10), longestPause = std::chrono::milliseconds(300);
+constexpr std::uintmax_t shortLog = std::uintmax_t{2} << 20;
 
 // "x.stagewright" → "x.saved.stagewright", or with a number.
 std::string freeNameBeside(const std::string& path)
@@ -34,9 +43,35 @@ void makePagesSmall(Database& database)
     if (size && pages && *size > smallPage && *size * *pages <= smallFile) (void)database.execute(fmt::format("PRAGMA page_size={}; VACUUM", smallPage));
 }
 
+// How often SQLite's log has started over, as its header says.
+std::uint32_t roundOfLog(const std::string& log)
+{
+    constexpr std::size_t at = 12;
+    std::array<unsigned char, at + 4> head{};
+    std::ifstream in(log, std::ios::binary);
+    in.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()));
+    std::uint32_t round = 0;
+    for (std::size_t i = at; i < head.size(); ++i) round = round << 8 | head[i];
+    return round;
+}
+
 void growBy(Database& database, int bytes)
 {
     (void)sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
+}
+
+// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
+Result<void> makeRoom(Database& database, std::int64_t pageSize)
+{
+    auto pages = database.cached("PRAGMA page_count");
+    if (!pages) return tl::unexpected(pages.error());
+    const auto row = database.step(**pages);
+    if (!row) return tl::unexpected(row.error());
+    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
+    (*pages)->reset();
+    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
+    return {};
 }
 
 } // namespace
@@ -74,6 +109,12 @@ Result<void> RunStore::beginRecording()
     }
     ++writers;
     return {};
+}
+
+Result<void> RunStore::appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows)
+{
+    if (auto done = logStep(*database, run, step, rows); !done) return done;
+    return makeRoom(*database, pageSize);
 }
 
 void RunStore::endRecording() noexcept
@@ -130,24 +171,117 @@ void RunFile::endReading(bool end)
     readingEnds = end;
 }
 
-Snapshot::Snapshot(Database& database, std::stop_token stop)
-    : m_database(&database), m_watch(std::make_unique<Watch>(database, [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); }))
+Snapshot::Snapshot(RunStore& store, std::stop_token stop)
+    : m_store(&store), m_watch(std::make_unique<Watch>(*store.database, [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); }))
 {
+    ++store.views;
 }
 
 Result<Snapshot> Snapshot::of(RunStore& store, std::stop_token stop)
 {
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    Snapshot snapshot(*store.database, std::move(stop));
-    if (store.logs)
-        if (auto done = store.unfolded.catchUp(*store.database, store.mode == OpenMode::Read); !done) return tl::unexpected(std::move(done.error()));
+    store.viewTaken = std::chrono::steady_clock::now();
+    Snapshot snapshot(store, std::move(stop));
+    if (auto done = store.catchUp(); !done) return tl::unexpected(std::move(done.error()));
     return Result<Snapshot>(std::move(snapshot));
 }
 
 Snapshot::~Snapshot()
 {
     m_watch.reset();
-    if (m_database) m_database->quietly("RELEASE reading");
+    if (m_store == nullptr) return;
+    m_store->database->quietly("RELEASE reading");
+    --m_store->views;
+}
+
+bool RunStore::viewIsOld() const
+{
+    return views == 1 && mode == OpenMode::Read && std::chrono::steady_clock::now() - viewTaken > longestView;
+}
+
+// SQLite's log starts over where nobody reads from it: all of it is put into the file first, and the writer gets a moment.
+Result<void> RunStore::newView()
+{
+    if (auto released = database->execute("RELEASE reading"); !released) return released;
+    if (lock.heldElsewhere()) {
+        (void)sqlite3_wal_checkpoint_v2(database->handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+        // one that has grown is worth some patience
+        const std::string log = path + "-wal";
+        const std::uint32_t round = roundOfLog(log);
+        std::error_code none;
+        const bool grown = std::filesystem::file_size(log, none) > shortLog && !none;
+        const auto until = std::chrono::steady_clock::now() + longestPause;
+        do {
+            std::this_thread::sleep_for(pauseBetweenViews);
+        } while (grown && roundOfLog(log) == round && std::chrono::steady_clock::now() < until);
+    }
+    auto begun = database->execute("SAVEPOINT reading");
+    viewTaken = std::chrono::steady_clock::now();
+    return begun;
+}
+
+Result<void> RunStore::catchUp()
+{
+    if (!logs) return {};
+    for (;;) {
+        const auto more = unfolded.catchUp(*database, mode == OpenMode::Read, [this] { return viewIsOld(); });
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) return {};
+        if (auto renewed = newView(); !renewed) return renewed;
+    }
+}
+
+Result<void> RunStore::renewView()
+{
+    if (!viewIsOld()) return {};
+    if (auto renewed = newView(); !renewed) return renewed;
+    return catchUp();
+}
+
+Result<void> RunStore::loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep)
+{
+    const std::int64_t known = unfolded.last(); // what comes meanwhile is read in one view: it may come faster than it is read
+    for (;;) {
+        const auto more = unfolded.load(*database, mode == OpenMode::Read, run, firstStep, lastStep, known, [this] { return viewIsOld(); });
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) return {};
+        if (auto renewed = renewView(); !renewed) return renewed;
+    }
+}
+
+Result<void> RunStore::loadSteps()
+{
+    return loadSteps(UnfoldedSteps::everyRun, 0, std::numeric_limits<std::int64_t>::max());
+}
+
+Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row)
+{
+    const auto keys = static_cast<int>(std::count(rows.keys.begin(), rows.keys.end(), ',')) + 1;
+    std::vector<std::int64_t> last;
+    for (;;) {
+        std::string sql = fmt::format("SELECT {} FROM {} WHERE run=?{}", rows.columns, rows.table, rows.where);
+        if (!last.empty()) sql += fmt::format(" AND ({}) > ({})", rows.keys, fmt::join(last, ","));
+        auto statement = store.database->prepare(sql + fmt::format(" ORDER BY {}", rows.keys));
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(run);
+        bool renew = false;
+        while (!renew) {
+            const auto more = store.database->step(*statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) return {};
+            if (auto done = row(*statement); !done) return done;
+            renew = store.viewIsOld();
+            last.clear();
+            for (int key = 0; key < keys && renew; ++key) {
+                renew = sqlite3_column_type(statement->handle(), key) == SQLITE_INTEGER;
+                last.push_back(statement->integer(key));
+            }
+        }
+        *statement = Statement();
+        if (auto renewed = store.renewView(); !renewed) return renewed;
+        if (rows.load)
+            if (auto loaded = rows.load(); !loaded) return loaded;
+    }
 }
 
 } // namespace stagewright

@@ -317,6 +317,11 @@ Result<Run> RunFile::readStep(std::int64_t id, int step, const Progress& progres
     return readRun(*m_state->store, id, {step, step}, progress);
 }
 
+Result<Run> RunFile::readForReport(std::int64_t id, int step, const Progress& progress) const
+{
+    return stagewright::readForReport(*m_state->store, id, step, progress);
+}
+
 Result<Run> RunFile::readHeader(std::int64_t id) const
 {
     return readRunHeader(*m_state->store, id);

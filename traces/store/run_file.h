@@ -19,6 +19,8 @@
 
 namespace stagewright {
 
+inline constexpr std::int64_t wholeRunSpans = 1'000'000; // larger runs are read in parts
+
 enum class OpenMode {
     Read,
     Write,
@@ -61,6 +63,9 @@ public:
     Result<Run> readSteps(std::int64_t id, int firstStep, const Progress& progress = {}) const;
     // One step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
     Result<Run> readStep(std::int64_t id, int step, const Progress& progress = {}) const;
+    // The run with only some of its steps, for a report of `step` (−1: the representative one): that step, the sample of sampleSteps(), the slowest
+    // ones, and what overlaps any of them. Run::median is set. The steps are found in the stored bounds, so that the memory doesn't grow with the spans.
+    Result<Run> readForReport(std::int64_t id, int step, const Progress& progress = {}) const;
     // Everything but what happened: the timeline is empty, with its units and the schedule it realises.
     Result<Run> readHeader(std::int64_t id) const;
 

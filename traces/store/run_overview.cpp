@@ -51,8 +51,10 @@ public:
     }
 
     // Sums the segments' pyramids at about this many buckets and stores them as one more segment.
-    Result<void> summarise(int atLeastBuckets)
+    Result<void> summarise(int atLeastBuckets, std::int64_t parts, const Progress& progress)
     {
+        m_progress = &progress;
+        m_parts = parts;
         if (auto done = readTracks(); !done) return done;
         if (auto done = readBounds(atLeastBuckets); !done) return done;
         if (m_buckets == 0) return {};
@@ -136,6 +138,7 @@ private:
         levels->bind(m_id);
         constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
         std::size_t at = none;
+        std::int64_t read = 0;
         for (;;) {
             const auto row = m_database.step(*levels);
             if (!row) return tl::unexpected(row.error());
@@ -154,6 +157,8 @@ private:
             auto added = finest > m_level ? addSpans(levels->integer(1), levels->integer(0))
                                           : addLevel(levels->integer(1), levels->integer(0), static_cast<int>(std::min<std::int64_t>(coarsest, m_level)));
             if (!added) return added;
+            constexpr std::int64_t partsBetween = 4096;
+            if (++read % partsBetween == 0 && m_progress != nullptr) m_progress->tell("summarising the run", read, m_parts);
         }
     }
 
@@ -257,6 +262,8 @@ private:
     std::vector<StoredSpan> m_spanRows;
     std::size_t m_buckets = 0;
     int m_level = 0;
+    const Progress* m_progress = nullptr;
+    std::int64_t m_parts = 0; // segments × tracks
     std::int64_t m_firstIndex = 0;
 };
 
@@ -267,7 +274,7 @@ Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atL
     return OverviewReader(store, id).read(atLeastBuckets, only);
 }
 
-Result<void> summarisePyramids(RunStore& store, std::int64_t id)
+Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress& progress)
 {
     constexpr std::int64_t fewSegments = 8; // are added up quickly enough
     auto counts = store.database->prepare("SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
@@ -278,11 +285,12 @@ Result<void> summarisePyramids(RunStore& store, std::int64_t id)
     if (!row) return tl::unexpected(row.error());
     if (!*row || counts->integer(1) <= fewSegments) return {};
     const std::int64_t perTrack = counts->integer(0) / std::max<std::int64_t>(1, counts->integer(2));
+    const std::int64_t parts = counts->integer(1) * counts->integer(2);
     counts->reset();
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
     const auto buckets = static_cast<int>(std::clamp<std::int64_t>(perTrack / (std::int64_t{8} * spansPerBucket), 16, 1024));
-    if (auto done = OverviewReader(store, id).summarise(buckets); !done) return done;
+    if (auto done = OverviewReader(store, id).summarise(buckets, parts, progress); !done) return done;
     return transaction->commit();
 }
 

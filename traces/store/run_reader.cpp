@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "schedules/text/cost_json.h"
 #include "traces/store/blocks.h"
@@ -62,6 +63,8 @@ public:
 
     Result<Run> read()
     {
+        if (!m_onlyHeader) // before anything is read: the view may be another one after it
+            if (auto done = loadSteps(); !done) return tl::unexpected(std::move(done.error()));
         auto info = readRunInfo(m_store, m_id);
         if (!info) return tl::unexpected(info.error());
         m_run.info = std::move(*info);
@@ -82,6 +85,22 @@ public:
     }
 
 private:
+    // last: no later ones
+    Result<void> loadSteps(std::int64_t last = std::numeric_limits<std::int64_t>::max())
+    {
+        if (m_steps.times) return m_store.loadSteps(m_id, 0, last);
+        if (m_steps.chosen.empty()) return m_store.loadSteps(m_id, m_steps.first, std::min<std::int64_t>(m_steps.last, last));
+        for (const int step : m_steps.chosen)
+            if (auto done = m_store.loadSteps(m_id, step, step); !done) return done;
+        return {};
+    }
+
+    // Blocks or the like, in the order of their keys; steps that are recorded meanwhile are not among them.
+    Result<void> inParts(std::string_view columns, std::string_view table, std::string where, std::string_view keys, const std::function<Result<void>(const Statement&)>& row)
+    {
+        return eachRowInParts(m_store, {columns, table, std::move(where), keys, [this] { return loadSteps(m_run.info.steps - 1); }}, m_id, row);
+    }
+
     Result<Run> readParts(std::initializer_list<Result<void> (Reader::*)()> parts)
     {
         for (auto part : parts)
@@ -201,8 +220,6 @@ private:
 
     Result<void> fill()
     {
-        const std::int64_t first = m_steps.times ? 0 : m_steps.first, last = m_steps.times ? std::numeric_limits<std::int64_t>::max() : m_steps.last;
-        if (auto done = m_store.unfolded.load(m_database, m_store.mode == OpenMode::Read, m_id, first, last); !done) return done;
         for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
                           &Reader::memory, &Reader::edges, &Reader::samples})
             if (auto done = (this->*part)(); !done) return done;
@@ -212,12 +229,29 @@ private:
     // Steps are appended in order, so the requested ones are in the segments from m_firstSegment to m_lastSegment.
     Result<void> findSegments()
     {
-        if (m_steps.whole()) return {};
+        if (m_steps.whole()) {
+            if (m_store.mode != OpenMode::Read || m_run.info.state != RunState::Recording) return {};
+            return forEachRow(m_database, "SELECT max(segment) FROM segment WHERE run=?", m_id, [&](const Statement& row) -> Result<void> {
+                m_lastSegment = row.integer(0);
+                m_grows = true;
+                return {};
+            });
+        }
         if (!m_steps.rows.empty()) {
             const auto [first, last] = std::minmax_element(m_steps.rows.begin(), m_steps.rows.end(), [](const auto& a, const auto& b) { return a.segment < b.segment; });
             m_firstSegment = first->segment;
             m_lastSegment = last->segment;
             return {};
+        }
+        if (!m_steps.chosen.empty()) {
+            auto listed = forEachRow(m_database, fmt::format("SELECT DISTINCT segment FROM {} WHERE run=?{} ORDER BY segment", m_store.unfolded.bounds(), inside()), m_id,
+                                     [&](const Statement& row) -> Result<void> {
+                                         m_segments.push_back(row.integer(0));
+                                         return {};
+                                     });
+            m_firstSegment = m_segments.empty() ? std::numeric_limits<std::int64_t>::max() : m_segments.front();
+            m_lastSegment = m_segments.empty() ? -1 : m_segments.back();
+            return listed;
         }
         return forEachRow(m_database, fmt::format("SELECT min(segment), max(segment) FROM {} WHERE run=?{}", m_store.unfolded.bounds(), inside()),
                           m_id, [&](const Statement& row) -> Result<void> {
@@ -236,6 +270,7 @@ private:
             return " AND rowid IN (" + rows + ")";
         }
         if (m_steps.times) return fmt::format(" AND begin_ns<{} AND end_ns>{}", m_steps.times->second, m_steps.times->first);
+        if (!m_steps.chosen.empty()) return fmt::format(" AND step IN ({})", fmt::join(m_steps.chosen, ","));
         return m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last);
     }
     bool overlaps(const Span& span) const { return !m_steps.times || (span.start < m_steps.times->second && span.end > m_steps.times->first); }
@@ -243,7 +278,8 @@ private:
     // Segments that are read, as a condition; a damaged file may number them as it likes.
     std::string wanted() const
     {
-        return m_steps.whole() ? std::string() : fmt::format(" AND segment>={} AND segment<={}", m_firstSegment, m_lastSegment);
+        if (!m_steps.chosen.empty()) return fmt::format(" AND segment IN ({})", fmt::join(m_segments, ","));
+        return m_steps.whole() && !m_grows ? std::string() : fmt::format(" AND segment>={} AND segment<={}", m_firstSegment, m_lastSegment);
     }
 
     Result<void> declareTracks()
@@ -296,11 +332,8 @@ private:
             return {};
         });
         if (!counted) return counted;
-        return forEachRow(
-            m_database,
-            fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{}{} ORDER BY segment, track, first",
-                        m_steps.rows.empty() ? wanted() : std::string(), inside()),
-            m_id,
+        return inParts(
+            "segment, track, first, step, count, data", "span_block", (m_steps.rows.empty() ? wanted() : std::string()) + inside(), "segment, track, first",
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const auto track = m_tracks.find(row.integer(1));
@@ -369,23 +402,115 @@ private:
         return found;
     }
 
+    // The memory of chosen steps: what happened between them is one event for each rank, stage and category.
+    Result<void> memoryOfChosen()
+    {
+        using Key = std::tuple<int, int, MemoryCategory>;
+        std::map<Key, MemoryEvent> latest;    // as the builder has it; delta: in use
+        std::map<Key, MemoryEvent> between;   // what it lacks so far
+        std::map<std::int64_t, bool> started; // segments with a base: it has been applied
+        std::vector<MemoryEvent> block;
+        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
+        if (!table) return tl::unexpected(table.error());
+        const auto bases = *table == 0 ? Result<void>() : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
+            started[row.integer(0)] = false;
+            return {};
+        });
+        if (!bases) return bases;
+        const bool based = started.size() == m_segments.size(); // else of an early version: everything from the start on
+        const auto apply = [&](std::int64_t segment) -> Result<void> {
+            started[segment] = true;
+            std::map<Key, MemoryEvent> base;
+            auto read = forEachRow(m_database, fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", segment), m_id, [&](const Statement& row) -> Result<void> {
+                const std::int64_t count = row.integer(0);
+                if (count < 0 || count > static_cast<std::int64_t>(blockRows) || !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                for (const MemoryEvent& event : block)
+                    if (event.rank < m_run.info.ranks) base[{event.rank, event.stage, event.category}] = event;
+                return {};
+            });
+            if (!read) return read;
+            for (const auto& [key, event] : latest)
+                if (event.delta != 0 && !base.contains(key)) { // freed since
+                    MemoryEvent& freed = base[key] = event;
+                    freed.delta = 0;
+                    freed.step = -1;
+                    ++freed.time;
+                }
+            for (auto& [key, event] : base) {
+                event.delta -= latest[key].delta;
+                between[key] = event;
+            }
+            return {};
+        };
+        const auto put = [&](const Key& key, const MemoryEvent& event) {
+            m_builder->addMemory(event);
+            MemoryEvent& sum = latest[key];
+            const Bytes inUse = sum.delta + event.delta;
+            sum = event;
+            sum.delta = inUse;
+            sum.microbatch = -1;
+        };
+        const auto settle = [&](const Key& key) {
+            const auto found = between.find(key);
+            if (found == between.end() || found->second.delta == 0) return;
+            put(key, found->second);
+            found->second.delta = 0;
+        };
+        const std::string segments = based ? wanted() : fmt::format(" AND segment<={}", m_lastSegment);
+        auto done = inParts(
+            "segment, rank, ordinal, count, data", "memory_block", segments, "segment, rank, ordinal",
+            [&](const Statement& row) -> Result<void> {
+                if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                const std::int64_t segment = row.integer(0), rank = row.integer(1), count = row.integer(3);
+                if (based && !started[segment]) {
+                    for (const auto& [key, event] : between) settle(key);
+                    if (auto applied = apply(segment); !applied) return applied;
+                }
+                if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                for (const MemoryEvent& event : block) {
+                    const Key key{event.rank, event.stage, event.category};
+                    if (std::binary_search(m_steps.chosen.begin(), m_steps.chosen.end(), event.step)) {
+                        settle(key);
+                        put(key, event);
+                    } else {
+                        const Bytes delta = between[key].delta + event.delta;
+                        between[key] = event;
+                        between[key].delta = delta;
+                        between[key].microbatch = -1;
+                    }
+                }
+                return {};
+            });
+        if (!done) return done;
+        for (const auto& [key, event] : between) settle(key);
+        return {};
+    }
+
     Result<void> memory()
     {
+        if (!m_steps.chosen.empty()) return memoryOfChosen();
         std::vector<MemoryEvent> block;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> carried;
         const auto base = memoryBase(carried);
         if (!base) return tl::unexpected(base.error());
         std::string segments;
         if (*base) segments = fmt::format(" AND segment>={}", m_firstSegment);
-        if (!m_steps.whole()) segments += fmt::format(" AND segment<={}", m_lastSegment);
-        auto done = forEachRow(
-            m_database, "SELECT rank, count, data FROM memory_block WHERE run=?" + segments + " ORDER BY segment, rank, ordinal", m_id,
+        if (!m_steps.whole() || m_grows) segments += fmt::format(" AND segment<={}", m_lastSegment);
+        auto done = inParts(
+            "segment, rank, ordinal, count, data", "memory_block", segments, "segment, rank, ordinal",
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                const std::int64_t rank = row.integer(0);
-                const std::int64_t count = row.integer(1);
+                const std::int64_t rank = row.integer(1);
+                const std::int64_t count = row.integer(3);
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(row.blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
                     ++m_damaged;
                     return {};
                 }
@@ -414,13 +539,12 @@ private:
         if (m_steps.times) return edgesOfRange();
         std::vector<Edge> block;
         const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) { return local < ids.size() ? ids[local] : noSpan; };
-        return forEachRow(
-            m_database,
-            fmt::format("SELECT segment, count, data FROM edge_block WHERE run=?{} ORDER BY segment, ordinal", wanted()), m_id,
+        return inParts(
+            "segment, ordinal, count, data", "edge_block", wanted(), "segment, ordinal",
             [&](const Statement& row) -> Result<void> {
-                const std::int64_t count = row.integer(1);
+                const std::int64_t count = row.integer(2);
                 if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeEdges(row.blob(2), static_cast<std::size_t>(count), block)) {
+                    !decodeEdges(row.blob(3), static_cast<std::size_t>(count), block)) {
                     ++m_damaged;
                     return {};
                 }
@@ -461,16 +585,13 @@ private:
     Result<void> samples()
     {
         std::vector<CounterSample> block;
-        return forEachRow(
-            m_database,
-            fmt::format("SELECT counter, count, data FROM counter_block WHERE run=?{} ORDER BY segment, counter, ordinal",
-                        wanted()),
-            m_id,
+        return inParts(
+            "segment, counter, ordinal, count, data", "counter_block", wanted(), "segment, counter, ordinal",
             [&](const Statement& row) -> Result<void> {
-                const auto counter = m_counters.find(row.integer(0));
-                const std::int64_t count = row.integer(1);
+                const auto counter = m_counters.find(row.integer(1));
+                const std::int64_t count = row.integer(3);
                 if (counter == m_counters.end() || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeSamples(row.blob(2), static_cast<std::size_t>(count), block)) {
+                    !decodeSamples(row.blob(4), static_cast<std::size_t>(count), block)) {
                     ++m_damaged;
                     return {};
                 }
@@ -496,8 +617,10 @@ private:
     std::map<std::int64_t, int> m_counters;
     std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's
     std::map<std::int64_t, RangeNumbers> m_parts;      // the same where a range is read
+    std::vector<std::int64_t> m_segments;              // of the chosen steps, ascending
     std::int64_t m_firstSegment = std::numeric_limits<std::int64_t>::min();
     std::int64_t m_lastSegment = std::numeric_limits<std::int64_t>::max();
+    bool m_grows = false; // while it is read
     std::int64_t m_damaged = 0;
 };
 

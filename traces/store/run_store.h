@@ -1,10 +1,13 @@
 // Shared by RunFile and its RunWriters: the connection, the lock, and the steps of reading and writing a run.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -45,8 +48,22 @@ struct RunStore {
     // the last of which makes a single file again.
     Result<void> beginRecording();
     void endRecording() noexcept;
+    // While recording: a step as one row of step_log, with room in the file for it. Within a transaction.
+    Result<void> appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows);
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
     void leaveWal() noexcept;
+    // While somebody else records, reading lets go of its view of the file after half a second and goes on in a new one, so that SQLite's log can start
+    // over: what is read only grows, or moves from the log of steps into the tables, which both show. Only within one snapshot, not within two.
+    bool viewIsOld() const;
+    Result<void> renewView(); // if it is old
+    Result<void> newView();
+    Result<void> catchUp(); // with the steps that are not folded; may renew the view
+    // The blocks of steps that are not folded: all, or of the run's segments that may hold something of these steps. May renew the view.
+    Result<void> loadSteps();
+    Result<void> loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep);
+    int views = 0; // snapshots, one within the other
+    std::chrono::steady_clock::time_point viewTaken;
+
     // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or
     // that they are lost; nothing more is written to the path.
     Result<void> inPlace();
@@ -60,15 +77,15 @@ struct RunStore {
 class Snapshot {
 public:
     static Result<Snapshot> of(RunStore& store, std::stop_token stop);
-    Snapshot(Snapshot&& other) noexcept : m_database(std::exchange(other.m_database, nullptr)), m_watch(std::move(other.m_watch)) {}
+    Snapshot(Snapshot&& other) noexcept : m_store(std::exchange(other.m_store, nullptr)), m_watch(std::move(other.m_watch)) {}
     Snapshot(const Snapshot&) = delete;
     Snapshot& operator=(const Snapshot&) = delete;
     Snapshot& operator=(Snapshot&&) = delete;
     ~Snapshot();
 
 private:
-    Snapshot(Database& database, std::stop_token stop);
-    Database* m_database;
+    Snapshot(RunStore& store, std::stop_token stop);
+    RunStore* m_store;
     std::unique_ptr<Watch> m_watch;
 };
 
@@ -87,11 +104,22 @@ auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decl
 {
     return inSnapshot(
         store, [&]() -> decltype(read()) {
-            if (auto loaded = store.unfolded.loadAll(*store.database, store.mode == OpenMode::Read); !loaded) return tl::unexpected(std::move(loaded.error()));
+            if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
             return read();
         },
         std::move(stop));
 }
+
+// Rows of a run in the order of their keys, which are the first columns of `columns`; between them the view may be renewed.
+struct RowsInParts {
+    std::string_view columns;
+    std::string_view table;
+    std::string where; // " AND …", besides the run
+    std::string_view keys;
+    std::function<Result<void>()> load = {}; // the steps again that are needed, in a new view
+};
+// Calls row(statement) for every row until it gives an error.
+Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row);
 
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
@@ -99,12 +127,14 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
 struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
+    std::span<const int> chosen = {};                  // only these steps, ascending, from first to last; empty: all between
     std::optional<std::pair<Nanos, Nanos>> times = {}; // only what overlaps [first, second)
     std::span<const RunFile::BlockBounds> rows = {};   // with times: the blocks to look at; empty: all
     const Run* header = nullptr;                       // read before; null: read it
     bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
+Result<Run> readForReport(RunStore& store, std::int64_t id, int step, const Progress& progress);
 Result<RunDamage> damageOf(RunStore& store, std::int64_t id, const Progress& progress);
 Result<Run> readRunHeader(RunStore& store, std::int64_t id);
 Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
@@ -114,7 +144,7 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
 Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress);
 Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets, std::optional<Lane> only);
 // Sums the pyramids of a recording's many segments into those of summarySegment, if that saves reading.
-Result<void> summarisePyramids(RunStore& store, std::int64_t id);
+Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress& progress = {});
 inline constexpr std::int64_t summarySegment = -1;
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction

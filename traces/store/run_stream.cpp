@@ -69,6 +69,17 @@ Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& 
                       });
 }
 
+// The sink has enough: not an error.
+Result<void> ended()
+{
+    return tl::unexpected(Error{ErrorCode::Cancelled, {}, {}});
+}
+
+bool isEnded(const Error& error)
+{
+    return error.code == ErrorCode::Cancelled && error.message.empty();
+}
+
 } // namespace
 
 Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id)
@@ -166,32 +177,28 @@ Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile
             if (!tracks) return tl::unexpected(tracks.error());
             std::map<std::int64_t, std::size_t> places;
             for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
-            auto statement = bound(database, "SELECT track, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first",
-                                   [&](Statement& s) { s.bind(id); });
-            if (!statement) return tl::unexpected(statement.error());
             std::vector<StoredSpan> stored;
             std::vector<Span> spans;
-            std::int64_t damaged = 0;
-            std::int64_t read = 0;
-            for (;;) {
+            std::int64_t damaged = 0, read = 0;
+            auto done = eachRowInParts(store, {"segment, track, first, step, count, data", "span_block", {}, "segment, track, first", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                const auto more = database.step(*statement);
-                if (!more) return tl::unexpected(more.error());
-                if (!*more) return damaged;
-                const auto place = places.find(statement->integer(0));
-                const std::int64_t step = statement->integer(1);
-                const std::int64_t count = statement->integer(2);
+                const auto place = places.find(row.integer(1));
+                const std::int64_t step = row.integer(3), count = row.integer(4);
+                if (step >= info->steps && info->state == RunState::Recording) return {}; // recorded since
                 if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeSpans(statement->blob(3), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
+                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
                     ++damaged;
-                    continue;
+                    return {};
                 }
                 spans.clear();
                 for (const StoredSpan& one : stored) spans.push_back(one.span);
-                if (!sink({place->second, static_cast<int>(step), spans})) return damaged;
+                if (!sink({place->second, static_cast<int>(step), spans})) return ended();
                 read += count;
                 progress.tell("reading spans", read, info->spanCount);
-            }
+                return {};
+            });
+            if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));
+            return damaged;
         },
         progress.stop);
 }
@@ -204,24 +211,18 @@ Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFil
             if (!info) return tl::unexpected(info.error());
             std::vector<MemoryEvent> block;
             std::int64_t damaged = 0;
-            bool going = true;
-            auto statement = bound(*store.database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal",
-                                   [&](Statement& s) { s.bind(id); });
-            if (!statement) return tl::unexpected(statement.error());
-            while (going) {
+            auto done = eachRowInParts(store, {"segment, rank, ordinal, count, data", "memory_block", {}, "segment, rank, ordinal", [&] { return store.loadSteps(id, 0, info->steps - 1); }}, id, [&](const Statement& row) -> Result<void> {
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-                const auto more = store.database->step(*statement);
-                if (!more) return tl::unexpected(more.error());
-                if (!*more) break;
-                const std::int64_t rank = statement->integer(0);
-                const std::int64_t count = statement->integer(1);
+                const std::int64_t rank = row.integer(1), count = row.integer(3);
                 if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
-                    !decodeMemory(statement->blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    !decodeMemory(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
                     ++damaged;
-                    continue;
+                    return {};
                 }
-                going = sink(block);
-            }
+                if (info->state == RunState::Recording) std::erase_if(block, [&](const MemoryEvent& event) { return event.step >= info->steps; });
+                return block.empty() || sink(block) ? Result<void>() : ended();
+            });
+            if (!done && !isEnded(done.error())) return tl::unexpected(std::move(done.error()));
             return damaged;
         },
         progress.stop);

@@ -48,20 +48,6 @@ Result<void> setUnits(Database& database, Database& staged, std::int64_t run)
     return database.run(*to);
 }
 
-// The file has room for its pages, also those that are in the log of SQLite only: what is committed can be put into it on a full disk.
-Result<void> makeRoom(Database& database, std::int64_t pageSize)
-{
-    auto pages = database.cached("PRAGMA page_count");
-    if (!pages) return tl::unexpected(pages.error());
-    const auto row = database.step(**pages);
-    if (!row) return tl::unexpected(row.error());
-    sqlite3_int64 bytes = (*pages)->integer(0) * pageSize;
-    (*pages)->reset();
-    const int code = sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
-    if (code != SQLITE_OK && code != SQLITE_NOTFOUND) return fail(ErrorCode::Failed, "file " + database.path() + ": the disk is full", "free some space");
-    return {};
-}
-
 } // namespace
 
 Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
@@ -142,8 +128,7 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
         if (!transaction) return tl::unexpected(transaction.error());
         if (state.steps == 0)
             if (auto done = setUnits(database, *state.staged, id()); !done) return done;
-        if (auto done = logStep(database, id(), *totals, state.step); !done) return done;
-        if (auto done = makeRoom(database, state.store->pageSize); !done) return done;
+        if (auto done = state.store->appendStep(id(), *totals, state.step); !done) return done;
         if (auto done = transaction->commit(); !done) return done;
         return staged->commit();
     };
@@ -187,7 +172,7 @@ Result<void> RunWriter::finish(RunState reached, const std::optional<CostModel>&
     }
     const auto folded = foldSteps(database, id(), progress);
     if (folded && *folded) { // else readers do without
-        (void)summarisePyramids(*state.store, id());
+        (void)summarisePyramids(*state.store, id(), progress);
     }
     return closed;
 }

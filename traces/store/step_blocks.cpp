@@ -85,6 +85,11 @@ BlockState readBlock(std::span<const std::byte> bytes, StepBlock& block, std::si
     return BlockState::Whole;
 }
 
+void RowWriter::add(std::span<const std::byte> row)
+{
+    m_bytes.insert(m_bytes.end(), row.begin(), row.end());
+}
+
 void RowWriter::number(std::int64_t value)
 {
     put(m_bytes, value);

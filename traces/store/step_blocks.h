@@ -53,7 +53,8 @@ class RowWriter {
 public:
     // Columns first … first + count − 1 of the statement's row, as a row of the table of that number.
     void add(std::uint8_t table, const Statement& row, int first, int count);
-    void number(std::int64_t value); // one that is not in a row
+    void add(std::span<const std::byte> row); // as a RowReader had it
+    void number(std::int64_t value);          // one that is not in a row
     std::span<const std::byte> bytes() const { return m_bytes; }
     void clear() { m_bytes.clear(); }
 
@@ -70,6 +71,7 @@ class RowReader {
 public:
     explicit RowReader(std::span<const std::byte> payload) : m_rest(payload) {}
     bool atEnd() const { return m_rest.empty(); }
+    std::span<const std::byte> rest() const { return m_rest; }
     std::optional<std::int64_t> number();
     bool next(StoredRow& row); // false: damaged
 

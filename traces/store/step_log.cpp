@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t headBytes = 9;
 constexpr std::size_t mostRatio = 64;                         // of a step's rows to their compressed bytes; what zlib makes of ours is below 20
 constexpr std::size_t mostCompressed = std::size_t{64} << 10; // larger steps are blocks, which are small already
+constexpr std::size_t stepsBetween = 64;                      // read, between two looks at the time
 constexpr int stepsAtOnce = 512;                              // folded in a transaction
 
 void putNumber(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t value)
@@ -191,8 +192,14 @@ Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
 Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress)
 {
     std::vector<std::byte> rows, blocks;
-    std::int64_t last = 0, folded = 0;
+    std::int64_t last = 0, folded = 0, all = 0;
     bool whole = true;
+    auto counted = bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1", [&](Statement& s) { s.bind(run); });
+    if (!counted) return tl::unexpected(counted.error());
+    const auto newest = database.step(*counted);
+    if (!newest) return tl::unexpected(newest.error());
+    if (*newest) all = counted->integer(0);
+    *counted = Statement();
     for (bool more = true; more;) {
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
@@ -238,7 +245,7 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
         }
         if (auto committed = transaction->commit(); !committed) return tl::unexpected(committed.error());
         folded += read;
-        if (more) progress.tell("closing the run", folded, std::max(folded, totals.steps));
+        if (more) progress.tell("closing the run", folded, std::max(folded, all));
     }
     return whole;
 }
@@ -285,14 +292,15 @@ Result<bool> UnfoldedSteps::stillThere(Database& database) const
     return true;
 }
 
-Result<void> UnfoldedSteps::add(Database& database)
+Result<bool> UnfoldedSteps::add(Database& database, const std::function<bool()>& enough)
 {
+    bool ended = false;
     auto steps = bound(database, "SELECT id, run, first_step, steps, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE id>? ORDER BY id",
                        [&](Statement& s) { s.bind(m_last); });
     if (!steps) return tl::unexpected(steps.error());
     std::vector<std::byte> facts;
     std::map<std::int64_t, LoggedStep> totals; // by run, with its last step
-    for (;;) {
+    while (!(ended = m_rows.size() % stepsBetween == 0 && !totals.empty() && enough())) {
         const auto more = database.step(*steps);
         if (!more) return tl::unexpected(more.error());
         if (!*more) break;
@@ -314,9 +322,9 @@ Result<void> UnfoldedSteps::add(Database& database)
         if (!statement) return tl::unexpected(statement.error());
         (*statement)->bind(run);
         bindTotals(**statement, total);
-        if (auto done = database.run(**statement); !done) return done;
+        if (auto done = database.run(**statement); !done) return tl::unexpected(std::move(done.error()));
     }
-    return {};
+    return ended;
 }
 
 Result<void> UnfoldedSteps::load(Database& database, Row& row)
@@ -343,19 +351,19 @@ namespace {
 
 // Temporary tables are written although the connection only reads.
 template <typename Write>
-Result<void> writingTemporaries(Database& database, bool readOnly, Write write)
+Result<bool> writingTemporaries(Database& database, bool readOnly, Write write)
 {
     if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=0"); !done) return done;
-    auto written = write();
+        if (auto done = database.execute("PRAGMA query_only=0"); !done) return tl::unexpected(std::move(done.error()));
+    Result<bool> written = write();
     if (readOnly)
-        if (auto done = database.execute("PRAGMA query_only=1"); !done) return done;
+        if (auto done = database.execute("PRAGMA query_only=1"); !done) return tl::unexpected(std::move(done.error()));
     return written;
 }
 
 } // namespace
 
-Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
+Result<bool> UnfoldedSteps::catchUp(Database& database, bool readOnly, const std::function<bool()>& enough)
 {
     auto newest = database.cached("SELECT max(id) FROM main.step_log");
     if (!newest) return tl::unexpected(newest.error());
@@ -365,10 +373,10 @@ Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
     (*newest)->reset();
     const auto there = stillThere(database);
     if (!there) return tl::unexpected(there.error());
-    if (*there && last == m_last) return {};
-    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+    if (*there && last == m_last) return false;
+    return writingTemporaries(database, readOnly, [&]() -> Result<bool> {
         if (!m_views)
-            if (auto done = makeViews(database); !done) return done;
+            if (auto done = makeViews(database); !done) return tl::unexpected(std::move(done.error()));
         if (!*there) {
             m_rows.clear();
             m_runs.clear();
@@ -377,32 +385,24 @@ Result<void> UnfoldedSteps::catchUp(Database& database, bool readOnly)
             std::string sql = "DELETE FROM temp.log_run;";
             for (std::size_t number = 0; number < stepTableCount(); ++number)
                 if (!stepTable(number).text) sql += fmt::format("DELETE FROM temp.log_{};", stepTable(number).name);
-            if (auto done = database.execute(sql); !done) return done;
+            if (auto done = database.execute(sql); !done) return tl::unexpected(std::move(done.error()));
         }
-        return add(database);
+        return add(database, enough);
     });
 }
 
-Result<void> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep)
+Result<bool> UnfoldedSteps::load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep, std::int64_t askedUntil, const std::function<bool()>& enough)
 {
-    if (m_rows.empty()) return {};
-    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
+    if (m_rows.empty()) return false;
+    return writingTemporaries(database, readOnly, [&]() -> Result<bool> {
+        std::size_t loaded = 0;
         for (Row& row : m_rows) {
-            if (row.loaded || row.run != run || row.steps <= firstStep || row.firstStep > lastStep) continue;
-            if (auto done = load(database, row); !done) return done;
+            if (row.loaded || (run != everyRun && (row.run != run || row.steps <= firstStep || row.firstStep > lastStep))) continue;
+            if (row.id <= askedUntil && loaded % stepsBetween == 0 && loaded > 0 && enough()) return true;
+            if (auto done = load(database, row); !done) return tl::unexpected(std::move(done.error()));
+            ++loaded;
         }
-        return {};
-    });
-}
-
-Result<void> UnfoldedSteps::loadAll(Database& database, bool readOnly)
-{
-    if (m_rows.empty()) return {};
-    return writingTemporaries(database, readOnly, [&]() -> Result<void> {
-        for (Row& row : m_rows)
-            if (!row.loaded)
-                if (auto done = load(database, row); !done) return done;
-        return {};
+        return false;
     });
 }
 

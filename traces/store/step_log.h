@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string_view>
@@ -53,11 +54,14 @@ Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database);
 // The steps of a file that are not folded, for a connection that reads: temporary tables, and views over them and the file's.
 class UnfoldedSteps {
 public:
-    // Within the snapshot that is read then: facts of every step, blocks of none. readOnly: the connection has query_only set.
-    Result<void> catchUp(Database& database, bool readOnly);
-    // The blocks of the run's segments that may hold something of these steps, and of those before that share a segment with them.
-    Result<void> load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep);
-    Result<void> loadAll(Database& database, bool readOnly);
+    // Within the snapshot that is read then: facts of every step, blocks of none. readOnly: the connection has query_only set. True: there is more, as
+    // `enough` ended it.
+    Result<bool> catchUp(Database& database, bool readOnly, const std::function<bool()>& enough);
+    // The blocks of the run's segments that may hold something of these steps, and of those before that share a segment with them. True: there is more, as
+    // `enough` ended it, which is asked up to the step of that id.
+    static constexpr std::int64_t everyRun = -1;
+    Result<bool> load(Database& database, bool readOnly, std::int64_t run, std::int64_t firstStep, std::int64_t lastStep, std::int64_t askedUntil, const std::function<bool()>& enough);
+    std::int64_t last() const { return m_last; }  // id of the newest step
     std::int64_t damaged(std::int64_t run) const; // steps whose bytes are not those that were written, of those that were looked at
     // The table of blocks without their data, where looking for some.
     std::string_view bounds() const { return m_views ? "temp.span_bounds" : "main.span_block"; }
@@ -70,7 +74,7 @@ private:
     };
     Result<void> makeViews(Database& database);
     Result<bool> stillThere(Database& database) const;
-    Result<void> add(Database& database);
+    Result<bool> add(Database& database, const std::function<bool()>& enough);
     Result<void> load(Database& database, Row& row);
 
     std::vector<Row> m_rows;

@@ -2,6 +2,7 @@
 #include "traces/store/step_stream.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostPending = std::size_t{1} << 30; // bytes of one step
+constexpr std::size_t mostPending = 900'000'000; // bytes of one step: SQLite's limit of a row is a billion
 constexpr std::size_t mostRuns = 4096;
 constexpr std::int64_t mostSegments = std::int64_t{1} << 31;
 
@@ -103,7 +104,9 @@ struct StreamReplay::State {
     Result<void> begin(const StepBlock& block);
     Result<void> rows(Ongoing& one, const StepBlock& block);
     Result<void> commit(Ongoing& one, const StepBlock& block);
-    Result<void> storeRows(Ongoing& one);
+    Result<void> storeRows(Ongoing& one, StepRows* step, std::int64_t& firstStep);
+    Result<void> append(Ongoing& one, std::int64_t segment, const StoredRow& row);
+    Result<void> close(Ongoing& one, const StoredRow& row);
     Result<void> remove(Ongoing& one);
     Result<void> take(const StepBlock& block);
     void show();
@@ -128,12 +131,14 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
         if (known->begun) return damaged("a run begins twice");
         known->begun = true;
         if (known->run.here == 0) return {}; // removed
-        auto found = bound(database, "SELECT created_unix_ms, (SELECT max(segment) FROM segment WHERE run=run_.id), steps FROM run AS run_ WHERE id=?", [&](Statement& s) { s.bind(known->run.here); });
+        auto found = bound(database, "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
+                                     "max(steps, (SELECT ifnull(max(steps), 0) FROM main.step_log WHERE run=?1)) FROM main.run WHERE id=?1",
+                           [&](Statement& s) { s.bind(known->run.here); });
         if (!found) return tl::unexpected(found.error());
         const auto there = database.step(*found);
         if (!there) return tl::unexpected(there.error());
         if (*there && found->integer(0) == *when) {
-            known->segment = found->isNull(1) ? nothingYet : found->integer(1);
+            known->segment = found->integer(1);
             known->run.steps = found->smallInteger(2);
             found->reset();
             return known->run.ended ? Result<void>() : setStateAlone(database, known->run.here, "recording");
@@ -168,16 +173,24 @@ Result<void> StreamReplay::State::rows(Ongoing& one, const StepBlock& block)
     return {};
 }
 
-Result<void> StreamReplay::State::storeRows(Ongoing& one)
+// Into the tables; of a step into its row, but for what is not the step's.
+Result<void> StreamReplay::State::storeRows(Ongoing& one, StepRows* step, std::int64_t& firstStep)
 {
     Database& database = *store->database;
     StoredRow row;
     for (const std::vector<std::byte>& payload : one.rows) {
         RowReader reader(payload);
         while (!reader.atEnd()) {
+            const std::span<const std::byte> bytes = reader.rest();
             if (!reader.next(row) || row.table >= stepTableCount()) return damaged("a row");
             const StepTable table = stepTable(row.table);
             if (row.values.size() != static_cast<std::size_t>(table.count)) return damaged(fmt::format("a row of {}", table.name));
+            if (step != nullptr && !table.text) {
+                (table.grows == "segment" ? step->blocks : step->facts).add(bytes.first(bytes.size() - reader.rest().size()));
+                constexpr std::size_t stepOfBlock = 3;
+                if (const auto* number = table.name == "span_block" ? std::get_if<std::int64_t>(&row.values[stepOfBlock]) : nullptr) firstStep = std::min(firstStep, *number);
+                continue;
+            }
             std::string marks;
             for (int i = 0; i < table.count; ++i) marks += ",?";
             auto statement = database.cached(fmt::format("INSERT OR REPLACE INTO main.{}(run, {}) VALUES(?{})", table.name, table.columns, marks));
@@ -187,6 +200,47 @@ Result<void> StreamReplay::State::storeRows(Ongoing& one)
             if (auto done = database.run(**statement); !done) return done;
         }
     }
+    return {};
+}
+
+// A step as a recording appends it: one row.
+Result<void> StreamReplay::State::append(Ongoing& one, std::int64_t segment, const StoredRow& row)
+{
+    LoggedStep totals;
+    const std::array<std::int64_t*, 4> numbers{&totals.steps, &totals.spans, &totals.begin, &totals.end};
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        if (const auto* number = std::get_if<std::int64_t>(&row.values[i]))
+            *numbers[i] = *number;
+        else if (i < 2)
+            return damaged("a number of spans");
+    totals.empty = !std::holds_alternative<std::int64_t>(row.values[2]) || !std::holds_alternative<std::int64_t>(row.values[3]);
+    totals.segment = segment;
+    totals.firstStep = std::max<std::int64_t>(0, totals.steps - 1);
+    auto transaction = Transaction::begin(*store->database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    const bool first = one.segment < 0;
+    const bool aStep = segment >= 0;
+    StepRows step;
+    if (auto done = storeRows(one, aStep ? &step : nullptr, totals.firstStep); !done) return done;
+    if (first) // what only a step shows, and the totals until there is one
+        if (auto done = setColumns(*store->database, one.run.here, runStepColumns, row, 0); !done) return done;
+    if (aStep)
+        if (auto done = store->appendStep(one.run.here, totals, step); !done) return done;
+    return transaction->commit();
+}
+
+// The run's end: its whole row, and its steps in the tables.
+Result<void> StreamReplay::State::close(Ongoing& one, const StoredRow& row)
+{
+    Database& database = *store->database;
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    std::int64_t ignored = 0;
+    if (auto done = storeRows(one, nullptr, ignored); !done) return done;
+    const std::string_view all = runRowColumns;
+    if (auto done = setColumns(database, one.run.here, all.substr(all.find(", ") + 2), row, 1); !done) return done;
+    if (auto done = transaction->commit(); !done) return done;
+    (void)foldSteps(database, one.run.here); // on a full disk they stay: readers know both forms
     return {};
 }
 
@@ -203,13 +257,8 @@ Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
     if (!steps || *steps < 0 || *steps >= mostSegments) return damaged("a number of steps");
     const bool known = end ? one.run.ended : *segment <= one.segment;
     if (one.run.here != 0 && !known) {
-        Database& database = *store->database;
-        auto transaction = Transaction::begin(database);
-        if (!transaction) return tl::unexpected(transaction.error());
-        if (auto done = storeRows(one); !done) return done;
-        const std::string_view all = runRowColumns;
-        if (auto done = setColumns(database, one.run.here, end ? all.substr(all.find(", ") + 2) : runStepColumns, row, end ? 1 : 0); !done) return done;
-        if (auto done = transaction->commit(); !done) return done;
+        if (auto there = store->inPlace(); !there) return there;
+        if (auto done = end ? close(one, row) : append(one, *segment, row); !done) return done;
         one.segment = *segment;
     }
     one.run.steps = std::max(one.run.steps, static_cast<int>(*steps));
@@ -266,7 +315,8 @@ StreamReplay::~StreamReplay()
     if (!m_state->recording) return;
     try {
         for (const Ongoing& one : m_state->ongoing)
-            if (one.begun && one.run.here != 0 && !one.run.ended) (void)setStateAlone(*m_state->store->database, one.run.here, "interrupted");
+            if (one.begun && one.run.here != 0 && !one.run.ended && setStateAlone(*m_state->store->database, one.run.here, "interrupted"))
+                if (const auto whole = foldSteps(*m_state->store->database, one.run.here); whole && *whole) (void)summarisePyramids(*m_state->store, one.run.here);
     } catch (const std::bad_alloc&) { // the next writer does it
     }
     m_state->store->endRecording();

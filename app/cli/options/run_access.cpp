@@ -1,5 +1,7 @@
 #include "app/cli/options/run_access.h"
 
+#include <optional>
+
 #include <fmt/core.h>
 
 #include "app/cli/options/files.h"
@@ -21,7 +23,12 @@ Result<StoredRun> readRun(const RunReference& reference, const Progress& progres
     return readRun(**file, reference.run, progress);
 }
 
-Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress)
+namespace {
+
+constexpr std::int64_t readWhole = 250'000; // spans: about 70 MB
+
+// wanted: the step of a report, if only that is needed.
+Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, std::optional<int> wanted, const Progress& progress)
 {
     std::int64_t id = 0;
     if (idOrName.empty()) {
@@ -36,7 +43,12 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
         if (!found) return tl::unexpected(std::move(found.error()));
         id = *found;
     }
-    auto run = file.read(id, progress);
+    bool large = false;
+    if (wanted) {
+        const auto header = file.readHeader(id);
+        large = header && header->info.spanCount > readWhole;
+    }
+    auto run = large ? file.readForReport(id, *wanted, progress) : file.read(id, progress);
     if (!run) return tl::unexpected(std::move(run.error()));
     if (!run->timeline)
         return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id), "record the run again");
@@ -47,6 +59,25 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
     auto notes = file.notes(id, true);
     if (!notes) return tl::unexpected(std::move(notes.error()));
     return StoredRun{file.path(), std::move(*run), std::move(*notes), file.missing()};
+}
+
+} // namespace
+
+Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress)
+{
+    return readStored(file, idOrName, std::nullopt, progress);
+}
+
+Result<StoredRun> readRunForReport(const RunFile& file, const std::string& idOrName, int step, const Progress& progress)
+{
+    return readStored(file, idOrName, step, progress);
+}
+
+Result<StoredRun> readRunForReport(const RunReference& reference, int step, const Progress& progress)
+{
+    auto file = openRunFile(reference.file);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    return readStored(**file, reference.run, step, progress);
 }
 
 void warnOfDamage(const StoredRun& stored, Session& session)

@@ -87,7 +87,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     std::vector<Row> rows;
     Json runs = Json::array();
     for (const std::int64_t id : recording.runs) {
-        auto stored = readRun(*file, std::to_string(id));
+        auto stored = readRunForReport(*file, std::to_string(id), -1);
         if (!stored) return tl::unexpected(std::move(stored.error()));
         auto figures = reportOf(stored->run);
         if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));

@@ -96,7 +96,8 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    auto stored = readRun(reference);
+    const bool ofOneStep = options.tables.empty() && options.whatIf.empty() && !options.residuals && !options.kernels; // the others look at every step
+    auto stored = ofOneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     const Run& run = stored->run;

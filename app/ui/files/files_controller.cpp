@@ -1,5 +1,8 @@
 #include "app/ui/files/files_controller.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
@@ -167,14 +170,18 @@ std::optional<QByteArray> FilesController::readText(const QString& path)
         m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
         return std::nullopt;
     }
-    const QByteArray bytes = file.read(mostScheduleBytes + 1);
-    if (bytes.size() > mostScheduleBytes || bytes.contains('\0')) {
-        m_workspace.banner()->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
-                                                             : tr("file %1: more than %L2 bytes, too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
-                                        tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
-        return std::nullopt;
-    }
-    return bytes;
+    QByteArray bytes = file.read(mostScheduleBytes + 1);
+    if (bytes.size() <= mostScheduleBytes && !bytes.contains('\0')) return bytes;
+    refuseText(path, bytes.indexOf('\0'));
+    return std::nullopt;
+}
+
+// zero: the place of a byte that no text has; −1: the file is too large.
+void FilesController::refuseText(const QString& path, qint64 zero)
+{
+    m_workspace.banner()->showError(zero >= 0 ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(zero)
+                                              : tr("file %1: more than %L2 bytes, too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
+                                    tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
 }
 
 void FilesController::openBlock(const QString& path)
@@ -192,9 +199,21 @@ void FilesController::openBlock(const QString& path)
 
 void FilesController::openSchedule(const QString& path)
 {
-    const auto bytes = readText(path);
-    if (!bytes) return;
-    auto schedule = readScheduleCsv(bytes->toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) {
+        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
+        return;
+    }
+    qint64 bytes = 0, zero = -1; // so far; of a byte that no text has
+    const auto part = [&](char* to, std::size_t size) -> std::size_t {
+        if (bytes > mostScheduleBytes || zero >= 0) return 0;
+        const qint64 got = std::max<qint64>(0, file.read(to, static_cast<qint64>(size)));
+        if (const void* found = std::memchr(to, 0, static_cast<std::size_t>(got))) zero = bytes + (static_cast<const char*>(found) - to);
+        bytes += got;
+        return zero >= 0 || bytes > mostScheduleBytes ? 0 : static_cast<std::size_t>(got);
+    };
+    auto schedule = readScheduleCsv(part, {}, QFileInfo(path).completeBaseName().toStdString());
+    if (zero >= 0 || bytes > mostScheduleBytes) return refuseText(path, zero);
     if (!schedule) {
         m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
         return;

@@ -37,6 +37,7 @@ private:
     void openSchedule(const QString& path);
     void openBlock(const QString& path);
     std::optional<QByteArray> readText(const QString& path);
+    void refuseText(const QString& path, qint64 zero);
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
     void fileFailed(const QString& path, const Error& error);

@@ -14,7 +14,6 @@
 
 namespace stagewright {
 
-inline constexpr qint64 wholeRunSpans = 1'000'000; // larger runs are read in parts
 inline constexpr qint64 detailedSpans = 1'500'000; // larger steps are drawn but not analysed: no timeline is built for them
 
 // The limits in spans; STAGEWRIGHT_LARGE_RUN="whole,step,lanes,excerpt" sets others, for tests.
