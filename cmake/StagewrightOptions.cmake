@@ -28,7 +28,7 @@ target_compile_options(stagewright_warnings INTERFACE
     $<IF:$<BOOL:${STAGEWRIGHT_UNITY}>,$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow;-Wno-stringop-overread>,-Wshadow>
     $<$<BOOL:${STAGEWRIGHT_WERROR}>:-Werror>)
 
-if(STAGEWRIGHT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # less garbage collection: a seventh of the time less, a fifth more memory
+if(STAGEWRIGHT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # less garbage collection: 14 % less time, 20 % more memory
     add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288;--param=ggc-min-expand=100>")
 endif()
 
