@@ -303,7 +303,7 @@ private slots:
         QCOMPARE(state->topic(), StateTopic::Mixed);
         QVERIFY(settle(window));
         QCOMPARE(state->mixed()->marks(), 9);
-        QVERIFY(state->mixed()->isVisible() && !state->picture()->isVisible() && !view->form()->isEnabled());
+        QVERIFY(state->mixed()->isVisible() && !state->picture()->isVisible() && !view->form()->isVisible());
         state->speedsField()->setFocus();
         state->speedsField()->selectAll();
         QTest::keyClicks(state->speedsField(), "2,1,x");

@@ -209,9 +209,9 @@ QWidget* ExploreView::buildCentre()
     m_pages->addTab(m_state, tr("State"));
     m_pages->setTabToolTip(1, tr("What replicas that share a model's state need and take"));
     connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); }); // its rows are the other page's
-    const auto formCounts = [this] { m_form->setEnabled(!showsState() || m_state->topic() == StateTopic::Stages); };     // of one pipeline's shape
-    connect(m_pages, &QTabWidget::currentChanged, this, formCounts);
-    connect(m_state, &StateView::questionChanged, this, formCounts);
+    const auto showForm = [this] { m_form->setVisible(!showsState() || m_state->topic() == StateTopic::Stages); };       // of one pipeline's shape
+    connect(m_pages, &QTabWidget::currentChanged, this, showForm);
+    connect(m_state, &StateView::questionChanged, this, showForm);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
     connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
     return m_pages;

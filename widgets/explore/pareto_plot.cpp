@@ -369,6 +369,12 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.setPen(QPen(theme.accent, 1.75));
     for (const ExploreLine& line : linesIn(frame))
         if (line.chunks == 0) p.drawPolyline(line.points);
+    const auto labels = placeLabels(frame);
+    p.setPen(QPen(theme.faint, 1));
+    for (const auto& [label, code] : labels) {
+        const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
+        if (const QLineF line = leader(frame.place(mark.x, mark.y), label); line.length() > besideMark) p.drawLine(line);
+    }
     for (const Mark& mark : m_marks) {
         const QPointF at = frame.place(mark.x, mark.y);
         const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent
@@ -386,12 +392,6 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         }
     }
     p.setFont(fontOf(FontRole::Small));
-    const auto labels = placeLabels(frame);
-    p.setPen(QPen(theme.faint, 1));
-    for (const auto& [label, code] : labels) {
-        const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
-        if (const QLineF line = leader(frame.place(mark.x, mark.y), label); line.length() > besideMark) p.drawLine(line);
-    }
     for (const auto& [label, code] : labels) {
         const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
         QColor ground = theme.canvas;
