@@ -397,6 +397,7 @@ Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> 
     if (needsMessageExecution(schedule)) {
         const OpIndex index(schedule, *cells);
         MessageExecution execution(schedule, index, channels, durations, links, boundary);
+        execution.stepInBuckets(gradientBuckets);
         if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, *cells, channels));
         SimResult out = execution.result();
         std::vector<Nanos> clock;

@@ -181,11 +181,12 @@ bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) con
             begin = std::max(begin, (input.delay > 0 && !input.message && !m_leaves.empty() ? m_leaves[input.source] : at) + input.delay);
     }
     const OpPlace place = m_index.placeOf(op);
-    eachCollectiveFor(m_schedule.order[static_cast<std::size_t>(place.rank)][place.position], rank, [&](std::uint32_t collective) {
+    const Op& own = m_schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+    eachCollectiveFor(own, rank, [&](std::uint32_t collective) {
         if (m_out.end[collective] < 0)
             all = false;
         else
-            begin = std::max(begin, m_out.end[collective]);
+            begin = std::max(begin, availableAt(collective, own, rank, m_durations.empty() ? 0 : m_durations[op]));
     });
     return all || m_forced == rank;
 }
@@ -246,6 +247,28 @@ void MessageExecution::eachCollectiveFor(const Op& op, int rank, Visit&& visit) 
     if (op.stage >= lanes.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights && lanes.gathered[op.stage] != noOp) visit(lanes.gathered[op.stage]);
     if (op.kind == OpKind::Optimizer && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
+}
+
+void MessageExecution::stepInBuckets(std::span<const int> gradientBuckets)
+{
+    m_gradientBuckets = gradientBuckets;
+    m_stepsOnArrival.assign(gradientBuckets.empty() ? 0 : m_schedule.order.size(), 0);
+    for (std::size_t rank = 0; rank < m_stepsOnArrival.size(); ++rank) {
+        bool stepped = false;
+        for (const Op& op : m_schedule.order[rank]) {
+            if (stepped && op.kind != OpKind::Optimizer && op.kind != OpKind::Unshard && op.kind != OpKind::Reshard) m_stepsOnArrival[rank] = 1;
+            stepped = stepped || op.kind == OpKind::Optimizer;
+        }
+    }
+}
+
+// From when an op, which takes `duration`, can run through with what a collective beside compute brings.
+Nanos MessageExecution::availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const
+{
+    const Nanos end = m_out.end[collective];
+    if (op.kind != OpKind::Optimizer || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 || op.stage >= m_gradientBuckets.size()) return end;
+    const int buckets = std::max(1, m_gradientBuckets[op.stage]);
+    return end - std::min(end - m_out.start[collective], duration) / buckets * (buckets - 1);
 }
 
 void MessageExecution::wake(int rank)

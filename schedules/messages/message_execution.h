@@ -23,8 +23,9 @@ public:
     MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
                      std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
 
-    bool run(PlacePolicy policy = PlacePolicy::Strict); // whether every list ended; relaxed: always
-    const SimResult& result() const { return m_out; }   // makespan and span not filled
+    void stepInBuckets(std::span<const int> gradientBuckets); // before run(); schedules/execute/place_buckets.h
+    bool run(PlacePolicy policy = PlacePolicy::Strict);       // whether every list ended; relaxed: always
+    const SimResult& result() const { return m_out; }         // makespan and span not filled
     Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
     std::size_t done() const; // ops that ran
 
@@ -59,6 +60,7 @@ private:
     template <typename Visit>
     void eachCollectiveFor(const Op& op, int rank, Visit&& visit) const; // that the op waits for, beside compute
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
+    Nanos availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const;
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
     void post(const Op& op, std::uint32_t id, Nanos now);
     void advance(Channel& channel);
@@ -86,7 +88,9 @@ private:
         std::vector<std::uint32_t> reduced;
     };
     std::vector<Beside> m_beside;
-    std::vector<Nanos> m_leaves; // by op: when its messages can leave; empty: at its end
+    std::span<const int> m_gradientBuckets; // by stage
+    std::vector<char> m_stepsOnArrival;     // by rank; empty: none does
+    std::vector<Nanos> m_leaves;            // by op: when its messages can leave; empty: at its end
     std::vector<std::size_t> m_head;
     std::vector<Nanos> m_clock;
     std::vector<std::vector<int>> m_waiting; // ranks that wait for an op of a rank

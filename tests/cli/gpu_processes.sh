@@ -75,6 +75,18 @@ root=()
 run mpirun -q --oversubscribe "${root[@]}" -n 4 "$STAGEWRIGHT" record -s interleaved-1f1b "${gpus[@]}" --steps 3 --transport nccl -o launched.stagewright
 expect_code 0
 expect_same "$(losses launched.stagewright)" "$(losses threads.stagewright 2)"
+# ranks that share state exchange their pieces beside that: the same bits
+for way in '--transport nccl' '--sharing queues'; do
+    # shellcheck disable=SC2086
+    run stagewright check --processes 2 --backend cuda --model layers=4,hidden=16,heads=2,seq=8 -m 4 -p 2 --replicas 2 --precision bf16 -s 1f1b,bfs --shard weights \
+        --reduce overlapped:bucket=1kB $way --json
+    expect_code 0
+    for i in 0 1; do
+        expect_json ON checks $i gradients_equal
+        expect_json ON checks $i weights_equal
+        expect_json ON checks $i repeat_equal
+    done
+done
 # each rank posts its own end of every message of its own list
 for lists in '1f1b,zb-h1 --lower grouped' '1f1b,interleaved-1f1b,zbv --lower pytorch'; do
     # shellcheck disable=SC2086

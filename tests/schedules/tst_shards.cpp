@@ -105,20 +105,20 @@ private slots:
         // 0 and an optimizer of 4 behind it, in 4 buckets: max(2, 8 − 3) = 5; of 12, max(2, 8 − 9) = 2.
         for (const int buckets : {1, 4})
             for (const Nanos step : {4, 12}) {
-                const Schedule one = overReplicas(made("bfs", 1, 1, 2), 2).value(); // 0F0 1F0 1B0 0B0
+                const Schedule one = overReplicas(made("bfs", 1, 1, 3), 2).value(); // 2REDUCE_GRAD 1B0 1REDUCE_GRAD 2OPT 0B0 …
                 Schedule early = addShardOps(one, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
                 CostModel costs = CostModel::uniform(early);
                 costs.links.collectives = CollectiveLane::Beside;
-                for (int stage = 0; stage < 2; ++stage) {
+                for (int stage = 0; stage < 3; ++stage) {
                     costs.memory[static_cast<std::size_t>(stage)].gradient = 1000;
                     for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.setDuration(kind, stage, 0);
-                    costs.setDuration(OpKind::ReduceGrad, stage, stage == 1 ? 8 : 0);
-                    costs.setDuration(OpKind::Optimizer, stage, stage == 1 ? step : 0);
+                    costs.setDuration(OpKind::ReduceGrad, stage, stage == 2 ? 8 : 0);
+                    costs.setDuration(OpKind::Optimizer, stage, stage == 2 ? step : 0);
                 }
                 costs.sharding.bucket = 1000 / buckets;
                 const SimResult result = simulate(early, costs).value();
                 const auto& ops = early.order[0];
-                const auto at = static_cast<std::size_t>(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 1)) - ops.begin());
+                const auto at = static_cast<std::size_t>(std::find(ops.begin(), ops.end(), makeOp(OpKind::Optimizer, 2)) - ops.begin());
                 QCOMPARE(result.start[result.indexOf(0, at)], buckets == 1 ? 8 : step == 4 ? 5
                                                                                            : 2);
                 QCOMPARE(result.end[result.indexOf(0, at)] - result.start[result.indexOf(0, at)], step);
