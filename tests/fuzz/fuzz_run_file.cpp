@@ -201,6 +201,7 @@ void useFile()
             const std::int64_t id = (*infos)[i].id;
             (void)file.overview(id, 100);
             readParts(file, id);
+            if (const auto part = file.readForReport(id, -1)) (void)analyseBubbles(*part->timeline, part->representativeStep());
             auto run = file.read(id);
             if (!run) continue;
             const int step = run->representativeStep();

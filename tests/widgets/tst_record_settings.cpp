@@ -341,6 +341,7 @@ echo '{"event":"run","run":1,"schedule":"1f1b","file":"f","clock":"virtual"}' >&
 echo '{"event":"something-new","x":1}' >&2
 printf '{"event":"progress","what":"step","done":1,"total":2,"schedule":"1f1b","loss":5.5,' >&2
 printf '"step_time_ns":1000}\n' >&2
+echo '{"event":"progress","what":"closing the run","done":1,"total":4}' >&2
 echo '{"event":"progress","what":"step","done":2,"total":2,"schedule":"1f1b","loss":5.25,"step_time_ns":900,"devices":[{"name":"GPU 0","used_bytes":3221225472,"total_bytes":6442450944,"busy":0.5},{"name":"GPU 1","used_bytes":1,"total_bytes":2,"busy":null}]}' >&2
 echo '{"event":"done","file":"f","runs":[1]}' >&2
 echo '{"runs":[]}'
@@ -348,7 +349,9 @@ echo '{"runs":[]}'
         RecordProcess process;
         RecordStrip strip(&process);
         QString load; // of the strip, while it is shown
+        bool closes = false;
         connect(&process, &RecordProcess::progressed, &strip, [&] {
+            for (const QLabel* label : strip.findChildren<QLabel*>()) closes = closes || label->text().startsWith(QStringLiteral("Closing the run: 25"));
             if (const QString text = strip.findChild<QLabel*>(QStringLiteral("deviceLoad"))->text(); !text.isEmpty()) load = text;
         });
         QSignalSpy finished(&process, &RecordProcess::finished);
@@ -362,6 +365,7 @@ echo '{"runs":[]}'
         QCOMPARE(process.schedules().size(), 1);
         QCOMPARE(process.schedules().first().losses, (QList<double>{5.5, 5.25}));
         QCOMPARE(process.finishedRuns(), (QList<qint64>{1}));
+        QVERIFY(closes);
         QCOMPARE(load, QStringLiteral("GPU 0: 3.00 GiB of 6.00 GiB, 50 % busy   GPU 1: 1 B of 2 B"));
         QCOMPARE(process.devices().size(), 2);
         QCOMPARE(process.devices()[0].usedBytes, qint64(3221225472));

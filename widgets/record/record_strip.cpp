@@ -55,6 +55,8 @@ void RecordStrip::refresh()
         m_what->setText(tr("Waiting: %1").arg(m_process->waitsFor()));
     else if (m_process->total() <= 0)
         m_what->setText(tr("Starting stagewright record…"));
+    else if (m_process->what().endsWith(QLatin1String(" the run")))
+        m_what->setText(tr("Closing the run: %1").arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0))); // closing, summarising and reading it
     else
         m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
     m_bar->setRange(0, std::max(0, m_process->total()));

@@ -87,6 +87,8 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     std::vector<Row> rows;
     Json runs = Json::array();
     for (const std::int64_t id : recording.runs) {
+        constexpr int many = 10'000; // steps: this takes a while
+        if (std::any_of(recording.completeSteps.begin(), recording.completeSteps.end(), [](int steps) { return steps > many; })) session.progress().tell("reading the run", static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(recording.runs.size()));
         auto stored = readRunForReport(*file, std::to_string(id), -1);
         if (!stored) return tl::unexpected(std::move(stored.error()));
         auto figures = reportOf(stored->run);
@@ -101,6 +103,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         row.contention = medianOf(measuredValues(row.run, "contention"));
         rows.push_back(std::move(row));
     }
+    session.progress().clear();
     if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
     if (session.json) session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
     if (rows.empty()) return {};
