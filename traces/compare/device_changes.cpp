@@ -114,7 +114,9 @@ void explain(DeviceChanges& out)
     if (out.kernels.empty() || std::llabs(out.kernels.front().change()) * 100 < window) return;
     const KernelChange& most = out.kernels.front();
     const auto mean = [](Nanos total, std::int64_t calls) { return formatDuration(total / std::max<std::int64_t>(1, calls)); };
-    std::string text = fmt::format("{}{} {}", briefKernelName(most.name), most.bytes ? " of " + formatBytes(*most.bytes) : "", signedText(most.change()));
+    const std::string shape = most.shapeText();
+    constexpr std::size_t mostOfShape = 120; // inputs can be lists of hundreds of sizes; tables have them whole
+    std::string text = fmt::format("{}{}{} {}", briefKernelName(most.name), most.bytes ? " of " + formatBytes(*most.bytes) : "", shape.empty() || shape.size() > mostOfShape ? "" : " (" + shape + ")", signedText(most.change()));
     if (most.callsA == 0 || most.callsB == 0)
         text += fmt::format(": it runs in {} only", most.callsA == 0 ? "B" : "A");
     else

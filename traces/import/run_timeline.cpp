@@ -277,7 +277,7 @@ private:
         }
         if (labels[name] == 0) {
             const std::string& text = rank(r).names[name];
-            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048)) & 0xffffffu;
+            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048), rank(r).names.shapeOf(name)) & 0xffffffu;
         }
         return labels[name];
     }
