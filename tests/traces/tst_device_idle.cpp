@@ -266,7 +266,7 @@ private slots:
         QCOMPARE(changes[0].shapeText(), std::string(large));
         QVERIFY(changes[0].change() == 5 * us && changes[0].byShape() && changes[0].most->a == 50 * us && changes[0].most->b == 55 * us);
         QCOMPARE(std::string(changes[0].matchedBy()), std::string("shape and order"));
-        QCOMPARE(compareDevices(*a, 0, *b, 0).why.back(), std::string("gemm (grid 64×1×1, block 128×1×1) +5.00 µs: 1 calls as well as 1, 55.0 µs each instead of 50.0 µs"));
+        QCOMPARE(compareDevices(*a, 0, *b, 0).why.back(), std::string("gemm (grid 64×1×1, block 128×1×1) +5.00 µs: 1 call as well as 1, 55.0 µs each instead of 50.0 µs"));
         const KernelChange& gelu = changeOf(changes, "gelu"); // unknown shapes: as before
         QVERIFY(gelu.shapeText().empty() && std::string(gelu.matchedBy()) == "order");
         // Launched otherwise: one row, by order.

@@ -120,7 +120,7 @@ void explain(DeviceChanges& out)
     if (most.callsA == 0 || most.callsB == 0)
         text += fmt::format(": it runs in {} only", most.callsA == 0 ? "B" : "A");
     else
-        text += fmt::format(": {} calls {} {}, {} each {} {}", most.callsB, most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
+        text += fmt::format(": {} {} {}, {} each {} {}", counted(most.callsB, "call"), most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
                             mean(most.totalA, most.callsA) == mean(most.totalB, most.callsB) ? "as well as" : "instead of", mean(most.totalA, most.callsA));
     if (most.placed())
         text += fmt::format("; most of all call {} of {} on rank {}: {} instead of {}", most.most->place, most.most->calls, most.most->rank, formatDuration(most.most->b), formatDuration(most.most->a));

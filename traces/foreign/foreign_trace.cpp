@@ -29,8 +29,10 @@ std::uint32_t NameTable::shaped(std::uint32_t name, std::string_view shape)
 {
     const auto of = m_plain.find(name);
     const std::uint32_t plain = of == m_plain.end() ? name : of->second;
+    constexpr std::size_t mostShaped = 1 << 16; // further ones are kept without their shape
     if (shape.empty()) return plain;
     auto found = m_byShape.find(shape);
+    if (m_plain.size() >= mostShaped && (found == m_byShape.end() || !found->second.contains(plain))) return plain;
     if (found == m_byShape.end()) found = m_byShape.try_emplace(std::string(shape)).first;
     const auto [entry, added] = found->second.try_emplace(plain, static_cast<std::uint32_t>(m_names.size()));
     if (!added) return entry->second;
