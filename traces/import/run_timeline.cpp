@@ -281,7 +281,7 @@ private:
             const std::string_view shape = many ? std::string_view() : rank(r).names.shapeOf(name);
             labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048), shape) & 0xffffffu;
             if (!shape.empty() && m_shaped.insert(labels[name]).second && m_shaped.size() == mostShapes)
-                m_out.notes.push_back(fmt::format("kernels were launched with more than {} shapes: from rank {} on they are kept without", mostShapes, r));
+                m_out.notes.push_back(fmt::format("kernels were launched with {} shapes or more: from rank {} on they are kept without", mostShapes, r));
         }
         return labels[name];
     }
