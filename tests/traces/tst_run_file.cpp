@@ -273,7 +273,7 @@ private slots:
         VERIFY_RESULT(file->add(run));
         const auto back = file->read(1);
         VERIFY_RESULT(back);
-        QCOMPARE(QString::fromStdString(samples::difference(run, *back)), QString());
+        QCOMPARE(QString::fromStdString(samples::difference(*run.timeline, *back->timeline)), QString());
         for (int i = 0; i < 6; ++i) {
             const Span& span = back->timeline->spans()[static_cast<std::size_t>(i)];
             QCOMPARE(back->timeline->shapeOf(span), std::string_view(shapes[i % 3]));
