@@ -163,6 +163,9 @@ public:
     bool hasEdges() const { return !m_edges.empty(); }
     Nanos cpuTime(SpanId span) const { return m_cpuTime[span]; } // precondition: hasCpuTime(); −1: unknown
     std::string_view labelOf(const Span& span) const { return m_labels[span.label]; }
+    // How its work was launched, of a kernel whose trace says so: "grid 12×1×1, block 128×1×1, inputs [[64,512],[512]]" or a part of that; else "".
+    std::string_view shapeOf(const Span& span) const { return span.label < m_shapes.size() ? std::string_view(m_shapes[span.label]) : std::string_view(); }
+    bool hasShapes() const { return !m_shapes.empty(); }
     std::string nameOf(const Span& span) const; // label, or the op's text
 
     // Units for printing: rankShare / activationShare for unit-cost work, else 1.
@@ -196,9 +199,10 @@ private:
         SpanId first;
         SpanId last;
     };
-    std::vector<StepRange> m_stepRanges; // sorted by (track, step)
-    std::vector<std::string> m_labels{std::string()};
+    std::vector<StepRange> m_stepRanges;              // sorted by (track, step)
+    std::vector<std::string> m_labels{std::string()}; // a text once for each shape
     std::shared_ptr<const Schedule> m_schedule;
+    std::vector<std::string> m_shapes; // by label, up to the last that has one
 };
 
 // Builds a Timeline. Spans may be added in any order; ids returned by addSpan are provisional and serve addEdge only.
@@ -208,7 +212,8 @@ public:
 
     int addTrack(int rank, Lane lane, std::string name = {}); // returns the track's number; same (rank, lane, name) is reused
     SpanId addSpan(int track, const Span& span, Nanos cpuTime = -1);
-    std::uint32_t intern(std::string_view label); // for Span::label
+    std::uint32_t intern(std::string_view label);                         // for Span::label
+    std::uint32_t intern(std::string_view label, std::string_view shape); // labels of other shapes have other numbers; "": as without one
     void addEdge(SpanId from, SpanId to, EdgeKind kind, Nanos arrival);
     void addMemory(const MemoryEvent& event);
     int addCounter(int rank, std::string name, std::string unit);

@@ -39,8 +39,9 @@ struct TimelineBuilder::Pending {
     std::vector<MemoryEvent> memory;
     std::vector<Counter> counters;
     std::vector<std::string> labels{std::string()};
-    std::unordered_map<std::string, std::uint32_t> labelNumbers;
-    std::vector<SpanId> newIds; // final id by provisional id; empty: the same
+    std::vector<std::string> shapes;                             // by label, up to the last that has one
+    std::unordered_map<std::string, std::uint32_t> labelNumbers; // by label, a zero and the shape
+    std::vector<SpanId> newIds;                                  // final id by provisional id; empty: the same
 
     Result<void> check() const;
     void arrange();
@@ -84,11 +85,22 @@ SpanId TimelineBuilder::addSpan(int track, const Span& span, Nanos cpuTime)
 
 std::uint32_t TimelineBuilder::intern(std::string_view label)
 {
+    return intern(label, {});
+}
+
+std::uint32_t TimelineBuilder::intern(std::string_view label, std::string_view shape)
+{
     if (label.empty()) return 0;
     auto& pending = *m_pending;
+    std::string key(label);
+    key.append(1, '\0').append(shape);
     const auto [entry, added] =
-        pending.labelNumbers.try_emplace(std::string(label), static_cast<std::uint32_t>(pending.labels.size()));
+        pending.labelNumbers.try_emplace(std::move(key), static_cast<std::uint32_t>(pending.labels.size()));
     if (added) pending.labels.emplace_back(label);
+    if (added && !shape.empty()) {
+        pending.shapes.resize(pending.labels.size());
+        pending.shapes.back() = shape;
+    }
     return entry->second;
 }
 
@@ -137,8 +149,8 @@ void TimelineBuilder::append(const Timeline& other)
     auto& pending = *m_pending;
     const auto base = static_cast<SpanId>(pending.spans.size());
     std::vector<std::uint32_t> labels;
-    for (const std::string& label : other.m_labels)
-        labels.push_back(intern(label));
+    for (std::size_t i = 0; i < other.m_labels.size(); ++i)
+        labels.push_back(intern(other.m_labels[i], i < other.m_shapes.size() ? std::string_view(other.m_shapes[i]) : std::string_view()));
     const bool relabel = labels.size() > 1;
     pending.spans.reserve(std::max(pending.spans.capacity(), pending.spans.size() + other.m_spans.size()));
     for (const Track& track : other.m_tracks) {
@@ -438,6 +450,7 @@ Result<std::shared_ptr<const Timeline>> TimelineBuilder::build()
         std::stable_sort(counter.samples.begin(), counter.samples.end(),
                          [](const CounterSample& a, const CounterSample& b) { return a.time < b.time; });
     timeline.m_labels = std::move(pending->labels);
+    timeline.m_shapes = std::move(pending->shapes);
     return std::make_shared<const Timeline>(std::move(timeline));
 }
 

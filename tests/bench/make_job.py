@@ -41,7 +41,7 @@ def main(folder, ranks=64, kernels=1000, per_host=8):
                 else:
                     at = start + length * slow(rank)
                     args, name = {}, f"sm90_xmma_gemm_bf16_{k % 5}"
-                args.update({"stream": 7, "device": rank % per_host, "correlation": correlation})
+                args.update({"stream": 7, "device": rank % per_host, "correlation": correlation, "grid": [24 if reduces else 64 << k % 3, 1, 1], "block": [512 if reduces else 128, 1, 1]})
                 events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100 + rank, "tid": 1, "ts": round(start - 200, 3), "dur": 4, "args": {"correlation": correlation}})
                 events.append({"ph": "X", "cat": "kernel", "name": name, "pid": rank % per_host, "tid": 7, "ts": round(start, 3), "dur": round(at - start, 3), "args": args})
                 correlation += 1

@@ -79,3 +79,26 @@ expect_json 90000 devices kernels 0 most_changed b_ns
 expect_json only_a devices kernels 1 matched
 expect_json 2 devices kernels 1 calls_a
 expect_json null devices kernels 1 most_changed
+
+# The same with the grids of launches: the large one is compared with the large one, though it comes first in one of them.
+for file in first last; do
+    {
+        printf '{"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"baseTimeNanoseconds":1700000000000000000,"traceEvents":[\n'
+        large='{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":%s,"dur":%s,"args":{"device":0,"stream":7,"correlation":%s,"grid":[64,1,1],"block":[128,1,1]}},\n'
+        small=${large/64,1,1/8,1,1}
+        # shellcheck disable=SC2059
+        if [ $file = first ]; then printf "$large$small" 100 200 1 400 10 2; else printf "$small$large" 100 10 1 200 230 2; fi
+        printf '{"ph":"i","name":"end","ts":9000}]}\n'
+    } >"large_$file.json"
+done
+run stagewright import large_first.json large_last.json -o shapes.stagewright
+expect_code 0
+run stagewright compare shapes.stagewright large_first large_last
+expect_code 0
+expect_out 'gemm \(grid 64×1×1, block 128×1×1\) \+30.0 µs: 1 call as well as 1, 230.0 µs each instead of 200.0 µs'
+expect_out '^ *gemm .* grid 64×1×1, block 128×1×1 .* shape and order'
+run stagewright compare shapes.stagewright large_first large_last --json
+expect_json 'grid 64×1×1, block 128×1×1' devices kernels 0 shape_a
+expect_json 'grid 64×1×1, block 128×1×1' devices kernels 0 shape_b
+expect_json 210000 devices figures computing_ns a
+expect_json 240000 devices figures computing_ns b

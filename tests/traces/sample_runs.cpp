@@ -138,7 +138,7 @@ std::string difference(const Timeline& a, const Timeline& b)
         const Span& x = a.spans()[i];
         const Span& y = b.spans()[i];
         if (std::tie(x.start, x.end, x.op, x.step) != std::tie(y.start, y.end, y.op, y.step)) return differs("span", i);
-        if (x.flags != y.flags || a.labelOf(x) != b.labelOf(y) || a.nameOf(x) != b.nameOf(y)) return differs("label", i);
+        if (x.flags != y.flags || a.labelOf(x) != b.labelOf(y) || a.shapeOf(x) != b.shapeOf(y) || a.nameOf(x) != b.nameOf(y)) return differs("label", i);
         const auto id = static_cast<SpanId>(i);
         if (a.hasCpuTime() && a.cpuTime(id) != b.cpuTime(id)) return differs("CPU time", i);
     }

@@ -15,6 +15,7 @@
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
 #include "traces/compare/device_changes.h"
+#include "traces/compare/device_tables.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
 
@@ -54,6 +55,7 @@ struct SeenCall {
     const char* name;
     Nanos begin, end;
     Bytes bytes = -1; // −1: unknown
+    const char* shape = "";
 };
 
 // Any ranks, one stream each; sizes as an import keeps them.
@@ -66,7 +68,7 @@ std::shared_ptr<const Timeline> stepOf(const std::vector<SeenCall>& calls, int r
         Span span;
         span.start = call.begin * us;
         span.end = call.end * us;
-        span.label = builder.intern(call.name) & 0xffffffu;
+        span.label = builder.intern(call.name, call.shape) & 0xffffffu;
         builder.addSpan(builder.addTrack(call.rank, Lane::Kernel, track), span);
         if (call.bytes < 0) continue;
         if (!counters.contains(call.rank)) counters[call.rank] = builder.addCounter(call.rank, workBytesCounter(track, Lane::Kernel), std::string(workBytesUnit));
@@ -248,6 +250,66 @@ private slots:
         std::int64_t calls = 0;
         for (const KernelChange& one : changes) calls += one.callsA + one.callsB;
         QCOMPARE(calls, std::int64_t(11)); // none left out, none twice
+    }
+
+    // Of one name, by the shape of the launch; those of shapes that only one run has together.
+    void kernelsMatchedByLaunchShape()
+    {
+        const char* small = "grid 8×1×1, block 128×1×1";
+        const char* large = "grid 64×1×1, block 128×1×1";
+        const char* larger = "grid 96×1×1, block 128×1×1";
+        // B runs the large one first: by order alone 50 µs would be compared with 10.
+        const auto a = stepOf({{0, "gemm", 0, 10, -1, small}, {0, "gemm", 10, 60, -1, large}, {0, "gelu", 60, 70}}, 1);
+        const auto b = stepOf({{0, "gemm", 0, 55, -1, large}, {0, "gemm", 55, 65, -1, small}, {0, "gelu", 65, 75}}, 1);
+        auto changes = matchKernels(*a, 0, *b, 0);
+        QCOMPARE(changes.size(), std::size_t(3));
+        QCOMPARE(changes[0].shapeText(), std::string(large));
+        QVERIFY(changes[0].change() == 5 * us && changes[0].byShape() && changes[0].most->a == 50 * us && changes[0].most->b == 55 * us);
+        QCOMPARE(std::string(changes[0].matchedBy()), std::string("shape and order"));
+        QCOMPARE(compareDevices(*a, 0, *b, 0).why.back(), std::string("gemm (grid 64×1×1, block 128×1×1) +5.00 µs: 1 call as well as 1, 55.0 µs each instead of 50.0 µs"));
+        const KernelChange& gelu = changeOf(changes, "gelu"); // unknown shapes: as before
+        QVERIFY(gelu.shapeText().empty() && std::string(gelu.matchedBy()) == "order");
+        // Launched otherwise: one row, by order.
+        changes = matchKernels(*a, 0, *stepOf({{0, "gemm", 0, 10, -1, small}, {0, "gemm", 10, 90, -1, larger}}, 1), 0);
+        QCOMPARE(changes[0].shapeText(), std::string("grid 64×1×1 → 96×1×1, block 128×1×1"));
+        QVERIFY(changes[0].change() == 30 * us && !changes[0].byShape() && std::string(changes[0].matchedBy()) == "order");
+        // A shape that only one run has, while the other has no call left: by itself.
+        changes = matchKernels(*a, 0, *stepOf({{0, "gemm", 0, 10, -1, small}}, 1), 0);
+        const auto gone = std::find_if(changes.begin(), changes.end(), [&](const KernelChange& one) { return one.shapeText() == large; });
+        QVERIFY(gone != changes.end() && std::string(gone->matchedBy()) == "only A");
+        // Inputs count where both runs have them, else grid and block alone.
+        const char* inputs = "grid 8×1×1, block 128×1×1, inputs [[64,512]]";
+        const char* others = "grid 8×1×1, block 128×1×1, inputs [[32,1024]]";
+        const auto c = stepOf({{0, "gemm", 0, 10, -1, inputs}, {0, "gemm", 10, 30, -1, others}}, 1);
+        changes = matchKernels(*c, 0, *stepOf({{0, "gemm", 0, 20, -1, others}, {0, "gemm", 20, 31, -1, inputs}}, 1), 0);
+        QCOMPARE(changes.size(), std::size_t(2));
+        QVERIFY(changes[0].shapeText() == inputs && changes[0].change() == us);
+        changes = matchKernels(*c, 0, *stepOf({{0, "gemm", 0, 20, -1, small}, {0, "gemm", 20, 31, -1, small}}, 1), 0);
+        QVERIFY(changes.size() == 1 && changes[0].shapeText() == small && changes[0].byOrder);
+        // One call without a shape: none counts.
+        changes = matchKernels(*a, 0, *stepOf({{0, "gemm", 0, 10}, {0, "gemm", 10, 60, -1, large}}, 1), 0);
+        QVERIFY(changeOf(changes, "gemm").callsA == 2 && changeOf(changes, "gemm").shapeText().empty());
+    }
+
+    // The tables that text, window and page show.
+    void changesAsTables()
+    {
+        const auto a = stepOf({{0, "gemm", 0, 10, -1, "grid 8×1×1, block 128×1×1"}, {0, "gelu", 10, 20}, {0, "old", 20, 30}}, 1);
+        const auto b = stepOf({{0, "gemm", 0, 15, -1, "grid 8×1×1, block 128×1×1"}, {0, "gelu", 15, 25}, {0, "new", 25, 27}, {0, "new", 27, 29}}, 1);
+        const DeviceChanges changes = compareDevices(*a, 0, *b, 0);
+        const auto tables = deviceTables(changes, 'C');
+        QCOMPARE(tables.size(), std::size_t(4));
+        for (const DeviceTable& table : tables)
+            for (const DeviceTable::Row& row : table.rows) QCOMPARE(row.cells.size(), table.columns.size());
+        QCOMPARE(tables[0].rows.size(), changes.figures.size());
+        QCOMPARE(tables[0].columns[2].title, std::string("C"));
+        QCOMPARE(tables[1].title, std::string("kernels and copies that changed most (2 of 2)"));
+        QCOMPARE(tables[1].rows[0].cells, (std::vector<std::string>{"gemm", "gemm", "grid 8×1×1, block 128×1×1", "1", "1", "10.0 µs", "15.0 µs", "+5.00 µs", "shape and order", "–"}));
+        QCOMPARE(tables[1].rows[1].cells[2], std::string("–"));
+        QCOMPARE(tables[2].title, std::string("only in A (1 of 1, 1 call)"));
+        QCOMPARE(tables[2].rows[0].cells, (std::vector<std::string>{"old", "old", "1", "10.0 µs"}));
+        QCOMPARE(tables[3].title, std::string("only in C (1 of 1, 2 calls)"));
+        QCOMPARE(deviceTables(changes, 'B', 1)[1].title, std::string("kernels and copies that changed most (1 of 2)"));
     }
 
     void synchronisingCalls()

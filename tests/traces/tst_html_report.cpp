@@ -7,6 +7,7 @@
 
 #include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/compare/device_tables.h"
 #include "traces/export/curves_svg.h"
 #include "traces/export/html_report.h"
 #include "traces/export/timeline_svg.h"
@@ -139,6 +140,43 @@ private slots:
         for (const std::string& why : comparison.why) QVERIFY(html.contains(QString::fromStdString(escaped(why))));
         // The shorter run's last slice ends before the longer one's.
         QCOMPARE(html.count("aria-label=\"Timeline of"), 2);
+    }
+
+    // Kernels without ops: no figure of steps, but every row that the command line and the window show.
+    void devicesAreComparedWithoutOps()
+    {
+        const auto runOf = [](const char* name, Nanos length, const char* last) {
+            TimelineBuilder builder(Provenance::Imported, "wall", 1);
+            const int track = builder.addTrack(0, Lane::Kernel, "rank 0 stream 7");
+            Nanos at = 0;
+            for (const char* kernel : {"gemm", "gemm", last}) {
+                Span span;
+                span.start = at;
+                span.end = at += length;
+                span.label = builder.intern(kernel, "grid 8×1×1, block 128×1×1") & 0xffffffu;
+                builder.addSpan(track, span);
+            }
+            Run run;
+            run.timeline = builder.build().value();
+            run.info.name = name;
+            run.info.ranks = run.info.steps = 1;
+            run.info.provenance = Provenance::Imported;
+            return run;
+        };
+        const Run a = runOf("before", 10'000, "gelu<int>"), b = runOf("after", 14'000, "relu<int>");
+        const auto page = htmlComparison(a, b);
+        QVERIFY(page.has_value());
+        const QString html = QString::fromStdString(*page);
+        QVERIFY2(faultOf(html).isEmpty(), qPrintable(faultOf(html)));
+        const auto comparison = *compareRuns(a, b);
+        QVERIFY(comparison.devices && !comparison.devices->why.empty());
+        for (const std::string& why : comparison.devices->why) QVERIFY(html.contains(QString::fromStdString(escaped(why))));
+        const auto tables = deviceTables(*comparison.devices);
+        QCOMPARE(tables.size(), std::size_t(4));
+        for (const DeviceTable& table : tables)
+            for (const DeviceTable::Row& row : table.rows)
+                for (const std::string& cell : row.cells) QVERIFY2(html.contains(QStringLiteral(">%1</td>").arg(QString::fromStdString(escaped(cell)))), cell.c_str());
+        QVERIFY(!html.contains("0.0 %") && !html.contains("Ops by change") && html.contains("Steps and bubbles are not compared"));
     }
 
     void everySliceIsDrawnToScale()

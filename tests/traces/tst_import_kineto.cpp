@@ -14,6 +14,8 @@
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/kernels.h"
+#include "traces/export/kineto_writer.h"
 #include "traces/fit/residuals.h"
 #include "traces/import/kineto/kineto_event.h"
 #include "traces/store/run_file.h"
@@ -36,6 +38,61 @@ private slots:
         QVERIFY(!nanosOfMicroseconds("NaN"));
         QVERIFY(!nanosOfMicroseconds("99999999999999999999"));
         QVERIFY(!nanosOfMicroseconds(""));
+    }
+
+    // Grid and block of a kernel, and the inputs of the operator of the same External id; kernels of one name differ in them.
+    void launchesHaveShapes()
+    {
+        const auto kernel = [](const char* name, int at, int correlation, int external, const char* more) {
+            return "{'ph':'X','cat':'kernel','name':'" + std::string(name) + "','pid':0,'tid':7,'ts':" + std::to_string(at) + ",'dur':10,'args':{'External id':" + std::to_string(external) + ",'stream':7,'correlation':" + std::to_string(correlation) + more + "}},";
+        };
+        const char* sizes = ",'grid':[8, 2, 1],'block':[128,1,1]";
+        std::string text = "{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'H200'}],'traceEvents':[";
+        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':1,'dur':5,'args':{'External id':31,'Input Dims':[[64, 512], [512, 8]],'Input type':['float','float']}},";
+        text += "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':7,'dur':5,'args':{'External id':32,'Input Dims':[[32,1024],[1024,8]]}},";
+        text += kernel("gemm", 20, 101, 31, sizes) + kernel("gemm", 40, 102, 32, sizes) + kernel("gemm", 60, 103, 31, sizes);
+        text += kernel("gelu", 80, 104, 99, sizes);                   // of an operator that is not in the file
+        text += kernel("relu", 100, 31, 31, sizes);                   // repeats its correlation: says nothing
+        text += kernel("old", 120, 106, 99, "");                      // no sizes
+        text += kernel("odd", 140, 107, 99, ",'grid':[8],'block':3"); // not those of a launch
+        text += "{'ph':'X','cat':'gpu_memcpy','name':'Memcpy HtoD','pid':0,'tid':7,'ts':160,'dur':10,'args':{'External id':31,'stream':7,'correlation':108,'bytes':64}}]}";
+        const ImportResult result = importedText(quoted(text));
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const Timeline& timeline = *result.runs[0].run.timeline;
+        std::vector<std::pair<std::string, std::string>> seen;
+        for (const Track& track : timeline.tracks())
+            if (track.lane == Lane::Kernel || track.lane == Lane::Copy)
+                for (const Span& span : timeline.spansOf(track)) seen.emplace_back(timeline.nameOf(span), timeline.shapeOf(span));
+        const std::string launch = "grid 8×2×1, block 128×1×1";
+        const std::vector<std::pair<std::string, std::string>> expected{
+            {"gemm", launch + ", inputs [[64,512],[512,8]]"},
+            {"gemm", launch + ", inputs [[32,1024],[1024,8]]"},
+            {"gemm", launch + ", inputs [[64,512],[512,8]]"},
+            {"gelu", launch},
+            {"relu", launch},
+            {"old", ""},
+            {"odd", ""},
+            {"Memcpy HtoD", ""}};
+        QVERIFY(seen == expected);
+        QCOMPARE(analyseKernels(timeline, 0).rows.front().calls, std::int64_t{3}); // still one kernel for all else
+        // Out and back: grids and blocks; there are no operators that inputs could be of.
+        QTemporaryDir folder;
+        const std::string traces = folder.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(result.runs[0].run, traces).has_value());
+        const ImportResult again = imported({traces});
+        QCOMPARE(again.runs.size(), std::size_t{1});
+        const Timeline& back = *again.runs[0].run.timeline;
+        std::size_t at = 0;
+        for (const Track& track : back.tracks()) {
+            if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+            for (const Span& span : back.spansOf(track)) {
+                QVERIFY(at < expected.size());
+                QCOMPARE(back.nameOf(span), expected[at].first);
+                QCOMPARE(std::string(back.shapeOf(span)), expected[at].second.substr(0, expected[at].second.find(", inputs")));
+                ++at;
+            }
+        }
+        QCOMPARE(at, expected.size());
     }
 
     void gpuRanksBecomeOneRun()

@@ -82,9 +82,9 @@ std::map<std::tuple<int, Op, Op>, Nanos> arrivalsOf(const Timeline& timeline)
 
 // What a rank's file holds on devices, by what tools join and group.
 struct DeviceContent {
-    std::multiset<std::tuple<std::string, std::string, int, Nanos>> work; // category, name, stream, duration
-    std::map<std::int64_t, int> launches, works, starts, ends;            // by correlation: how many calls, kernels and copies, ends of arrows
-    std::vector<std::string> steps;                                       // of the host
+    std::multiset<std::tuple<std::string, std::string, int, Nanos, std::string>> work; // category, name, stream, duration, grid and block
+    std::map<std::int64_t, int> launches, works, starts, ends;                         // by correlation: how many calls, kernels and copies, ends of arrows
+    std::vector<std::string> steps;                                                    // of the host
     bool hasRange(const std::string& name) const { return ranges.contains(name); }
     std::set<std::string> ranges;
 };
@@ -97,7 +97,7 @@ DeviceContent contentOf(const std::string& path)
         const std::string category = event.value("cat", ""), phase = event.value("ph", ""), name = event.value("name", "");
         const nlohmann::json args = event.value("args", nlohmann::json::object());
         if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
-            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(event.at("dur").get<double>() * 1000 + 0.5)});
+            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(event.at("dur").get<double>() * 1000 + 0.5), args.contains("grid") ? args.at("grid").dump() + args.value("block", nlohmann::json()).dump() : std::string()});
             ++content.works[args.value("correlation", std::int64_t{-1})];
         }
         if ((category == "cuda_runtime" || category == "cuda_driver") && args.contains("correlation")) ++content.launches[args.at("correlation").get<std::int64_t>()];

@@ -253,6 +253,44 @@ private slots:
         }
     }
 
+    void launchShapesAreKept()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        const int track = builder.addTrack(0, Lane::Kernel, "rank 0 stream 7");
+        const char* shapes[] = {"grid 8×1×1, block 128×1×1", "", "grid 64×1×1, block 128×1×1, inputs [[64,512]]"};
+        for (int i = 0; i < 6; ++i) {
+            Span span;
+            span.start = i * 10;
+            span.end = span.start + 10;
+            span.label = builder.intern(i < 3 ? "gemm" : "gelu", shapes[i % 3]) & 0xffffffu;
+            builder.addSpan(track, span);
+        }
+        Run run;
+        run.info.name = "shapes";
+        run.timeline = builder.build().value();
+        QVERIFY(run.timeline->hasShapes());
+        auto file = fresh();
+        VERIFY_RESULT(file->add(run));
+        const auto back = file->read(1);
+        VERIFY_RESULT(back);
+        QCOMPARE(QString::fromStdString(samples::difference(*run.timeline, *back->timeline)), QString());
+        for (int i = 0; i < 6; ++i) {
+            const Span& span = back->timeline->spans()[static_cast<std::size_t>(i)];
+            QCOMPARE(back->timeline->shapeOf(span), std::string_view(shapes[i % 3]));
+            QCOMPARE(back->timeline->labelOf(span), std::string_view(i < 3 ? "gemm" : "gelu"));
+        }
+        const auto rows = file->query("SELECT l.text, s.text FROM label l LEFT JOIN label_shape s USING(run, label) ORDER BY l.label");
+        VERIFY_RESULT(rows);
+        QCOMPARE(rows->rows.size(), std::size_t(6));
+        // Appended to another timeline, each keeps its own.
+        TimelineBuilder joined(Provenance::Imported, "wall", 1);
+        joined.intern("gemm");
+        joined.append(*run.timeline);
+        const auto both = joined.build().value();
+        for (int i = 0; i < 6; ++i) QCOMPARE(both->shapeOf(both->spans()[static_cast<std::size_t>(i)]), std::string_view(shapes[i % 3]));
+        QVERIFY(!samples::simulated("1f1b", 2, 2)->hasShapes());
+    }
+
     void othersReadWhileItRecords()
     {
         const std::string path = freshPath();
@@ -398,6 +436,7 @@ private slots:
         QTest::newRow("version 2") << 2;
         QTest::newRow("version 3") << 3;
         QTest::newRow("version 4") << 4;
+        QTest::newRow("version 5") << 5;
     }
     void olderFilesOpen()
     {

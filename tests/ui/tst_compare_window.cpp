@@ -8,7 +8,10 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/compare/device_tables.h"
+#include "traces/store/run_file.h"
 #include "widgets/compare/baseline_strip.h"
+#include "widgets/compare/compare_panel.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/panel/side_panel.h"
@@ -133,6 +136,55 @@ private slots:
         QVERIFY(!text.contains("faster") && !text.contains("slower"));
         QVERIFY(!window.workspace().feature<CompareController>()->panel()->waterfall()->isVisible());
         QVERIFY(!window.workspace().feature<CompareController>()->panel()->ops()->isVisible());
+    }
+
+    // Traces without ops: the rows and sentences of the command line; a kernel leads to its call.
+    void kernelsOfTwoTraces()
+    {
+        WindowFixture fixture;
+        const auto store = [&](const char* name, Nanos longest, const char* last) {
+            TimelineBuilder builder(Provenance::Imported, "wall", 1);
+            const int track = builder.addTrack(0, Lane::Kernel, "rank 0 stream 7");
+            Nanos at = 0;
+            for (int i = 0; i < 4; ++i) {
+                Span span;
+                span.start = at;
+                span.end = at += i == 2 ? longest : 10'000;
+                span.label = builder.intern(i < 3 ? "gemm" : last, "grid 8×1×1, block 128×1×1") & 0xffffffu;
+                builder.addSpan(track, span);
+            }
+            Run run;
+            run.timeline = builder.build().value();
+            run.info.name = name;
+            run.info.ranks = run.info.steps = 1;
+            run.info.provenance = Provenance::Imported;
+            const QString path = fixture.dir.filePath(QString::fromLatin1(name) + ".stagewright");
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            if (!file || !(*file)->add(run)) qFatal("not stored");
+            return path;
+        };
+        const QString a = store("before", 10'000, "gelu"), b = store("after", 40'000, "relu");
+        MainWindow window;
+        QVERIFY(fixture.open(window, {a, b}));
+        QVERIFY(compare(window, {{a, 1}, {b, 1}}));
+        ComparePanel* panel = window.workspace().feature<CompareController>()->panel();
+        const auto comparison = window.workspace().shown().comparison();
+        QVERIFY(comparison->devices.has_value());
+        const QString text = panel->plainText();
+        for (const std::string& why : comparison->devices->why) QVERIFY2(text.contains(QString::fromStdString(why), Qt::CaseInsensitive), qPrintable(text));
+        for (const DeviceTable& table : deviceTables(*comparison->devices)) {
+            QVERIFY2(table.content == DeviceTable::Content::Figures || text.contains(QString::fromStdString(table.title), Qt::CaseInsensitive), qPrintable(text));
+            for (const DeviceTable::Row& row : table.rows) QVERIFY2(text.contains(QString::fromStdString(row.cells[0])), qPrintable(text));
+        }
+        QPushButton* gemm = nullptr;
+        for (QPushButton* button : panel->findChildren<QPushButton*>())
+            if (button->text() == "gemm") gemm = button;
+        QVERIFY(gemm != nullptr);
+        QVERIFY2(gemm->toolTip().contains("shape: grid 8×1×1, block 128×1×1") && gemm->toolTip().contains("matched by: shape and order"), qPrintable(gemm->toolTip()));
+        gemm->click();
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace().viewState()->selected().valid(); }, 5000));
+        QCOMPARE(window.workspace().viewState()->selected().panel, 1);
+        QCOMPARE(window.workspace().viewState()->selected().span, SpanId{2});
     }
 
     void opsAreSortedAndChosen()

@@ -114,11 +114,13 @@ void explain(DeviceChanges& out)
     if (out.kernels.empty() || std::llabs(out.kernels.front().change()) * 100 < window) return;
     const KernelChange& most = out.kernels.front();
     const auto mean = [](Nanos total, std::int64_t calls) { return formatDuration(total / std::max<std::int64_t>(1, calls)); };
-    std::string text = fmt::format("{}{} {}", briefKernelName(most.name), most.bytes ? " of " + formatBytes(*most.bytes) : "", signedText(most.change()));
+    const std::string shape = most.shapeText();
+    constexpr std::size_t mostOfShape = 120; // inputs can be lists of hundreds of sizes; tables have them whole
+    std::string text = fmt::format("{}{}{} {}", briefKernelName(most.name), most.bytes ? " of " + formatBytes(*most.bytes) : "", shape.empty() || shape.size() > mostOfShape ? "" : " (" + shape + ")", signedText(most.change()));
     if (most.callsA == 0 || most.callsB == 0)
         text += fmt::format(": it runs in {} only", most.callsA == 0 ? "B" : "A");
     else
-        text += fmt::format(": {} calls {} {}, {} each {} {}", most.callsB, most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
+        text += fmt::format(": {} {} {}, {} each {} {}", counted(most.callsB, "call"), most.callsA == most.callsB ? "as well as" : "instead of", most.callsA, mean(most.totalB, most.callsB),
                             mean(most.totalA, most.callsA) == mean(most.totalB, most.callsB) ? "as well as" : "instead of", mean(most.totalA, most.callsA));
     if (most.placed())
         text += fmt::format("; most of all call {} of {} on rank {}: {} instead of {}", most.most->place, most.most->calls, most.most->rank, formatDuration(most.most->b), formatDuration(most.most->a));

@@ -4,7 +4,11 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "traces/analysis/work_bytes.h"
 
@@ -18,6 +22,7 @@ struct Call {
     Nanos start = 0;
     SpanId span = noSpan;
     Nanos duration = 0;
+    std::string_view shape; // of the timeline
 };
 
 using Calls = std::vector<Call>;
@@ -31,12 +36,41 @@ void collect(const Timeline& timeline, int step, std::size_t which, CallsByName&
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step == step) out[{track.lane, timeline.nameOf(span)}][which].push_back({sizes.of(id), track.rank, span.start, id, span.duration()});
+            if (span.step == step) out[{track.lane, timeline.nameOf(span)}][which].push_back({sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
         }
     }
 }
 
-// Of one name and size: both sorted by rank, start.
+constexpr std::string_view inputsMark = "inputs ";
+
+std::string_view withoutInputs(std::string_view shape)
+{
+    const std::size_t at = shape.find(inputsMark);
+    return at == std::string_view::npos ? shape : shape.substr(0, at >= 2 ? at - 2 : 0);
+}
+
+// Shapes of the calls of a name, as far as all of them have one.
+void evenShapes(std::array<Calls, 2>& runs)
+{
+    const auto all = [&runs](const auto& holds) {
+        return std::all_of(runs.begin(), runs.end(), [&](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), holds); });
+    };
+    const bool inputs = all([](const Call& call) { return call.shape.find(inputsMark) != std::string_view::npos; });
+    const bool grids = all([](const Call& call) { return !withoutInputs(call.shape).empty(); });
+    if (inputs && (grids || all([](const Call& call) { return withoutInputs(call.shape).empty(); }))) return;
+    for (Calls& calls : runs)
+        for (Call& call : calls) call.shape = grids ? withoutInputs(call.shape) : std::string_view();
+}
+
+std::string shapeOfCalls(const Calls& calls)
+{
+    std::set<std::string_view> shapes;
+    for (const Call& call : calls) shapes.insert(call.shape);
+    if (shapes.size() > 1) return fmt::format("{} shapes", shapes.size());
+    return shapes.empty() ? std::string() : std::string(*shapes.begin());
+}
+
+// Of one name, size and shape: both sorted by rank, start.
 KernelChange changeOf(const Calls& a, const Calls& b)
 {
     KernelChange out;
@@ -58,7 +92,67 @@ KernelChange changeOf(const Calls& a, const Calls& b)
     return out;
 }
 
+struct Group {
+    std::optional<Bytes> bytes;
+    std::array<Calls, 2> calls;
+};
+
+// Calls of one name by size and shape. Of one size, those of shapes that the other run lacks are one group if both runs have such: the kernel runs in both,
+// launched otherwise.
+std::vector<Group> groupsOf(const std::array<Calls, 2>& runs)
+{
+    const bool sized = std::all_of(runs.begin(), runs.end(), [](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call.bytes.has_value(); }); });
+    std::map<std::optional<Bytes>, std::map<std::string_view, std::array<Calls, 2>>> bySize;
+    for (std::size_t which = 0; which < runs.size(); ++which)
+        for (const Call& call : runs[which]) bySize[sized ? call.bytes : std::nullopt][call.shape][which].push_back(call);
+    std::vector<Group> out;
+    for (auto& [size, byShape] : bySize) {
+        const auto lacks = [&byShape = byShape](std::size_t which) { return std::any_of(byShape.begin(), byShape.end(), [which](const auto& one) { return one.second[which].empty(); }); };
+        Group rest{size, {}};
+        const bool join = lacks(0) && lacks(1);
+        for (auto& [shape, calls] : byShape) {
+            if (!join || (!calls[0].empty() && !calls[1].empty())) {
+                out.push_back({size, std::move(calls)});
+                continue;
+            }
+            for (std::size_t which : {0u, 1u}) rest.calls[which].insert(rest.calls[which].end(), calls[which].begin(), calls[which].end());
+        }
+        if (join) out.push_back(std::move(rest));
+    }
+    return out;
+}
+
 } // namespace
+
+std::string KernelChange::shapeText() const
+{
+    if (callsA == 0 || callsB == 0 || shapeA == shapeB) return callsA == 0 ? shapeB : shapeA;
+    const auto partsOf = [](std::string_view shape) { // "grid 1×1×1", "block 64×1×1"
+        std::vector<std::string_view> parts;
+        for (std::size_t at = 0; at != std::string_view::npos;) {
+            const std::size_t end = shape.find(", ", at);
+            parts.push_back(shape.substr(at, end == std::string_view::npos ? end : end - at));
+            at = end == std::string_view::npos ? end : end + 2;
+        }
+        return parts;
+    };
+    const auto ofA = partsOf(shapeA), ofB = partsOf(shapeB);
+    const auto wordOf = [](std::string_view part) { return part.substr(0, part.find(' ')); };
+    if (!std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(), [&](std::string_view x, std::string_view y) { return wordOf(x) == wordOf(y); })) return shapeA + " → " + shapeB;
+    std::string text;
+    for (std::size_t i = 0; i < ofA.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += ofA[i];
+        if (ofA[i] != ofB[i]) text += fmt::format(" → {}", ofB[i].substr(std::min(ofB[i].size(), wordOf(ofB[i]).size() + 1)));
+    }
+    return text;
+}
+
+const char* KernelChange::matchedBy() const
+{
+    if (callsA == 0 || callsB == 0) return callsA == 0 ? "only B" : "only A";
+    return byShape() ? (byOrder ? "shape and order" : "shape") : (byOrder ? "order" : "name");
+}
 
 bool KernelChange::placed() const
 {
@@ -72,16 +166,16 @@ std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timel
     collect(b, stepB, 1, byName);
     std::vector<KernelChange> out;
     for (auto& [key, runs] : byName) {
-        const bool sized = std::all_of(runs.begin(), runs.end(), [](const Calls& calls) { return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call.bytes.has_value(); }); });
-        std::map<std::optional<Bytes>, std::array<Calls, 2>> bySize;
-        for (std::size_t which = 0; which < runs.size(); ++which)
-            for (const Call& call : runs[which]) bySize[sized ? call.bytes : std::nullopt][which].push_back(call);
-        for (auto& [size, both] : bySize) {
+        evenShapes(runs);
+        for (Group& group : groupsOf(runs)) {
+            auto& both = group.calls;
             for (Calls& calls : both)
                 std::sort(calls.begin(), calls.end(), [](const Call& x, const Call& y) { return std::tie(x.rank, x.start, x.span) < std::tie(y.rank, y.start, y.span); });
             KernelChange& change = out.emplace_back(changeOf(both[0], both[1]));
             std::tie(change.lane, change.name) = key;
-            change.bytes = size;
+            change.bytes = group.bytes;
+            change.shapeA = shapeOfCalls(both[0]);
+            change.shapeB = shapeOfCalls(both[1]);
         }
     }
     std::stable_sort(out.begin(), out.end(), [](const KernelChange& p, const KernelChange& q) { return std::llabs(p.change()) > std::llabs(q.change()); });

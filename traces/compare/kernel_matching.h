@@ -1,4 +1,5 @@
-// Which kernels and copies of one run's step are which of another's: by name, then by size where it is known, then by order.
+// Which kernels and copies of one run's step are which of another's: by name, then by size and shape of
+// the launch where they are known, then by order.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,14 @@ struct MatchedCall {
     Nanos change() const { return b - a; }
 };
 
-// Calls of one name (with its template arguments, which hold the shapes of tiles), one lane and, where known, one size.
+// Calls of one name (with its template arguments, which hold the shapes of tiles), one lane and, where known, one size and one shape.
 struct KernelChange {
     std::string name;
     Lane lane = Lane::Kernel;
+    // Of the launch, as Timeline::shapeOf(); "": the shape of some call of that name is unknown, or it doesn't run there. Calls whose shape is in one
+    // run only are one row if the other has such calls too: "3 shapes" where they differ.
+    std::string shapeA;
+    std::string shapeB;
     std::optional<Bytes> bytes; // of each call; nothing: the size of some call of that name is unknown, then all of them are one row
     std::int64_t callsA = 0;
     std::int64_t callsB = 0;
@@ -37,11 +42,15 @@ struct KernelChange {
 
     Nanos change() const { return totalB - totalA; }
     bool inBoth() const { return callsA > 0 && callsB > 0; }
+    bool byShape() const { return inBoth() && !shapeA.empty() && shapeA == shapeB; }
+    std::string shapeText() const; // "grid 1×1×1, block 64×1×1", "grid 1×1×1 → 2×1×1, block 64×1×1", "" if unknown
+    const char* matchedBy() const; // "shape and order", "shape", "order", "name", "only A", "only B"
     // `most` stands out: it has at least twice the part of the change that calls on the average have.
     bool placed() const;
 };
 
-// Largest change first, then lane, name and size. O(kernels of both steps × log).
+// Largest change first, then lane, name, size and shape. Where some call of a name was recorded without its inputs, shapes are those of the grid and
+// block alone. O(kernels of both steps × log).
 std::vector<KernelChange> matchKernels(const Timeline& a, int stepA, const Timeline& b, int stepB);
 
 } // namespace stagewright

@@ -1,6 +1,7 @@
 #include "traces/export/html_report.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <tuple>
@@ -8,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/compare/device_tables.h"
 #include "traces/export/curves_svg.h"
 #include "traces/export/timeline_svg.h"
 #include "traces/format/atomic_file.h"
@@ -91,7 +93,8 @@ std::string figure(const std::string& title, const std::string& value, const std
 std::string metaText(const Run& run, int step, const std::string& source)
 {
     const RunInfo& info = run.info;
-    std::string text = fmt::format("{}: {}, {}, {}", info.scheduleName, counted(info.ranks, "rank"), counted(info.stages, "stage"), counted(info.microbatches, "microbatch"));
+    std::string text = fmt::format("{}{}{}", info.scheduleName, info.scheduleName.empty() ? "" : ": ", counted(info.ranks, "rank"));
+    if (info.stages > 0) text += fmt::format(", {}, {}", counted(info.stages, "stage"), counted(info.microbatches, "microbatch"));
     if (info.steps > 1) text += fmt::format("; step {} of {}, {} of them warm-up", stepNumber(step), info.steps, info.warmupSteps);
     text += "; " + clockText(run);
     if (!source.empty()) text += "; " + source;
@@ -106,6 +109,11 @@ std::string headline(const Run& run, const RunReport& report)
     const Nanos unit = report.units.time;
     const BubbleReport& bubbles = report.bubbles;
     std::string out = "<dl class=\"headline\">\n";
+    if (!report.noOps.empty()) {
+        out += figure("Bubble ratio", "–", "unknown: " + report.noOps);
+        out += figure("Step time", "–", "unknown for the same reason");
+        return out + "</dl>\n";
+    }
     out += figure("Bubble ratio", formatPercent(bubbles.bubbleFraction), "idle time over all ranks ÷ (ranks × step time)");
     out += figure("Step time", formatDuration(bubbles.makespan(), unit), "from the start of the first to the end of the last busy span over all ranks");
     if (!report.memory.empty())
@@ -302,6 +310,26 @@ std::string deltaText(const MetricDelta& metric, Nanos timeUnit, Bytes memoryUni
     return metric.delta() > 0 ? "+" + delta : delta;
 }
 
+// Of runs whose steps can't be compared: what their devices did, as the command line and the window show it.
+std::string devicesHtml(const DeviceChanges& devices)
+{
+    std::string out;
+    for (const DeviceTable& one : deviceTables(devices)) {
+        std::vector<std::string> header;
+        std::vector<bool> isText;
+        for (const DeviceTable::Column& column : one.columns) {
+            header.push_back(column.title);
+            isText.push_back(!column.figure);
+        }
+        HtmlTable table(header, std::move(isText));
+        for (const DeviceTable::Row& row : one.rows) table.add(row.cells);
+        std::string title = one.title;
+        if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+        out += "<h2>" + escaped(title) + "</h2>\n" + table.text();
+    }
+    return out;
+}
+
 } // namespace
 
 Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
@@ -334,9 +362,11 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
     std::string out = head(b.info.name + " against " + a.info.name + " – Stagewright") + "<h1>" + escaped(b.info.name) + " against " + escaped(a.info.name) + "</h1>\n";
     out += "<p class=\"meta\">A: " + escaped(metaText(a, c.stepA, options.source)) + "</p>\n<p class=\"meta\">B: " + escaped(metaText(b, c.stepB, options.otherSource)) + "</p>\n";
     out += "<h2>" + escaped(c.headline) + "</h2>\n";
-    if (!c.why.empty()) {
+    if (!c.unknown.empty() && c.devices) out += "<p class=\"note\">" + escaped("Steps and bubbles are not compared; " + c.unknown) + ".</p>\n";
+    const std::vector<std::string>& why = c.devices ? c.devices->why : c.why;
+    if (!why.empty()) {
         out += "<ul>\n";
-        for (const std::string& sentence : c.why) out += "<li>" + escaped(sentence) + "</li>\n";
+        for (const std::string& sentence : why) out += "<li>" + escaped(sentence) + "</li>\n";
         out += "</ul>\n";
     }
     if (!c.differences.empty()) {
@@ -355,11 +385,17 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
     for (const bool second : {false, true}) {
         const Run& run = second ? b : a;
         const int step = second ? c.stepB : c.stepA;
+        if (!(second ? c.reportB : c.reportA).noOps.empty()) continue; // the tables of devices show it
         axis.title = std::string("Timeline of ") + (second ? "B" : "A");
         out += fmt::format("<h2>{}: {}</h2>\n", second ? "B" : "A", escaped(run.info.name)) + headline(run, second ? c.reportB : c.reportA);
         out += "<h3>Timeline</h3>\n" + timelineSvg(run, step, axis) + legendHtml(run, step);
         axis.title = std::string("Activation memory of ") + (second ? "B" : "A");
         if (const std::string memory = memorySvg(run, step, axis); !memory.empty()) out += "<h3>Activation memory</h3>\n" + memory;
+    }
+    if (!c.unknown.empty()) {
+        if (c.devices) out += devicesHtml(*c.devices);
+        for (const bool second : {false, true}) out += fmt::format("<details><summary>More on {}</summary>\n", second ? "B" : "A") + provenanceHtml(second ? b : a) + "</details>\n";
+        return out + foot(options);
     }
     HtmlTable metrics({"figure", "A", "B", "B − A"});
     for (const MetricDelta& metric : c.metrics) {

@@ -294,11 +294,30 @@ private:
             event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
                   track.lane == Lane::Kernel ? "kernel" : isFill(id) ? "gpu_memset"
                                                                      : "gpu_memcpy",
-                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + bytesOf(id, track));
+                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + bytesOf(id, track) + launchSizes(span));
             const auto into = m_timeline.edgesInto(id);
             if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
                 event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(id), device, stream, at(span.start));
         }
+    }
+
+    // "grid 8×2×1, block 128×1×1, …" as PyTorch has it: "grid":[8,2,1],"block":[128,1,1].
+    std::string launchSizes(const Span& span) const
+    {
+        const std::string_view shape = m_timeline.shapeOf(span);
+        std::string out;
+        for (const std::string_view what : {"grid ", "block "}) {
+            const std::size_t at = shape.find(what);
+            if (at == std::string_view::npos || (at != 0 && shape[at - 1] != ' ')) continue;
+            std::vector<std::string> sizes(1);
+            for (const char c : shape.substr(at + what.size(), shape.find(',', at) - at - what.size()))
+                if (c >= '0' && c <= '9')
+                    sizes.back() += c;
+                else if (!sizes.back().empty())
+                    sizes.emplace_back();
+            if (sizes.size() == 3 && !sizes.back().empty()) out += fmt::format(R"(,"{}":[{},{},{}])", what.substr(0, what.size() - 1), sizes[0], sizes[1], sizes[2]);
+        }
+        return out;
     }
 
     // As PyTorch says it: bytes of a copy, elements of a collective or message, here of one byte each.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include <fmt/format.h>
+
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -15,6 +17,50 @@ std::uint32_t NameTable::idOf(std::string_view name)
     const auto [entry, added] = m_ids.emplace(std::string(name), id);
     m_names.push_back(&entry->first);
     return id;
+}
+
+std::uint32_t NameTable::idOf(std::string_view name, std::string_view shape)
+{
+    const std::uint32_t plain = idOf(name);
+    return shape.empty() ? plain : shaped(plain, shape);
+}
+
+std::uint32_t NameTable::shaped(std::uint32_t name, std::string_view shape)
+{
+    const auto of = m_plain.find(name);
+    const std::uint32_t plain = of == m_plain.end() ? name : of->second;
+    constexpr std::size_t mostShaped = 1 << 16; // further ones are kept without their shape
+    if (shape.empty()) return plain;
+    auto found = m_byShape.find(shape);
+    if (m_plain.size() >= mostShaped && (found == m_byShape.end() || !found->second.contains(plain))) return plain;
+    if (found == m_byShape.end()) found = m_byShape.try_emplace(std::string(shape)).first;
+    const auto [entry, added] = found->second.try_emplace(plain, static_cast<std::uint32_t>(m_names.size()));
+    if (!added) return entry->second;
+    m_names.push_back(m_names[plain]);
+    m_shapes.resize(m_names.size(), nullptr);
+    m_shapes.back() = &found->first;
+    m_plain.emplace(entry->second, plain);
+    return entry->second;
+}
+
+std::string launchShape(const std::array<std::int64_t, 3>& grid, const std::array<std::int64_t, 3>& block)
+{
+    for (const auto* sizes : {&grid, &block})
+        for (const std::int64_t size : *sizes)
+            if (size <= 0) return {};
+    return fmt::format("grid {}×{}×{}, block {}×{}×{}", grid[0], grid[1], grid[2], block[0], block[1], block[2]);
+}
+
+std::string withInputs(std::string_view shape, std::string_view inputs)
+{
+    constexpr std::size_t most = 240;
+    std::string text(shape);
+    std::string sizes;
+    for (const char c : inputs)
+        if (static_cast<unsigned char>(c) > ' ' && static_cast<unsigned char>(c) < 0x7f) sizes += c;
+    if (sizes.empty()) return text;
+    if (sizes.size() > most) sizes = sizes.substr(0, most) + "…";
+    return text + (text.empty() ? "inputs " : ", inputs ") + sizes;
 }
 
 namespace {

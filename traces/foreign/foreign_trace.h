@@ -3,6 +3,7 @@
 // Readers fill it (traces/import/kineto/kineto_json.cpp, nsys_sqlite.cpp); assemble() builds runs from it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,7 +18,7 @@
 
 namespace stagewright {
 
-// Names are stored once each; ids are stable. Not thread safe.
+// Names are stored once each, with each shape of their launches (Timeline::shapeOf); ids are stable. Not thread safe.
 class NameTable {
 public:
     NameTable() = default;
@@ -27,7 +28,10 @@ public:
     NameTable& operator=(const NameTable&) = delete;
 
     std::uint32_t idOf(std::string_view name);
+    std::uint32_t idOf(std::string_view name, std::string_view shape); // "": as without one
+    std::uint32_t shaped(std::uint32_t name, std::string_view shape);  // the same name with this shape
     const std::string& operator[](std::uint32_t id) const { return *m_names[id]; }
+    std::string_view shapeOf(std::uint32_t id) const { return id < m_shapes.size() && m_shapes[id] != nullptr ? std::string_view(*m_shapes[id]) : std::string_view(); }
     std::size_t size() const { return m_names.size(); }
 
 private:
@@ -37,6 +41,9 @@ private:
     };
     std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> m_ids;
     std::vector<const std::string*> m_names;
+    std::unordered_map<std::string, std::unordered_map<std::uint32_t, std::uint32_t>, Hash, std::equal_to<>> m_byShape; // shape → name without one → with it
+    std::vector<const std::string*> m_shapes;                                                                           // by id, up to the last that has one; null: none
+    std::unordered_map<std::uint32_t, std::uint32_t> m_plain;                                                           // name with a shape → without one
 };
 
 struct ForeignSpan {
@@ -136,6 +143,11 @@ struct ForeignRank {
     std::int64_t repaired = 0;                                // read after bad characters in them were replaced
     std::vector<std::string> notes;                           // sentences about anomalies
 };
+
+// The shape of a launch as timelines keep it, "grid 12×1×1, block 128×1×1"; "": a number is not known (0 or less), so nothing is.
+std::string launchShape(const std::array<std::int64_t, 3>& grid, const std::array<std::int64_t, 3>& block);
+// The same with the sizes of the operator's inputs, "[[64,512],[512]]" as PyTorch writes them: without spaces, cut at 240 characters.
+std::string withInputs(std::string_view shape, std::string_view inputs);
 
 // "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number and its position; −1: none.
 struct RankInName {

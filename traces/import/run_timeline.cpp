@@ -277,7 +277,11 @@ private:
         }
         if (labels[name] == 0) {
             const std::string& text = rank(r).names[name];
-            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048)) & 0xffffffu;
+            const bool many = m_shaped.size() >= mostShapes;
+            const std::string_view shape = many ? std::string_view() : rank(r).names.shapeOf(name);
+            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048), shape) & 0xffffffu;
+            if (!shape.empty() && m_shaped.insert(labels[name]).second && m_shaped.size() == mostShapes)
+                m_out.notes.push_back(fmt::format("kernels were launched with {} shapes or more: from rank {} on they are kept without", mostShapes, r));
         }
         return labels[name];
     }
@@ -538,6 +542,8 @@ private:
     std::vector<SpanId> m_spanOfOp;       // of the rank that is being added
     std::vector<std::uint32_t> m_labels;
     int m_labelsOf = -1;
+    static constexpr std::size_t mostShapes = 1 << 16; // texts of labels; memory stays that of the kernels
+    std::set<std::uint32_t> m_shaped;                  // labels with a shape
     FreedMemory m_freed;
     std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank
     std::vector<SpanId> m_sendSpan, m_receiveSpan;               // by pair

@@ -299,9 +299,12 @@ private:
 
     Result<void> declareLabels()
     {
-        return forEachRow(m_database, "SELECT label, text FROM label WHERE run=? ORDER BY label", m_id,
+        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'");
+        if (!table) return tl::unexpected(table.error());
+        const bool shapes = *table != 0; // else a file of version 5 or older
+        return forEachRow(m_database, shapes ? "SELECT l.label, l.text, s.text FROM label l LEFT JOIN label_shape s ON s.run=l.run AND s.label=l.label WHERE l.run=? ORDER BY l.label" : "SELECT label, text, NULL FROM label WHERE run=? ORDER BY label", m_id,
                           [&](const Statement& row) -> Result<void> {
-                              m_labels[row.integer(0)] = m_builder->intern(row.text(1));
+                              m_labels[row.integer(0)] = m_builder->intern(row.text(1), row.text(2));
                               return {};
                           });
     }

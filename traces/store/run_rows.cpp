@@ -22,6 +22,14 @@ Result<void> write(Database& database, std::string_view sql, Bind bind)
     return database.run(**statement);
 }
 
+// Its text, a zero and the shape of the launch.
+std::string labelKey(const Timeline& timeline, const Span& span)
+{
+    std::string key(timeline.labelOf(span));
+    key.append(1, '\0').append(timeline.shapeOf(span));
+    return key;
+}
+
 } // namespace
 
 Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, RunState state)
@@ -113,29 +121,34 @@ Result<std::int64_t> RunRows::trackNumber(const Track& track)
     return number;
 }
 
-Result<std::int64_t> RunRows::labelNumber(std::string_view text)
+// Of a labelKey().
+Result<std::int64_t> RunRows::labelNumber(std::string_view label)
 {
-    if (const auto known = m_known.labels.find(text); known != m_known.labels.end()) return known->second;
+    if (const auto known = m_known.labels.find(label); known != m_known.labels.end()) return known->second;
     const auto number = static_cast<std::int64_t>(m_known.labels.size()) + 1;
+    const std::size_t end = label.rfind('\0');
+    const std::string_view shape = label.substr(end + 1);
     auto done = write(m_database, "INSERT INTO main.label VALUES(?,?,?)",
-                      [&](Statement& s) { s.bind(m_run).bind(number).bind(text); });
+                      [&](Statement& s) { s.bind(m_run).bind(number).bind(label.substr(0, end)); });
+    if (done && !shape.empty())
+        done = write(m_database, "INSERT INTO main.label_shape VALUES(?,?,?)", [&](Statement& s) { s.bind(m_run).bind(number).bind(shape); });
     if (!done) return tl::unexpected(done.error());
-    m_known.labels.emplace(std::string(text), number);
+    m_known.labels.emplace(std::string(label), number);
     return number;
 }
 
 // In the timeline's own order, so that a run read back numbers its labels alike.
 Result<void> RunRows::numberLabels(const Timeline& timeline)
 {
-    std::map<std::uint32_t, std::string_view> used;
+    std::map<std::uint32_t, std::string> used;
     std::uint32_t last = 0;
     for (const Span& span : timeline.spans()) {
         if (span.label == 0 || span.label == last) continue;
         last = span.label;
-        used.emplace(last, timeline.labelOf(span));
+        used.emplace(last, labelKey(timeline, span));
     }
-    for (const auto& [number, text] : used)
-        if (auto done = labelNumber(text); !done) return tl::unexpected(done.error());
+    for (const auto& [number, label] : used)
+        if (auto done = labelNumber(label); !done) return tl::unexpected(done.error());
     return {};
 }
 
@@ -195,6 +208,7 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
     const auto number = trackNumber(track);
     if (!number) return tl::unexpected(number.error());
     const auto spans = timeline.spansOf(track);
+    std::vector<std::uint32_t> numbers;            // in the file, by label of the timeline; 0: not asked for yet
     for (std::size_t at = 0; at < spans.size();) { // blocks end where the step changes
         std::size_t end = at + 1;
         while (end < spans.size() && end - at < blockRows && spans[end].step == spans[at].step) ++end;
@@ -208,9 +222,14 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
             m_scratch.assign(block.begin(), block.end());
             for (Span& span : m_scratch) {
                 if (span.label == 0) continue;
-                const auto label = labelNumber(timeline.labelOf(span));
-                if (!label) return tl::unexpected(label.error());
-                span.label = static_cast<std::uint32_t>(*label) & 0xffffffu;
+                if (span.label >= numbers.size()) numbers.resize(span.label + std::size_t{1}, 0);
+                std::uint32_t& number = numbers[span.label];
+                if (number == 0) {
+                    const auto label = labelNumber(labelKey(timeline, span));
+                    if (!label) return tl::unexpected(label.error());
+                    number = static_cast<std::uint32_t>(*label);
+                }
+                span.label = number & 0xffffffu;
             }
         }
         const auto stored = labelled ? std::span<const Span>(m_scratch) : block;

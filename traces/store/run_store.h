@@ -185,14 +185,14 @@ private:
         Nanos end = 0;
         bool hasUnits = false;
         std::map<std::tuple<int, Lane, std::string>, std::int64_t> tracks;
-        std::map<std::string, std::int64_t, std::less<>> labels;
+        std::map<std::string, std::int64_t, std::less<>> labels; // by text, zero and shape
         std::map<std::tuple<int, std::string, std::string>, std::int64_t> counters;
         std::map<std::string, std::int64_t> metrics;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> inUse; // after all segments so far; delta: bytes
     };
 
     Result<std::int64_t> trackNumber(const Track& track);
-    Result<std::int64_t> labelNumber(std::string_view text);
+    Result<std::int64_t> labelNumber(std::string_view key); // text, zero, shape of the launch
     Result<void> numberLabels(const Timeline& timeline);
     Result<void> addSpans(const Timeline& timeline, const Track& track, const Progress& progress);
     Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);

@@ -94,6 +94,11 @@ CREATE TABLE step_log(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, segment INTE
 CREATE TABLE table_digest(run INTEGER NOT NULL, name TEXT NOT NULL, rows INTEGER NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID;
 )sql";
 
+// How kernels were launched: labels of one text that differ in it have a number each.
+constexpr std::string_view version6 = R"sql(
+CREATE TABLE label_shape(run INTEGER NOT NULL, label INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(run, label)) WITHOUT ROWID;
+)sql";
+
 // Names without a schema: where steps are not folded yet, temporary views of these names hold them too (step_log.h).
 constexpr std::string_view queryViews = R"sql(
 CREATE TEMP VIEW runs AS SELECT id AS run, name, schedule_name AS schedule, note, created_unix_ms, state, provenance, clock, ranks,
@@ -112,9 +117,9 @@ CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 
     0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
 )sql";
 
-constexpr std::array<Migration, 5> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}}};
+constexpr std::array<Migration, 6> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}, {6, version6}}};
 
-constexpr std::array<RunTable, 16> tables{{
+constexpr std::array<RunTable, 17> tables{{
     {"run_text", "section, ordinal, key, value"},
     {"track", "track, rank, lane, name"},
     {"label", "label, text"},
@@ -131,6 +136,7 @@ constexpr std::array<RunTable, 16> tables{{
     {"note", "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms"},
     {"bookmark", "slot, step, begin_ns, end_ns, rank, op, occurrence"},
     {"step_log", "segment, first_step, steps, span_count, begin_ns, end_ns, facts, data"},
+    {"label_shape", "label, text"},
 }};
 
 } // namespace

@@ -242,6 +242,9 @@ Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run)
     for (const std::string& name : names) {
         const auto kept = stored(database, run, name);
         if (!kept) return tl::unexpected(kept.error());
+        const auto there = database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", name));
+        if (!there) return tl::unexpected(there.error());
+        if (*there == 0 && !*kept) continue; // of an older version
         const auto sum = sumOf(database, name, run);
         if (!sum) return tl::unexpected(sum.error());
         found += kept->has_value() ? 1 : 0;

@@ -9,7 +9,6 @@
 #include <QRegularExpression>
 #include <QVBoxLayout>
 
-#include "traces/analysis/kernel_class.h"
 #include "widgets/compare/metric_text.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
@@ -27,6 +26,15 @@ bool standsInTable(const std::string& key)
     return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.") && !key.starts_with("apart_");
 }
 
+// Every cell with its column's title, a line each.
+QString tooltipOf(const DeviceTable& table, const DeviceTable::Row& row)
+{
+    QStringList lines;
+    for (std::size_t i = 0; i < row.cells.size(); ++i)
+        if (row.cells[i] != "–") lines << QStringLiteral("%1: %2").arg(QString::fromStdString(table.columns[i].title), breakable(QString::fromStdString(row.cells[i])));
+    return lines.join(QLatin1Char('\n'));
+}
+
 } // namespace
 
 ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
@@ -36,6 +44,7 @@ ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
     m_table = addSection(tr("Difference (B against A)"));
     buildWaterfall();
     m_why = addSection(tr("Why"));
+    for (PanelSection*& section : m_kernels) section = addSection({});
     m_idle = addSection(tr("Idle time by rank"));
     m_split = addSection(tr("Where the change comes from"));
     m_opsTitle = makeLabel(tr("Ops by change"), "title", widget());
@@ -140,6 +149,10 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
         section->clear();
         section->setVisible(shown);
     }
+    for (PanelSection* section : m_kernels) {
+        section->clear();
+        section->hide();
+    }
     m_choices->setVisible(shown);
     for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)}) part->setVisible(shown && comparison->sameUnits && comparison->unknown.empty());
     if (!shown) {
@@ -209,35 +222,51 @@ void ComparePanel::fillWaterfall()
     m_fallNote->setVisible(!note.isEmpty());
 }
 
-// A row for each figure: of two runs the change has a column of its own, of more it stands under each value.
-// Of runs of which one has no ops: what their devices did.
+// Of runs of which one has no ops: what their devices did, by the same tables as on the command line.
 void ComparePanel::fillUnknown(const Comparison& comparison)
 {
-    constexpr std::size_t mostKernels = 12;
     m_idle->hide();
     m_split->hide();
-    m_why->setVisible(comparison.devices.has_value());
+    m_why->setVisible(comparison.devices && !comparison.devices->why.empty());
     if (!comparison.devices) {
         m_table->addText(wholeQuantities(sentence(named(comparison.headline))));
         return;
     }
     m_table->addText(tr("Steps and bubbles are not compared; %1.").arg(named(comparison.unknown)));
-    const auto change = [this](Nanos a, Nanos b) { return a == b ? QStringLiteral("=") : signedDurationText(b - a, m_units); };
-    for (const DeviceFigure& figure : comparison.devices->figures)
-        m_table->addRow(QString::fromStdString(figure.title), change(figure.a, figure.b),
-                        tr("%1: %2 in A, %3 in %4, summed over ranks.").arg(QString::fromStdString(figure.title), durationText(figure.a, m_units), durationText(figure.b, m_units), m_letter));
-    m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline))));
-    for (const std::string& one : comparison.devices->why) m_table->addText(wholeQuantities(sentence(named(one))));
-    m_why->setTitle(tr("Kernels that changed most"));
-    const auto& kernels = comparison.devices->kernels;
-    for (std::size_t i = 0; i < std::min(mostKernels, kernels.size()); ++i) {
-        const QString name = QString::fromStdString(kernels[i].name);
-        const QString brief = QString::fromStdString(briefKernelName(kernels[i].name));
-        m_why->addRow(QFontMetrics(fontOf(FontRole::Body)).elidedText(brief, Qt::ElideMiddle, 190), change(kernels[i].totalA, kernels[i].totalB),
-                      tr("%1\n%2 in %L3 calls in A, %4 in %L5 calls in %6").arg(name, durationText(kernels[i].totalA, m_units)).arg(kernels[i].callsA).arg(durationText(kernels[i].totalB, m_units)).arg(kernels[i].callsB).arg(m_letter));
+    m_why->setTitle(tr("What changed and why"));
+    for (const std::string& one : comparison.devices->why) m_why->addText(wholeQuantities(sentence(named(one))));
+    std::size_t next = 0;
+    for (const DeviceTable& table : deviceTables(*comparison.devices, m_letter.toLatin1())) {
+        if (table.content == DeviceTable::Content::Figures) {
+            for (const DeviceTable::Row& row : table.rows)
+                m_table->addRow(QString::fromStdString(row.cells[0]), QString::fromStdString(row.cells[table.changeColumn]), tooltipOf(table, row));
+            m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline))));
+            continue;
+        }
+        PanelSection* section = m_kernels[next++];
+        section->setTitle(sentence(table.title));
+        section->show();
+        for (const DeviceTable::Row& row : table.rows) addKernel(section, table, row);
     }
 }
 
+// A button to the call that changed most, where the calls of both runs are known to be the same.
+void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, const DeviceTable::Row& row)
+{
+    const QString brief = QFontMetrics(fontOf(FontRole::Body)).elidedText(QString::fromStdString(row.cells[0]), Qt::ElideMiddle, 190);
+    const QString value = QString::fromStdString(row.cells[table.content == DeviceTable::Content::Kernels ? table.changeColumn : row.cells.size() - 1]);
+    const QString tooltip = tooltipOf(table, row);
+    if (!row.kernel->most) {
+        section->addRow(brief, value, tooltip);
+        return;
+    }
+    auto* button = new LinkButton(brief, tooltip + QLatin1Char('\n') + tr("Selects the call that changed most"));
+    connect(
+        button, &QPushButton::clicked, this, [this, a = row.kernel->most->spanA, b = row.kernel->most->spanB] { emit opChosen(a, b); }, Qt::QueuedConnection);
+    section->addRow(button, value, tooltip);
+}
+
+// A row for each figure: of two runs the change has a column of its own, of more it stands under each value.
 void ComparePanel::fillTable(const Comparison& comparison)
 {
     const bool pair = m_all.size() < 2;

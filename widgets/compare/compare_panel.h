@@ -2,10 +2,12 @@
 // where the time went, the ops. Selects the pair, the alignment and the step. GUI thread only.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "traces/compare/compare.h"
+#include "traces/compare/device_tables.h"
 #include "traces/run/run.h"
 #include "widgets/panel/section_column.h"
 
@@ -43,6 +45,7 @@ private:
     static QString named(const std::string& sentence, QChar letter);
     void fillDifferences(const Comparison& comparison);
     void fillUnknown(const Comparison& comparison);
+    void addKernel(PanelSection* section, const DeviceTable& table, const DeviceTable::Row& row);
     void fillTable(const Comparison& comparison);
     void fillWaterfall();
     void fillIdle(const Comparison& comparison);
@@ -70,6 +73,7 @@ private:
     PanelSection* m_idle;
     PanelSection* m_split;
     PanelSection* m_why;
+    std::array<PanelSection*, 3> m_kernels; // in both, only in A, only in the other
     QLabel* m_opsTitle;
     CompareOpTable* m_ops;
 };

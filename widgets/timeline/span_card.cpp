@@ -152,6 +152,14 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
             add(SpanCardWords::tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
             add(SpanCardWords::tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+        // "grid 8×2×1", "block 128×1×1", "inputs [[64,512]]"
+        for (const QString& part : named(std::string(timeline.shapeOf(s))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
+            constexpr qsizetype most = 48; // inputs can be long lists
+            const QString sizes = part.section(QLatin1Char(' '), 1);
+            const QString title = part.startsWith(QLatin1String("grid")) ? SpanCardWords::tr("Grid") : part.startsWith(QLatin1String("block")) ? SpanCardWords::tr("Block")
+                                                                                                                                               : SpanCardWords::tr("Inputs");
+            add(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + QStringLiteral("…"));
+        }
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
     }

@@ -142,6 +142,8 @@ Json devicesJson(const DeviceChanges& devices)
         kernels.push_back({{"name", one.name},
                            {"lane", std::string(toText(one.lane))},
                            {"bytes", one.bytes ? Json(*one.bytes) : Json(nullptr)},
+                           {"shape_a", textOrNull(one.shapeA)},
+                           {"shape_b", textOrNull(one.shapeB)},
                            {"calls_a", one.callsA},
                            {"calls_b", one.callsB},
                            {"total_a_ns", one.totalA},

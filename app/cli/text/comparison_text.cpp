@@ -8,7 +8,7 @@
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
 #include "app/cli/text/table_report.h"
-#include "traces/analysis/kernel_class.h"
+#include "traces/compare/device_tables.h"
 #include "traces/report/run_report.h"
 #include "traces/run/run_facts.h"
 
@@ -159,53 +159,24 @@ std::string opsText(const Comparison& comparison, std::size_t ops, const Units& 
     return heading(fmt::format("ops that moved most ({} of {})", std::min(ops, count), count), colour) + moved.text(colour, 2);
 }
 
-// Kernels and copies of both runs, and those of one.
-std::string kernelsText(const std::vector<KernelChange>& kernels, char b, bool colour)
-{
-    constexpr std::size_t mostKernels = 25;
-    const Units units;
-    const std::string change = fmt::format("{} − A", b);
-    const auto size = [](const KernelChange& one) { return one.bytes ? formatBytes(*one.bytes) : std::string("–"); };
-    Table both({{"kernel or copy", Align::Left}, {"whole name", Align::Left}, {"size", Align::Right}, {"calls A", Align::Right}, {fmt::format("calls {}", b), Align::Right}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}, {"matched by", Align::Left}, {"call that changed most", Align::Left}});
-    std::size_t shown = 0, all = 0;
-    for (const KernelChange& one : kernels) {
-        if (!one.inBoth() || ++all > mostKernels) continue;
-        const std::string call = one.placed() ? fmt::format("{} of {} on rank {}, {}", one.most->place, one.most->calls, one.most->rank, signedTime(one.most->change(), units)) : "–";
-        both.add({shortened(briefKernelName(one.name)), shortened(one.name), size(one), std::to_string(one.callsA), std::to_string(one.callsB), units.timeText(one.totalA),
-                  units.timeText(one.totalB), signedTime(one.change(), units), one.byOrder ? "order" : "name", call});
-        ++shown;
-    }
-    std::string text;
-    if (shown > 0) text += heading(fmt::format("kernels and copies that changed most ({} of {})", shown, all), colour) + both.text(colour, 2);
-    for (const bool first : {true, false}) {
-        Table one({{"kernel or copy", Align::Left}, {"whole name", Align::Left}, {"size", Align::Right}, {"calls", Align::Right}, {"total", Align::Right}});
-        std::size_t listed = 0, count = 0;
-        std::int64_t calls = 0;
-        for (const KernelChange& each : kernels) {
-            const std::int64_t here = first ? each.callsA : each.callsB;
-            if (each.inBoth() || here == 0) continue;
-            calls += here;
-            if (++count > mostKernels) continue;
-            one.add({shortened(briefKernelName(each.name)), shortened(each.name), size(each), std::to_string(here), units.timeText(first ? each.totalA : each.totalB)});
-            ++listed;
-        }
-        if (count > 0) text += heading(fmt::format("only in {} ({} of {}, {})", first ? 'A' : b, listed, count, counted(calls, "call")), colour) + one.text(colour, 2);
-    }
-    return text;
-}
-
 // Of traces without ops: what the devices did.
 std::string devicesText(const DeviceChanges& devices, char b, bool colour)
 {
-    const Units units;
-    const std::string change = fmt::format("{} − A", b);
-    Table figures({{"", Align::Left}, {"A", Align::Right}, {std::string(1, b), Align::Right}, {change, Align::Right}, {"beyond noise", Align::Left}});
-    for (const DeviceFigure& figure : devices.figures)
-        figures.add({figure.title, units.timeText(figure.a), units.timeText(figure.b), signedTime(figure.change(), units), !figure.noise ? "–" : figure.beyondNoise() ? "yes"
-                                                                                                                                                                      : "no"});
-    std::string why = devices.why.empty() ? std::string() : heading("why", colour);
-    for (const std::string& sentence : devices.why) why += "  " + named(sentence, b) + "\n";
-    return why + heading("device time, summed over ranks", colour) + figures.text(colour, 2) + kernelsText(devices.kernels, b, colour);
+    std::string text = devices.why.empty() ? std::string() : heading("why", colour);
+    for (const std::string& sentence : devices.why) text += "  " + named(sentence, b) + "\n";
+    for (const DeviceTable& one : deviceTables(devices, b)) {
+        std::vector<Table::Column> columns;
+        for (const DeviceTable::Column& column : one.columns) columns.push_back({one.content == DeviceTable::Content::Figures && columns.empty() ? std::string() : column.title, column.figure ? Align::Right : Align::Left});
+        Table table(std::move(columns));
+        for (const DeviceTable::Row& row : one.rows) {
+            std::vector<std::string> cells = row.cells;
+            for (std::size_t i = 0; i < cells.size(); ++i)
+                if (row.kernel != nullptr && !one.columns[i].figure) cells[i] = shortened(cells[i]);
+            table.add(std::move(cells));
+        }
+        text += heading(one.title, colour) + table.text(colour, 2);
+    }
+    return text;
 }
 
 std::string pairText(const Run& a, const Run& b, const Comparison& comparison, char name, std::size_t ops, bool colour)

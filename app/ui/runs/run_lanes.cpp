@@ -251,8 +251,9 @@ Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool
     if (!file) return tl::unexpected(file.error());
     TimelineBuilder builder(large.content.info.provenance, large.content.info.clock, large.content.info.ranks);
     builder.setUnits(large.content.timeUnit, large.content.memoryUnit);
-    for (std::size_t label = 1; label < large.content.labels.size(); ++label) (void)builder.intern(large.content.labels[label]);
-    const auto names = builder.build(); // numbers its labels as the file does
+    // Labels are numbered as in the file, where a text is there once for each shape.
+    for (std::size_t label = 1; label < large.content.labels.size(); ++label) (void)builder.intern(large.content.labels[label], std::to_string(label));
+    const auto names = builder.build();
     if (!names) return tl::unexpected(names.error());
     int nearest = -1, around = -1; // beyond `from`; from the other end
     const auto streamed = (*file)->streamSpans(

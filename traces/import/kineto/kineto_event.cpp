@@ -58,6 +58,17 @@ void readNumber(od::value value, std::int64_t& to)
     if (const auto number = wholeNumberOf(tokenOf(value))) to = *number;
 }
 
+// Up to three numbers; others are left out.
+void readSizes(od::value value, std::array<std::int64_t, 3>& to)
+{
+    if (value.type() != od::json_type::array) return;
+    std::size_t at = 0;
+    for (auto size : value.get_array()) {
+        if (at < to.size()) readNumber(size.value(), to[at]);
+        ++at;
+    }
+}
+
 void readArg(const char* key, od::value value, KinetoArgs& args)
 {
     switch (*key) {
@@ -92,13 +103,22 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
             readNumber(value, args.deviceType);
         break;
     case 'b':
-        if (isKey(key, "bytes")) readNumber(value, args.copied);
+        if (isKey(key, "bytes"))
+            readNumber(value, args.copied);
+        else if (isKey(key, "block"))
+            readSizes(value, args.block);
+        break;
+    case 'g':
+        if (isKey(key, "grid")) readSizes(value, args.grid);
         break;
     case 'd':
         if (isKey(key, "dtype")) args.elementType = textOf(value);
         break;
     case 'I':
-        if (isKey(key, "In msg nelems")) readNumber(value, args.elementsIn);
+        if (isKey(key, "In msg nelems"))
+            readNumber(value, args.elementsIn);
+        else if ((isKey(key, "Input Dims") || isKey(key, "Input dims")) && value.type() == od::json_type::array)
+            args.inputs = value.get_array().value().raw_json().value();
         break;
     case 'O':
         if (isKey(key, "Out msg nelems")) readNumber(value, args.elementsOut);

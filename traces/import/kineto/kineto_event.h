@@ -1,6 +1,7 @@
 // One parsed event of a JSON trace: the fields of Kineto's and Chrome's format that the reader uses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,9 @@ struct KinetoArgs {
     std::int64_t copied = -1; // "bytes" of a copy
     std::int64_t elementsIn = -1;
     std::int64_t elementsOut = -1;
+    std::array<std::int64_t, 3> grid{}; // of a kernel's launch; 0: unknown
+    std::array<std::int64_t, 3> block{};
+    std::string_view inputs;      // "Input Dims" as in the file: "[[64, 512], [512]]"
     std::string_view elementType; // "BFloat16"
     std::string_view collective;  // as in the file, unescaped
     std::string_view group;

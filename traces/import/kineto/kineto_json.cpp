@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <functional>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,12 @@ bool wantsArgs(std::string_view category, std::string_view name)
     return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name) || isRecord(name);
 }
 
+// With the sizes of operators' inputs.
+bool wantsOperators(std::string_view category, std::string_view)
+{
+    return category != "python_function";
+}
+
 class JsonTraceReader {
 public:
     JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress) : m_path(std::move(path)), m_options(options), m_progress(progress) {}
@@ -107,7 +114,7 @@ public:
                 m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
                 continue;
             }
-            std::size_t done = m_parser.parseAll(item.text, m_event, wantsArgs, takeOne);
+            std::size_t done = m_parser.parseAll(item.text, m_event, wanted(), takeOne);
             m_rank.events += static_cast<std::int64_t>(done);
             for (; done < item.events; ++done) { // behind one that does not parse
                 if (!readEvent(events.event(done))) {
@@ -130,6 +137,7 @@ public:
         else if (events.cutOff())
             m_rank.notes.push_back(fmt::format("the file is cut off after {} events", m_rank.events));
         joinHostMessages();
+        nameByInputs();
         if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
         return finish();
     }
@@ -148,15 +156,23 @@ private:
         };
         room(m_rank.device);
         room(m_external);
+        room(m_inputs);
         room(m_rank.launches);
         room(m_rank.annotations);
         room(m_rank.hostOps);
         room(m_rank.memory);
     }
 
+    // Operators' arguments are as much text as all else: a trace that was recorded without shapes shows in its first ones.
+    KinetoEventParser::WantArgs wanted() const
+    {
+        constexpr std::int64_t tried = 1000;
+        return !m_inputs.empty() || m_operatorsSeen < tried ? wantsOperators : wantsArgs;
+    }
+
     bool readEvent(std::string_view text)
     {
-        if (m_parser.parse(text, m_event, wantsArgs)) return take();
+        if (m_parser.parse(text, m_event, wanted())) return take();
         // Some versions wrote names with unescaped control characters and bytes that are not UTF-8.
         m_repair.assign(text);
         for (char& c : m_repair)
@@ -167,7 +183,7 @@ private:
         if (m_repair == text) return false;
         const std::size_t size = m_repair.size();
         m_repair.append(JsonEvents::padding, '\0');
-        if (!m_parser.parse(std::string_view(m_repair).substr(0, size), m_event, wantsArgs)) return false;
+        if (!m_parser.parse(std::string_view(m_repair).substr(0, size), m_event, wanted())) return false;
         ++m_rank.repaired;
         return take();
     }
@@ -231,7 +247,7 @@ private:
         switch (category) {
         case Category::Kernel:
         case Category::Copy: {
-            span.name = m_rank.names.idOf(m_event.name);
+            span.name = category == Category::Kernel ? m_rank.names.idOf(m_event.name, launchShape(args.grid, args.block)) : m_rank.names.idOf(m_event.name);
             span.thread = threadOf(true);
             DeviceSpan work{span, args.correlation, category == Category::Copy, false};
             if (category == Category::Kernel) takeCollective(work);
@@ -248,6 +264,8 @@ private:
                 ++m_rank.leftOut["runtime calls"];
             break;
         case Category::HostOp:
+            ++m_operatorsSeen;
+            if (args.external >= 0 && args.inputs.size() > 2) m_inputs.emplace_back(args.external, m_inputTexts.idOf(args.inputs));
             if (isHostMessage(m_event.name))
                 takeHostMessage(span);
             else if (isRecord(m_event.name))
@@ -455,6 +473,24 @@ private:
         }
     }
 
+    // Kernels have the sizes of the inputs of the operator that launched them in their shape.
+    void nameByInputs()
+    {
+        if (m_inputs.empty()) return;
+        std::stable_sort(m_inputs.begin(), m_inputs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+        for (std::size_t i = 0; i < m_rank.device.size(); ++i) {
+            DeviceSpan& work = m_rank.device[i];
+            if (work.copy || m_external[i] < 0 || m_external[i] == work.correlation) continue; // some traces repeat the correlation
+            const auto found = std::lower_bound(m_inputs.begin(), m_inputs.end(), m_external[i], [](const auto& at, std::int64_t id) { return at.first < id; });
+            if (found == m_inputs.end() || found->first != m_external[i]) continue;
+            const auto [entry, added] = known.try_emplace({work.name, found->second}, 0);
+            if (added) entry->second = m_rank.names.shaped(work.name, withInputs(m_rank.names.shapeOf(work.name), m_inputTexts[found->second]));
+            work.name = entry->second;
+        }
+        std::vector<std::pair<std::int64_t, std::uint32_t>>().swap(m_inputs);
+    }
+
     // Named like ops of PyTorch's schedules, with numbers that no op has.
     void noteAbsurdLabels()
     {
@@ -511,8 +547,11 @@ private:
     std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
     std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
-    std::vector<std::int64_t> m_external; // by ForeignRank::device
-    std::vector<std::int8_t> m_labels;    // by name: −1 not checked yet
+    std::vector<std::int64_t> m_external;                         // by ForeignRank::device
+    std::vector<std::pair<std::int64_t, std::uint32_t>> m_inputs; // of operators: "External id" → of m_inputTexts
+    NameTable m_inputTexts;
+    std::int64_t m_operatorsSeen = 0;
+    std::vector<std::int8_t> m_labels; // by name: −1 not checked yet
     std::unordered_map<std::uint32_t, std::vector<ForeignSpan>> m_open;
     std::unordered_map<std::string, std::vector<ForeignSpan>> m_async;
     std::unordered_map<std::string, std::size_t> m_counters;

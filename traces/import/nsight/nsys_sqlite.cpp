@@ -187,7 +187,7 @@ private:
         const char* nameColumn = "";
         for (const char* column : nameColumns)
             if (*nameColumn == '\0' && has.contains(column)) nameColumn = column;
-        each(table, has, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes"}, [&](Statement& row) {
+        each(table, has, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}, [&](Statement& row) {
             const Nanos start = row.integer(0);
             const Nanos end = row.integer(1);
             ForeignRank* rank = row.isNull(0) || row.isNull(1) || badTimes(start, end) ? nullptr : rankOf(row.integer(5) >> 24);
@@ -201,7 +201,7 @@ private:
             DeviceSpan span;
             span.start = start;
             span.end = end;
-            span.name = rank->names.idOf(name);
+            span.name = rank->names.idOf(name, launchShape({row.integer(9), row.integer(10), row.integer(11)}, {row.integer(12), row.integer(13), row.integer(14)}));
             span.thread = threadOf(*rank, (row.integer(2) << 32) ^ row.integer(3), fmt::format("GPU {} stream {}", row.integer(2), row.integer(3)), true);
             span.correlation = row.isNull(4) ? -1 : row.integer(4);
             span.copy = copy;
