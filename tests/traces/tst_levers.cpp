@@ -18,8 +18,6 @@ using namespace stagewright;
 
 namespace {
 
-constexpr Nanos unit = rankShare;
-
 Schedule scheduleFor(const std::string& name, int chunks = 0)
 {
     return makeSchedule(name, Shape(4, 8, chunks)).value();
@@ -27,7 +25,7 @@ Schedule scheduleFor(const std::string& name, int chunks = 0)
 
 Run disturbed(const Schedule& schedule, const char* text, double latency = 0)
 {
-    Run run = simulatedRun(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, schedule.ranks).value(), unit)).value();
+    Run run = simulatedRun(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, schedule.ranks).value(), rankShare)).value();
     run.configuration.emplace_back("perturb", text);
     return run;
 }
@@ -102,8 +100,8 @@ private slots:
         costs.links.collectives = CollectiveLane::Beside;
         const Nanos free = figuresOf(schedule, simulate(schedule, costs).value()).makespan;
         for (int stage = 0; stage < schedule.stages; ++stage) {
-            costs.setDuration(OpKind::Unshard, stage, unit / 2);
-            costs.setDuration(OpKind::ReduceGrad, stage, unit);
+            costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
+            costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
         }
         for (const CollectiveLane lane : {CollectiveLane::Beside, CollectiveLane::Compute}) {
             costs.links.collectives = lane;
@@ -124,8 +122,8 @@ private slots:
         const Run run = disturbed(scheduleFor("1f1b"), "");
         const LeverTable table = leversOf(run, 0);
         QVERIFY(table.simulated.has_value());
-        QCOMPARE(*table.simulated, 33 * unit);
-        QCOMPARE(table.measured, 33 * unit);
+        QCOMPARE(*table.simulated, 33 * rankShare);
+        QCOMPARE(table.measured, 33 * rankShare);
         QCOMPARE(table.error(), 0.0);
         QVERIFY(find(table, "order") != nullptr);
         QVERIFY(find(table, "links") == nullptr);
@@ -161,7 +159,7 @@ private slots:
         const Lever* found = find(table, lever.toStdString());
         QVERIFY2(found != nullptr, qPrintable(lever));
         QVERIFY(found->makespan.has_value());
-        QVERIFY2(std::llabs(*found->makespan - 33 * unit) <= 100, std::to_string(*found->makespan).c_str()); // rounded by op
+        QVERIFY2(std::llabs(*found->makespan - 33 * rankShare) <= 100, std::to_string(*found->makespan).c_str()); // rounded by op
         QCOMPARE(found->gain, *table.simulated - *found->makespan);
         QVERIFY(found - table.levers.data() < 2);
         for (std::size_t i = 1; i < table.levers.size(); ++i)

@@ -99,10 +99,10 @@ const std::vector<const Theme*>& themes()
     return all;
 }
 
-struct View {
+struct LanesView {
     ViewState state;
     TimelineView view{&state};
-    explicit View(const Sample& sample)
+    explicit LanesView(const Sample& sample)
     {
         view.resize(1200, 400);
         view.setRun(sample.timeline);
@@ -126,7 +126,7 @@ private slots:
     void lanesByStreamAndThread()
     {
         const Sample run = sample();
-        View shown(run);
+        LanesView shown(run);
         QVERIFY(shown.panel().noOps && !shown.panel().hasOps());
         const PanelRank& rank = shown.panel().ranks[0];
         QStringList lanes;
@@ -144,7 +144,7 @@ private slots:
 
     void barShowsWhatComputesFirst()
     {
-        const View shown(sample());
+        const LanesView shown(sample());
         const LaneData& bar = shown.panel().ranks[0].device;
         std::vector<std::tuple<Nanos, Nanos, KernelClass>> pieces;
         for (const Slice& slice : bar.slices()) pieces.emplace_back(slice.begin() / us, slice.end() / us, static_cast<KernelClass>(slice.kind));
@@ -155,7 +155,7 @@ private slots:
     void slicesHaveTheColourOfTheirClass()
     {
         const Sample run = sample();
-        View shown(run);
+        LanesView shown(run);
         for (const Theme* theme : themes()) {
             const QImage image = shown.painted(*theme);
             const auto at = [&](const char* name) {
@@ -178,7 +178,7 @@ private slots:
     void cardsSayWhatItIs()
     {
         const Sample run = sample();
-        View shown(run);
+        LanesView shown(run);
         const QString kernel = shown.view.cardOf({0, run.of("void cutlass::gemm_bf16<128>(int)")}).plain();
         for (const char* part : {"gemm_bf16 · rank 0", "Class: Matrix product", "Stream: stream 7", "Launched by: forward 3", "Launched before its start: 40"})
             QVERIFY2(kernel.contains(QString::fromUtf8(part)), qPrintable(kernel));
@@ -312,7 +312,7 @@ private slots:
     void legendNamesWhatOccurs()
     {
         Legend legend;
-        legend.setPanels(View(sample()).view.panels());
+        legend.setPanels(LanesView(sample()).view.panels());
         QCOMPARE(legend.accessibleDescription(), QStringLiteral("Matrix product, Normalisation, Collective, Fill"));
     }
 
