@@ -319,7 +319,7 @@ QString PanelSection::plainText() const
     QString text = m_title->text();
     for (const QString& line : m_lines)
         text += QLatin1Char('\n') + line;
-    return text;
+    return text.replace(QChar::Nbsp, QLatin1Char(' ')); // which keep a quantity on one line of the screen
 }
 
 } // namespace stagewright
