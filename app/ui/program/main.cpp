@@ -53,6 +53,7 @@
 #include "widgets/preferences/preferences_dialog.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/tables/tables_panel.h"
+#include "widgets/theme.h"
 #include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
@@ -310,6 +311,8 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         QPainter painter(&image);
         painter.fillRect(QRectF(QPointF(), QSizeF(image.size()) / ratio), QColor(0, 0, 0, 90));
         painter.drawPixmap(at, over);
+        painter.setPen(Theme::named(line.theme.value_or(ThemeName::Light)).faint); // a window manager's frame
+        painter.drawRect(QRectF(at, size).adjusted(-0.5, -0.5, 0.5, 0.5));
     }
     if (!image.save(line.screenshot)) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png and a writable folder"));
     return 0;
