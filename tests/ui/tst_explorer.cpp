@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QHeaderView>
 #include <QImage>
+#include <QScrollBar>
 
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/shell/appearance.h"
@@ -189,6 +190,23 @@ private slots:
         QTest::keyClick(table, Qt::Key_Return);
         QVERIFY(fixture.settle(window));
         QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
+    }
+
+    void aLargeScreenHasRoomForNames()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1500, 950});
+        QVERIFY(view != nullptr);
+        const ExploreTable* table = view->table();
+        const int narrow = table->columnWidth(ExploreModel::Schedule);
+        window.resize(2560, 1440);
+        QTRY_VERIFY(table->columnWidth(ExploreModel::Schedule) > narrow + 40);
+        QVERIFY(table->horizontalScrollBar()->maximum() == 0);                 // with every figure and note
+        table->horizontalHeader()->resizeSection(ExploreModel::Schedule, 180); // the reader's width stays
+        window.resize(2400, 1300);
+        QVERIFY(settle(window));
+        QCOMPARE(table->columnWidth(ExploreModel::Schedule), 180);
     }
 
     void surveysAreWhatSimulateSays()

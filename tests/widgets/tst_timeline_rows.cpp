@@ -10,6 +10,7 @@
 #include "sample_timelines.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/aggregation_panel.h"
+#include "widgets/timeline/duration_bars.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -648,6 +649,9 @@ void TestTimelineRows::tableSortsAndCopies()
     const QString csv = toText(tableOf(*panel.view()), TableFormat::Csv);
     QVERIFY2(csv.startsWith(QStringLiteral("What,Count,Total,Mean,Spread,Shortest,Longest,Share\n")), qPrintable(csv));
     QVERIFY(csv.contains(QStringLiteral("Idle,")));
+    QVERIFY(panel.bars()->isVisibleTo(&panel));
+    panel.resize(400, 200); // the figures are worth more than the bars
+    QVERIFY(!panel.bars()->isVisibleTo(&panel));
     panel.setBy(AggregateBy::Rank);
     QVERIFY(toText(tableOf(*panel.view()), TableFormat::Markdown).contains(QStringLiteral("| Rank 2 |")));
     QVERIFY(!panel.view()->accessibleName().isEmpty());

@@ -1,5 +1,7 @@
 #include "widgets/explore/explore_table.h"
 
+#include <algorithm>
+
 #include <QHeaderView>
 #include <QKeyEvent>
 
@@ -9,6 +11,11 @@
 #include "widgets/table_copy.h"
 
 namespace stagewright {
+namespace {
+
+constexpr int shortName = 164, shortNote = 160; // widths, px
+
+} // namespace
 
 void ExploreModel::setRows(SweepRows rows, const ExploreQuestion& question)
 {
@@ -148,9 +155,17 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     verticalHeader()->setDefaultSectionSize(23);
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {164, 74, 60, 60, 58, 58, 160};
+    const int widths[] = {shortName, 74, 60, 60, 58, 58, shortNote};
     for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
     for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) horizontalHeader()->setSectionResizeMode(i, QHeaderView::ResizeToContents); // neither titles nor figures are cut
+    connect(m_sorted, &QAbstractItemModel::modelReset, this, &ExploreTable::fitNames, Qt::QueuedConnection);
+    connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column) {
+        if (m_fitting || column == ExploreModel::Note) return; // the last one follows the others
+        if (column == ExploreModel::Schedule)
+            m_nameChosen = true;
+        else
+            fitNames();
+    });
     makeCopyable(static_cast<QAbstractItemView*>(this));
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!m_following && now.isValid()) emit rowChosen(m_sorted->mapToSource(now).row());
@@ -187,6 +202,22 @@ void ExploreTable::keyPressEvent(QKeyEvent* event)
         return;
     }
     QTableView::keyPressEvent(event);
+}
+
+void ExploreTable::resizeEvent(QResizeEvent* event)
+{
+    QTableView::resizeEvent(event);
+    fitNames();
+}
+
+void ExploreTable::fitNames()
+{
+    if (m_nameChosen) return;
+    int figures = 0;
+    for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) figures += columnWidth(i);
+    m_fitting = true;
+    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures - shortNote, shortName, std::max(shortName, sizeHintForColumn(ExploreModel::Schedule))));
+    m_fitting = false;
 }
 
 } // namespace stagewright

@@ -63,12 +63,17 @@ signals:
     void rowActivated(int row);
 
 protected:
-    void keyPressEvent(QKeyEvent* event) override; // Enter opens, Space ticks
+    void keyPressEvent(QKeyEvent* event) override;  // Enter opens, Space ticks
+    void resizeEvent(QResizeEvent* event) override; // names get what the other columns leave
 
 private:
+    void fitNames();
+
     ExploreModel* m_model;
     QSortFilterProxyModel* m_sorted;
     bool m_following = false;
+    bool m_nameChosen = false; // the width of names, by the reader
+    bool m_fitting = false;
 };
 
 } // namespace stagewright

@@ -367,7 +367,8 @@ void ExploreView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
     if (m_columnsChosen) return;
-    const int left = 262, right = std::clamp(width() * 28 / 100, 260, 560);
+    // The table gets half of what a large screen has beyond the plot's needs: whole names and notes.
+    const int left = 262, right = std::clamp(width() * 28 / 100, 260, 560) + std::max(0, width() - 2000) / 2;
     m_columns->setSizes({left, std::max(0, width() - left - right), right});
 }
 

@@ -290,7 +290,7 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
 void LessonPanel::showRun(Row& row, const std::string& id, const BlockReading& now)
 {
     const bool running = m_state.running == qs(id);
-    const bool fresh = now.goals.empty() || now.state == lessons::Verdict::Open;
+    const bool fresh = now.state == lessons::Verdict::Open;
     row.run->setText(running ? tr("Cancel") : !fresh            ? tr("Run it again")
                                           : m_runAll != nullptr ? tr("Run this one")
                                                                 : tr("Run it for real"));

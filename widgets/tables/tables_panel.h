@@ -28,6 +28,7 @@ public:
     void setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units);
     void setWorking();                // they are being computed
     void choose(const QString& name); // as in analyses.def; nothing where there is none
+    int firstWithRows() const;        // row of names(); 0 where none has
     QListWidget* names() { return m_names; }
     FigureTable* table() { return m_table; } // of the one chosen; null: it is unknown, or none is there
     CurvePlot* plot() { return m_plot; }     // of its course, above it; null: none
@@ -38,7 +39,6 @@ signals:
     void spanChosen(stagewright::SpanId span); // of the row chosen; noSpan: it is about none
 
 private:
-    int firstWithRows() const; // 0 where none has
     void showTable(int row);
 
     QSplitter* m_parts;

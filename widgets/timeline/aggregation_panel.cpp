@@ -188,6 +188,19 @@ void AggregationPanel::showDurations()
     for (const AggregateLine& one : m_table.lines)
         if (!current.isValid() && one.what == AggregateLine::What::Ops && (line == nullptr || one.total > line->total)) line = &one;
     m_bars->setLine(line, m_panels.empty() ? Units{} : m_panels.front()->units);
+    placeBars();
+}
+
+void AggregationPanel::placeBars()
+{
+    constexpr int narrow = 560; // the table would lose its figures
+    m_bars->setVisible(m_bars->line().count > 0 && width() >= narrow);
+}
+
+void AggregationPanel::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    placeBars();
 }
 
 void AggregationPanel::setBy(AggregateBy by)

@@ -42,11 +42,13 @@ signals:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void ask();
     void fill(AggregateTable table);
     void showDurations(); // of the current row; without one, of the longest line
+    void placeBars();     // beside the table, where there is room
 
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
     std::vector<AreaSelection> m_areas;

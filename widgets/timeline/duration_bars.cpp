@@ -22,7 +22,6 @@ void DurationBars::setLine(const AggregateLine* line, const Units& units)
 {
     m_line = line != nullptr ? *line : AggregateLine{};
     m_units = units;
-    setVisible(m_line.count > 0);
     setAccessibleName(tr("Durations of %1").arg(m_line.name));
     setAccessibleDescription(tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     update();

@@ -27,7 +27,7 @@
 namespace stagewright {
 namespace {
 
-// The median over ranks of the mean cost of a kind, in ns; 0: it does not occur.
+// The mean duration of the ops of a kind after the warm-up, in ns; 0: it does not occur.
 double meanOf(const Run& run, OpKind kind)
 {
     double sum = 0;
@@ -40,6 +40,9 @@ double meanOf(const Run& run, OpKind kind)
     return count == 0 ? 0 : sum / count;
 }
 
+// On one line.
+QString ratioWords(const char* words) { return QString::fromLatin1(words).replace(QLatin1Char(' '), QChar(QChar::Nbsp)); }
+
 QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
 {
     for (auto it = runs.rbegin(); it != runs.rend(); ++it) {
@@ -48,9 +51,8 @@ QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const
         if (f <= 0) continue;
         auto ms = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
         if (i > 0 && w > 0)
-            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so F : I : W = 1 : %4 : %5. Textbooks assume equal thirds.")
-                .arg(ms(f), ms(i), ms(w), fixed(i / f, 2), fixed(w / f, 2));
-        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so F : B = 1 : %3. Textbooks assume 1 : 2.").arg(ms(f), ms(b), fixed(b / f, 2));
+            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so %4. Textbooks assume equal thirds.").arg(ms(f), ms(i), ms(w), ratioWords("F : I : W = 1 : %1 : %2").arg(fixed(i / f, 2), fixed(w / f, 2)));
+        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so %3. Textbooks assume 1 : 2.").arg(ms(f), ms(b), ratioWords("F : B = 1 : %1").arg(fixed(b / f, 2)));
     }
     return {};
 }

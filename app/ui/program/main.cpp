@@ -10,6 +10,7 @@
 #include <QElapsedTimer>
 #include <QFileInfo>
 #include <QIcon>
+#include <QListWidget>
 #include <QPainter>
 #include <QSettings>
 #include <QTabWidget>
@@ -167,11 +168,13 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.workspace().feature<FlameController>()->dock()->show();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
-    if (line.show == QLatin1String("tables") || line.show == QLatin1String("curves")) { // the time of each class of kernels, or the loss step by step
+    if (line.show == QLatin1String("tables") || line.show == QLatin1String("curves")) { // the time of each class of kernels, without kernels the first table; or the loss step by step
         auto* tables = window.workspace().feature<TablesController>();
         tables->dock()->show();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
-        tables->panel()->choose(line.show == QLatin1String("curves") ? QStringLiteral("loss_curves") : QStringLiteral("kernel_classes"));
+        TablesPanel& panel = *tables->panel();
+        panel.choose(line.show == QLatin1String("curves") ? QStringLiteral("loss_curves") : QStringLiteral("kernel_classes"));
+        if (line.show == QLatin1String("tables") && panel.table() == nullptr) panel.names()->setCurrentRow(panel.firstWithRows());
     }
     if (line.show == QLatin1String("by-host")) {
         RowSettings rows = window.workspace().viewState()->rows();

@@ -18,6 +18,8 @@
 namespace stagewright {
 namespace {
 
+constexpr int shortestTitle = 140; // a shorter one says nothing
+
 // The window has a title bar: the title is there already.
 bool titledByDesktop(const QMainWindow& window)
 {
@@ -78,14 +80,15 @@ void Captions::refreshTitle()
     title = QString::fromStdString(shownText(title.toStdString())); // names come from files
     title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
     window->setWindowTitle(title);
-    m_title->setText(title);
-    m_title->adjustSize();
     QRect menus;
     for (const QAction* action : window->menuBar()->actions())
         menus |= window->menuBar()->actionGeometry(const_cast<QAction*>(action));
-    const int x = (window->width() - m_title->width()) / 2;
-    m_title->setVisible(x > menus.right() + 16 && !titledByDesktop(*window));
-    m_title->move(x, (window->menuBar()->height() - m_title->height()) / 2);
+    constexpr int gap = 16;
+    const int room = window->width() - 2 * (menus.right() + gap); // in the middle of the window, beside the menus
+    m_title->setText(m_title->fontMetrics().elidedText(title, Qt::ElideRight, room));
+    m_title->adjustSize();
+    m_title->setVisible(room > shortestTitle && !titledByDesktop(*window));
+    m_title->move((window->width() - m_title->width()) / 2, (window->menuBar()->height() - m_title->height()) / 2);
 }
 
 void Captions::refreshStatus()
