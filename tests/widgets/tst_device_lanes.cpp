@@ -253,6 +253,26 @@ private slots:
         QVERIFY2(!card.contains(QStringLiteral("Inputs")), qPrintable(card)); // neither trace has them with its kernels
     }
 
+    // A kernel's name is one long word, which ends within its card.
+    void longNamesAreWrapped()
+    {
+        CardText card;
+        card.title = QStringLiteral("gemm");
+        card.note = QStringLiteral("at::native::vectorized_elementwise_kernel<4,at::native::CUDAFunctor_add<float>,std::array<char*,3>>(int,float)");
+        const QSizeF size = cardSize(card);
+        QImage image(700, 300, QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        paintCard(painter, QRectF(QPointF(0, 0), size), card, Theme::light());
+        painter.end();
+        int ink = 0; // in the margin at the right and beyond
+        for (int y = 20; y < static_cast<int>(size.height()) - 12; ++y)
+            for (int x = static_cast<int>(size.width()) - 18; x < static_cast<int>(size.width()) - 8; ++x) ink += image.pixelColor(x, y).lightness() < 128 ? 1 : 0;
+        QCOMPARE(ink, 0);
+        QVERIFY(size.height() > cardSize({card.title, {}, {}, QStringLiteral("at::native")}).height() + 20);
+        QVERIFY(card.plain().contains(card.note)); // copied without the places to break
+    }
+
     void selectedAreaByClassAndName()
     {
         const Sample run = sample();
