@@ -5,6 +5,7 @@
 
 #include <QFontMetricsF>
 #include <QPainter>
+#include <QRegularExpression>
 
 namespace stagewright {
 
@@ -16,9 +17,16 @@ constexpr double rowHeight = 20;
 constexpr double noteWidth = 250;
 constexpr double shadow = 6;
 
+// Names of kernels are words longer than a card: lines may end behind their punctuation, too.
+QString breakable(QString note)
+{
+    static const QRegularExpression places(QStringLiteral("(::|[,<(_])(?=\\S)"));
+    return note.replace(places, QStringLiteral("\\1\u200b"));
+}
+
 QRectF noteRect(const QString& note, double width)
 {
-    return QFontMetricsF(fontOf(FontRole::Small)).boundingRect(QRectF(0, 0, width, 1000), Qt::TextWordWrap, note);
+    return QFontMetricsF(fontOf(FontRole::Small)).boundingRect(QRectF(0, 0, width, 1000), Qt::TextWordWrap, breakable(note));
 }
 
 } // namespace
@@ -88,7 +96,7 @@ void paintCard(QPainter& p, const QRectF& rect, const CardText& text, const Them
     if (!text.note.isEmpty()) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(theme.secondary);
-        p.drawText(QRectF(card.left() + margin, y + 3, width, card.bottom() - y), Qt::TextWordWrap, text.note);
+        p.drawText(QRectF(card.left() + margin, y + 3, width, card.bottom() - y), Qt::TextWordWrap, breakable(text.note));
     }
     p.restore();
 }

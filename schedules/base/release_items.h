@@ -30,13 +30,19 @@ void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std
 }
 
 // What other threads freed stays with their allocator, which the next large list of another thread does not get: counts bytes that were freed, and
-// returns their pages now and then. One object for any number of threads would need a lock: one each.
+// returns their pages now and then, and at its end. One object for any number of threads would need a lock: one each.
 class FreedMemory {
 public:
+    FreedMemory() = default;
+    FreedMemory(const FreedMemory&) = delete;
+    FreedMemory& operator=(const FreedMemory&) = delete;
+    ~FreedMemory()
+    {
+        if (m_bytes >= enough / 16) add(enough);
+    }
     void add([[maybe_unused]] std::size_t bytes)
     {
 #if defined(__GLIBC__)
-        constexpr std::size_t enough = std::size_t{64} << 20;
         m_bytes += bytes;
         if (m_bytes < enough) return;
         m_bytes = 0;
@@ -45,6 +51,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t enough = std::size_t{16} << 20;
     std::size_t m_bytes = 0;
 };
 

@@ -43,7 +43,7 @@ struct Target {
     const char* column;
     bool text;
 };
-constexpr std::array<Target, 40> targets{{
+constexpr std::array<Target, 44> targets{{
     {"run", "id", false},
     {"run", "ranks", false},
     {"run", "stages", false},
@@ -84,6 +84,10 @@ constexpr std::array<Target, 40> targets{{
     {"metric_value", "step", false},
     {"metric_value", "value", true},
     {"span_block", "segment", false},
+    {"label", "text", true},
+    {"label_shape", "run", false},
+    {"label_shape", "label", false},
+    {"label_shape", "text", true},
 }};
 
 void removeFiles()
@@ -95,6 +99,20 @@ void writeFile(const char* data, std::size_t size)
 {
     removeFiles();
     std::ofstream(path, std::ios::binary).write(data, static_cast<std::streamsize>(size));
+}
+
+// Of one name: with a shape, with another, without.
+void addKernels(TimelineBuilder& builder)
+{
+    const int track = builder.addTrack(1, Lane::Kernel, "rank 1 stream 7");
+    Nanos at = 0;
+    for (const char* shape : {"grid 8×2×1, block 128×1×1, inputs [[64,512],[512]]", "grid 4×2×1, block 128×1×1", ""}) {
+        Span kernel;
+        kernel.start = at;
+        kernel.end = at += 10;
+        kernel.label = builder.intern("gemm", shape) & 0xffffffu;
+        builder.addSpan(track, kernel);
+    }
 }
 
 const std::string& soundFile()
@@ -112,6 +130,7 @@ const std::string& soundFile()
             TimelineBuilder builder(Provenance::Simulated, "model", 2);
             builder.append(*simulatedTimeline(schedule, *run.costs).value());
             builder.addSample(builder.addCounter(0, "counter", "unit"), 5, 1.5);
+            addKernels(builder);
             run.timeline = builder.build().value();
             run.schedule = std::make_shared<const Schedule>(schedule);
             run.metrics = {{"loss", "nats", {1, 2}}};
@@ -204,6 +223,8 @@ void useFile()
             if (const auto part = file.readForReport(id, -1)) (void)analyseBubbles(*part->timeline, part->representativeStep());
             auto run = file.read(id);
             if (!run) continue;
+            for (const Span& span : run->timeline->spans())
+                if (!run->timeline->hasShapes() && !run->timeline->shapeOf(span).empty()) std::abort();
             const int step = run->representativeStep();
             const auto report = analyseBubbles(*run->timeline, step);
             for (const Gap& gap : report->gaps) (void)explainGap(*run->timeline, gap);
@@ -213,7 +234,7 @@ void useFile()
         }
         if (runs.size() > 1) (void)compareRuns(runs[0], runs[1]);
         for (const char* sql : {"SELECT * FROM spans", "SELECT * FROM memory WHERE rank=1", "SELECT * FROM edges WHERE run=1",
-                                "SELECT * FROM steps", "SELECT * FROM metrics", "SELECT * FROM runs"})
+                                "SELECT * FROM steps", "SELECT * FROM metrics", "SELECT * FROM runs", "SELECT * FROM label_shape"})
             (void)file.query(sql, 1000);
     }
     opened = fail(ErrorCode::Usage, "closed");

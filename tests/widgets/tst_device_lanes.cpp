@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "traces/analysis/kernel_class.h"
+#include "traces/import/import.h"
 #include "traces/store/run_file.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/readable.h"
@@ -193,6 +194,83 @@ private slots:
         const QString devices = deviceCard(shown.panel(), 0, 350 * us).plain();
         QVERIFY2(devices.contains(QStringLiteral("stream 7: gemm_bf16")) && devices.contains(QStringLiteral("stream 20: ncclDevKernel_AllReduce")), qPrintable(devices));
         QVERIFY(deviceCard(shown.panel(), 0, 50 * us).plain().contains(QStringLiteral("Nothing runs")));
+    }
+
+    // Grid, block and inputs of a launch, each where it is known.
+    void cardsHaveTheShapeOfTheLaunch()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        const std::string list = "[" + std::string(60, '7') + "]";
+        const int track = builder.addTrack(0, Lane::Kernel, "rank 0 stream 7");
+        Nanos at = 0;
+        for (const std::string& shape : {std::string("grid 8×2×1, block 128×1×1, inputs [[64,512],[512]]"), std::string("grid 4×1×1, block 64×1×1"), "inputs " + list, std::string()}) {
+            Span kernel;
+            kernel.start = at * us;
+            kernel.end = (at += 100) * us;
+            kernel.label = builder.intern("gemm", shape) & 0xffffffu;
+            builder.addSpan(track, kernel);
+        }
+        LanesView shown({builder.build().value()});
+        const auto rows = [&](SpanId id) {
+            QStringList out;
+            for (const auto& [name, value] : shown.view.cardOf({0, id}).rows)
+                if (name == QStringLiteral("Grid") || name == QStringLiteral("Block") || name == QStringLiteral("Inputs")) out << name + QStringLiteral(": ") + value;
+            return out;
+        };
+        QCOMPARE(rows(0), (QStringList{"Grid: 8×2×1", "Block: 128×1×1", "Inputs: [[64,512],[512]]"}));
+        QCOMPARE(rows(1), (QStringList{"Grid: 4×1×1", "Block: 64×1×1"}));
+        QCOMPARE(rows(2), (QStringList{"Inputs: " + QString::fromStdString(list).left(47) + "…"})); // a card stays narrow
+        QCOMPARE(rows(3), QStringList());
+    }
+
+    void shapesOfRealTraces_data()
+    {
+        QTest::addColumn<QString>("files");
+        QTest::addColumn<QString>("kernel");
+        QTest::addColumn<QStringList>("facts");
+        QTest::newRow("PyTorch") << "kineto/dlrm_8rank"
+                                 << "permute_2D_lengths_kernel" << QStringList{"Grid: 2×1×1", "Block: 256×1×1", "Launched by: ## all2all_data:recat_values ##"};
+        QTest::newRow("Nsight Systems") << "nsys_sqlite/mfu_2gpu_before.sqlite"
+                                        << "CUDAFunctor_add<float>" << QStringList{"Grid: 46800×1×1", "Block: 128×1×1"};
+    }
+    void shapesOfRealTraces()
+    {
+        QFETCH(QString, files);
+        QFETCH(QString, kernel);
+        QFETCH(QStringList, facts);
+        const QString path = qEnvironmentVariable("STAGEWRIGHT_SHARED") + QStringLiteral("/fixtures/") + files;
+        if (!QFileInfo::exists(path)) QSKIP("no recorded traces: set STAGEWRIGHT_SHARED");
+        const auto imported = importTraces({path.toStdString()}, {});
+        QVERIFY(imported.has_value());
+        const Sample run{imported->runs.front().run.timeline};
+        LanesView shown(run);
+        SpanId id = noSpan;
+        for (SpanId i = 0; i < run.timeline->spans().size() && id == noSpan; ++i)
+            if (run.timeline->nameOf(run.timeline->spans()[i]).find(kernel.toStdString()) != std::string::npos) id = i;
+        QVERIFY(id != noSpan);
+        const QString card = shown.view.cardOf({0, id}).plain();
+        for (const QString& fact : facts) QVERIFY2(card.contains(fact), qPrintable(card));
+        QVERIFY2(!card.contains(QStringLiteral("Inputs")), qPrintable(card)); // neither trace has them with its kernels
+    }
+
+    // A kernel's name is one long word, which ends within its card.
+    void longNamesAreWrapped()
+    {
+        CardText card;
+        card.title = QStringLiteral("gemm");
+        card.note = QStringLiteral("at::native::vectorized_elementwise_kernel<4,at::native::CUDAFunctor_add<float>,std::array<char*,3>>(int,float)");
+        const QSizeF size = cardSize(card);
+        QImage image(700, 300, QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        paintCard(painter, QRectF(QPointF(0, 0), size), card, Theme::light());
+        painter.end();
+        int ink = 0; // in the margin at the right and beyond
+        for (int y = 20; y < static_cast<int>(size.height()) - 12; ++y)
+            for (int x = static_cast<int>(size.width()) - 18; x < static_cast<int>(size.width()) - 8; ++x) ink += image.pixelColor(x, y).lightness() < 128 ? 1 : 0;
+        QCOMPARE(ink, 0);
+        QVERIFY(size.height() > cardSize({card.title, {}, {}, QStringLiteral("at::native")}).height() + 20);
+        QVERIFY(card.plain().contains(card.note)); // copied without the places to break
     }
 
     void selectedAreaByClassAndName()

@@ -74,7 +74,7 @@ struct Placed {
 class Assembler {
 public:
     Assembler(JobParts parts, ImportedRun& out, const Progress& progress)
-        : m_parts(std::move(parts)), m_out(out), m_progress(progress), m_ranks(static_cast<int>(m_parts.ranks.size())), m_builder(Provenance::Imported, "wall", m_ranks)
+        : m_parts(std::move(parts)), m_out(out), m_progress(progress), m_ranks(static_cast<int>(m_parts.ranks.size())), m_builder(Provenance::Imported, "wall", m_ranks), m_collectiveSpan(m_parts.ranks.size())
     {
     }
 
@@ -86,6 +86,7 @@ public:
         std::size_t spans = 0;
         for (std::size_t r = 0; r < m_parts.ranks.size(); ++r)
             spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() + 2 * m_parts.ranks[r].annotations.size() + m_parts.ranks[r].deviceAnnotations.size() + m_parts.ranks[r].hostOps.size();
+        for (const auto& ends : m_parts.messages.collectives) spans += ends.size(); // an edge each
         m_builder.reserve(spans + 2 * m_parts.messages.pairs.size());
         for (int r = 0; r < m_ranks; ++r) {
             m_progress.tell("ranks", r, m_ranks);
@@ -148,6 +149,12 @@ private:
         if (m_schedule) m_carried = opsOfMessages(pairs, m_parts.ranks, m_parts.ops.ranks, m_work, *m_schedule);
     }
 
+    Placed& collectiveSpan(int r, std::uint32_t message)
+    {
+        auto& ofRank = m_collectiveSpan[static_cast<std::size_t>(r)];
+        if (ofRank.empty()) ofRank.resize(rank(r).messages.size());
+        return ofRank[message];
+    }
     const ForeignMessage& messageAt(const MessageEnd& end) const { return m_parts.ranks[end.rank].messages[end.message]; }
 
     struct Row {
@@ -171,8 +178,10 @@ private:
         addMessageSpans(r);
         addDataParallel(r);
         if (!addDevice(r) || !addRanges(r) || !addMemory(r)) return false;
-        giveBack(rank(r).annotations);
-        giveBack(rank(r).hostOps);
+        auto messages = std::move(rank(r).messages); // of which other ranks have a side
+        if (m_parts.messages.pairs.empty()) giveBack(messages);
+        rank(r) = {};
+        rank(r).messages = std::move(messages);
         m_freed.add(work * (sizeof(DeviceSpan) + sizeof(ForeignWork)));
         return true;
     }
@@ -319,7 +328,7 @@ private:
                 if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0})); size != bytes.end() && size->first == seen.item) moved.add(seen.start, size->second);
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
                     m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.launched);
-                else if (seen.range != noOpRange)
+                else if (seen.range != noOpRange || (seen.launched < seen.start && !m_launchedIn.empty())) // edges in order of kernels need no sorting
                     m_launchedIn.push_back({seen.range, id, seen.launched});
                 else if (seen.launched < seen.start)
                     m_builder.addEdge(id, id, EdgeKind::Launch, seen.launched); // by nobody with a name: only its time is known
@@ -331,7 +340,7 @@ private:
         }
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
             if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
-                m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
+                collectiveSpan(r, i) = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
         return true;
     }
 
@@ -398,11 +407,14 @@ private:
                 if (device)
                     onDevice[row.from] = id;
                 else if (const auto found = messageOf.find(row.from); found != messageOf.end())
-                    m_collectiveSpan[{static_cast<std::uint32_t>(r), found->second}] = {id, row.span.start, row.span.end};
+                    collectiveSpan(r, found->second) = {id, row.span.start, row.span.end};
             });
         for (std::size_t i = 0; i < m_launchedIn.size(); ++i) {
             const auto& [range, kernel, launched] = m_launchedIn[i];
-            if (const auto found = onDevice.find(range); found != onDevice.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, launched);
+            if (range == noOpRange)
+                m_builder.addEdge(kernel, kernel, EdgeKind::Launch, launched);
+            else if (const auto found = onDevice.find(range); found != onDevice.end())
+                m_builder.addEdge(found->second, kernel, EdgeKind::Launch, launched);
             if ((i + 1) % itemsAtOnce == 0) releaseItems(m_launchedIn, i + 1 - itemsAtOnce, i + 1);
         }
         giveBack(m_launchedIn);
@@ -487,8 +499,8 @@ private:
         m_out.collectives = static_cast<std::int64_t>(m_parts.messages.collectives.size());
         for (const auto& ends : m_parts.messages.collectives) {
             const auto spanOf = [&](const MessageEnd& end) {
-                const auto found = m_collectiveSpan.find({end.rank, end.message});
-                return found == m_collectiveSpan.end() ? Placed{} : found->second;
+                const auto& ofRank = m_collectiveSpan[end.rank];
+                return end.message < ofRank.size() ? ofRank[end.message] : Placed{};
             };
             Placed last;
             for (const MessageEnd& end : ends)
@@ -533,12 +545,12 @@ private:
     std::shared_ptr<const Schedule> m_schedule;
     std::unordered_map<OpKey, Placed, OpKeyHash> m_placed;
     struct LaunchedIn {
-        std::uint32_t range;
+        std::uint32_t range; // noOpRange: none, only the time is known
         SpanId kernel;
         Nanos launched;
     };
     DeviceRanges m_ranges;                // of the rank that is being added
-    std::vector<LaunchedIn> m_launchedIn; // its device spans under no op
+    std::vector<LaunchedIn> m_launchedIn; // its device spans under no op, from the first that is under a range
     std::vector<SpanId> m_spanOfOp;       // of the rank that is being added
     std::vector<std::uint32_t> m_labels;
     int m_labelsOf = -1;
@@ -548,7 +560,7 @@ private:
     std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank
     std::vector<SpanId> m_sendSpan, m_receiveSpan;               // by pair
     std::vector<MessageOp> m_carried;                            // by pair
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Placed> m_collectiveSpan;
+    std::vector<std::vector<Placed>> m_collectiveSpan;           // by rank and message
     std::map<std::pair<SpanId, SpanId>, Nanos> m_arrivals;
 };
 
