@@ -16,10 +16,7 @@ Op receiveOp(const MessageKey& key)
 
 } // namespace
 
-RankFlight::RankFlight(TrainingState& state, int rank)
-    : m_log(state.ranks[static_cast<std::size_t>(rank)].flight), m_sent(state.ranks.size(), 0), m_received(state.ranks.size(), 0)
-{
-}
+RankFlight::RankFlight(TrainingState& state, int rank) : m_log(state.ranks[static_cast<std::size_t>(rank)].flight) {}
 
 std::uint64_t RankFlight::add(Op op, int peer, int position, Bytes bytes, std::uint32_t sequence)
 {
@@ -34,13 +31,12 @@ std::uint64_t RankFlight::add(Op op, int peer, int position, Bytes bytes, std::u
 
 std::uint64_t RankFlight::sending(const MessageKey& key, int peer, int position, const Buffer& buffer)
 {
-    return add(sendOf(receiveOp(key)), peer, position, static_cast<Bytes>(buffer.size() * sizeof(float)),
-               m_sent[static_cast<std::size_t>(peer)]++);
+    return add(sendOf(receiveOp(key)), peer, position, static_cast<Bytes>(buffer.size() * sizeof(float)), m_sent[peer]++);
 }
 
 std::uint64_t RankFlight::receiving(const MessageKey& key, int peer, int position)
 {
-    return add(receiveOp(key), peer, position, 0, m_received[static_cast<std::size_t>(peer)]++);
+    return add(receiveOp(key), peer, position, 0, m_received[peer]++);
 }
 
 std::uint64_t RankFlight::running(const Op& op, int position)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <map>
 
 #include "engine/training/training_state.h"
 
@@ -22,8 +22,8 @@ private:
     std::uint64_t add(Op op, int peer, int position, Bytes bytes, std::uint32_t sequence);
 
     FlightLog& m_log;
-    std::vector<std::uint32_t> m_sent; // by peer
-    std::vector<std::uint32_t> m_received;
+    std::map<int, std::uint32_t> m_sent; // by peer: few of all ranks
+    std::map<int, std::uint32_t> m_received;
 };
 
 } // namespace stagewright

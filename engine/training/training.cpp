@@ -1,6 +1,7 @@
 #include "engine/training/training.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -9,6 +10,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include <sys/prctl.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,6 +62,14 @@ Precision precisionOf(Precision asked, const Backend& backend)
     return backend.capabilities().elementBytes == 2 ? Precision::Bf16 : Precision::Fp32;
 }
 
+// Linux 6.16 and later give a process few lists of waiting threads, as many as its cores need; each wake-up then searches a long one. Other systems refuse.
+void makeRoomToWait(std::size_t threads)
+{
+    constexpr int futexHash = 78, setSlots = 1; // PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS of linux/prctl.h
+    constexpr std::size_t few = 64, perThread = 4;
+    if (threads > few) (void)::prctl(futexHash, setSlots, std::bit_ceil(perThread * threads), 0UL, 0UL);
+}
+
 class RankTraining final : public Training {
 public:
     explicit RankTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state))
@@ -99,6 +110,7 @@ public:
         m_processes = processes;
         if (m_processes) m_processes->begin();
         const int ranks = m_state->schedule->ranks;
+        makeRoomToWait(m_here.size());
         for (const int rank : m_here) {
             try {
                 m_threads.emplace_back([state = m_state, rank] { runRank(state, rank); });

@@ -80,9 +80,8 @@ StageRun& TrainingState::stageOn(int stage, int rank)
 std::vector<StageRun*> TrainingState::copiesOf(int stage)
 {
     std::vector<StageRun*> copies;
-    for (StageRun& run : stages) {
-        if (run.slice.stage == stage) copies.push_back(&run);
-    }
+    const auto first = std::lower_bound(stages.begin(), stages.end(), stage, [](const StageRun& run, int wanted) { return run.slice.stage < wanted; });
+    for (auto run = first; run != stages.end() && run->slice.stage == stage; ++run) copies.push_back(&*run);
     return copies;
 }
 

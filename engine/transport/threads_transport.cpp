@@ -45,9 +45,7 @@ public:
             const std::vector<int> stages = placement.stagesOf(rank);
             const std::size_t messages = stages.size() * m_space.perStage();
             Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
-            box.chunk.resize(static_cast<std::size_t>(placement.stages()));
-            for (std::size_t i = 0; i < stages.size(); ++i)
-                box.chunk[static_cast<std::size_t>(stages[i])] = i;
+            box.stages = stages;
             box.slots.resize(messages);
             if (channels.perDirection > 0)
                 box.channels.assign(static_cast<std::size_t>(ranks),
@@ -235,7 +233,7 @@ private:
         mutable std::mutex mutex;
         std::condition_variable changed;
         std::vector<Slot> slots;
-        std::vector<std::size_t> chunk; // of each stage on this rank
+        std::vector<int> stages; // of this rank, ascending
         std::map<ControlKey, std::deque<Slot>> control;
         std::vector<Direction> channels; // limited ones: by sender
         bool interrupted = false;
@@ -247,7 +245,8 @@ private:
 
     std::size_t at(const Mailbox& box, const MessageKey& key) const
     {
-        return box.chunk[key.stage] * m_space.perStage() + m_space.within(key);
+        const auto chunk = std::lower_bound(box.stages.begin(), box.stages.end(), static_cast<int>(key.stage)) - box.stages.begin();
+        return static_cast<std::size_t>(chunk) * m_space.perStage() + m_space.within(key);
     }
 
     // Puts under way what may go over from `now` on, each on the channel that is free first. The others queue behind a message whose receive is not

@@ -8,7 +8,7 @@ RankRecorder::RankRecorder(std::size_t eventsPerStep, bool threadCpu) : m_thread
 {
     const std::size_t chunks = eventsPerStep / chunkEvents + 1;
     for (std::size_t i = 0; i < chunks; ++i)
-        m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
+        m_chunks.push_back(std::make_unique_for_overwrite<RecordedEvent[]>(chunkEvents));
     m_next = m_chunks.front().get();
     m_chunkEnd = m_next + chunkEvents;
 }
@@ -16,7 +16,7 @@ RankRecorder::RankRecorder(std::size_t eventsPerStep, bool threadCpu) : m_thread
 void RankRecorder::nextChunk()
 {
     ++m_chunk;
-    if (m_chunk == m_chunks.size()) m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
+    if (m_chunk == m_chunks.size()) m_chunks.push_back(std::make_unique_for_overwrite<RecordedEvent[]>(chunkEvents));
     m_next = m_chunks[m_chunk].get();
     m_chunkEnd = m_next + chunkEvents;
 }
@@ -66,7 +66,7 @@ void RankRecorder::writeMemory(EventKind kind)
 std::vector<RecordedEvent> RankRecorder::take()
 {
     std::vector<RecordedEvent> events;
-    events.reserve(m_chunk * chunkEvents + chunkEvents);
+    events.reserve(m_chunk * chunkEvents + static_cast<std::size_t>(m_next - m_chunks[m_chunk].get()));
     for (std::size_t i = 0; i <= m_chunk; ++i) {
         const RecordedEvent* begin = m_chunks[i].get();
         const RecordedEvent* end = i == m_chunk ? m_next : begin + chunkEvents;

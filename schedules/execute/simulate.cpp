@@ -55,17 +55,22 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
     const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
     const bool tabled = !costs.hasMicrobatchDurations();
     std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
+    std::vector<std::size_t> filled;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
-        if (r > 0 && costs.hasRankDurations()) std::fill(table.begin(), table.end(), -1);
+        if (costs.hasRankDurations())
+            for (; !filled.empty(); filled.pop_back()) table[filled.back()] = -1;
         for (const Op& op : schedule.order[r]) {
             const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
             if (!whole) {
                 out.push_back(costs.duration(op, static_cast<int>(r)));
                 continue;
             }
-            Nanos& known = table[static_cast<std::size_t>(op.kind) * stages + op.stage];
-            if (known < 0) known = costs.duration(op.kind, op.stage, static_cast<int>(r));
-            out.push_back(known);
+            const std::size_t place = static_cast<std::size_t>(op.kind) * stages + op.stage;
+            if (table[place] < 0) {
+                table[place] = costs.duration(op.kind, op.stage, static_cast<int>(r));
+                filled.push_back(place);
+            }
+            out.push_back(table[place]);
         }
     }
     if (costs.hasPairDurations()) sharePairs(schedule, costs, out);

@@ -14,7 +14,9 @@
 
 #include "recorded_runs.h"
 #include "traces/report/run_report.h"
+#include "traces/report/tables.h"
 #include "traces/store/run_file.h"
+#include "traces/store/run_store.h"
 #include "traces/store/step_log.h"
 
 using namespace stagewright;
@@ -86,6 +88,21 @@ void compareReports(const Run& whole, const Run& some, int step)
 
 constexpr samples::RecordedShape small{2, 4, 60, "1f1b"};
 
+// So are the tables of a step.
+void compareTables(const Run& whole, const Run& some, int step)
+{
+    int compared = 0;
+    for (const AnalysisInfo* analysis : allAnalyses()) {
+        if (analysis->ofEveryStep) continue;
+        const ReportTable all = reportTable(*analysis, whole, step), part = reportTable(*analysis, some, step);
+        QCOMPARE(part.unknown, all.unknown);
+        QVERIFY2(part.rows == all.rows, analysis->name.data());
+        QCOMPARE(part.sentence, all.sentence);
+        compared += all.rows.empty() ? 0 : 1;
+    }
+    QVERIFY(compared > 5);
+}
+
 } // namespace
 
 class TestRecording : public QObject {
@@ -137,6 +154,94 @@ private slots:
             const double each = static_cast<double>(during - before) / 1500;
             QVERIFY2(each <= 2.5 * kept, qPrintable(QStringLiteral("%1 of %2 bytes").arg(each).arg(kept)));
         }
+    }
+
+    // A query can't let go of its view: it ends before the log is large.
+    void anEndlessQueryEnds()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {4, 16, 0, "zb-h1"});
+        QVERIFY(recording.append().has_value());
+        const std::string endless = "WITH RECURSIVE n(value) AS (SELECT count(*) FROM run UNION ALL SELECT value+1 FROM n WHERE value<100000000000) SELECT max(value) FROM n";
+        std::atomic<bool> ended = false;
+        QString message;
+        std::uintmax_t longest = 0;
+        {
+            std::jthread asking([&](std::stop_token stop) {
+                Progress own;
+                own.stop = stop;
+                const auto answer = RunFile::open(path, OpenMode::Read).value()->query(endless, 10, own);
+                if (!answer && answer.error().code == ErrorCode::Failed) message = QString::fromStdString(answer.error().message);
+                ended = true;
+            });
+            while (!ended && longest < 64U << 20) {
+                QVERIFY(recording.append().has_value());
+                longest = std::max(longest, fs::file_size(path + "-wal"));
+            }
+        }
+        QVERIFY2(message.contains(QStringLiteral("16 MiB were recorded")), qPrintable(message));
+        QVERIFY2(longest < 40U << 20, qPrintable(QString::number(longest)));
+        QVERIFY(recording.append().has_value());
+        QVERIFY(fs::file_size(path + "-wal") <= 16U << 20);
+        QCOMPARE(answer(*RunFile::open(path, OpenMode::Read).value(), "SELECT count(*) FROM runs"), std::string("1"));
+    }
+
+    // So do bounds and overviews, which read what they would read in one view.
+    void boundsAndOverviewsLetGo()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, small);
+        constexpr int steps = 5000; // more than are read at a time
+        for (int step = 0; step < steps; ++step) QVERIFY(recording.append().has_value());
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        RunStore store(path, OpenMode::Read, Database::open(path, SQLITE_OPEN_READONLY).value());
+        const auto letsGo = [&](const auto& read) {
+            return inSnapshot(store, [&]() -> decltype(read()) {
+                if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
+                store.longestView = std::chrono::milliseconds(0);
+                const auto taken = store.viewTaken;
+                auto done = read();
+                store.longestView = std::chrono::hours(1);
+                if (store.viewTaken == taken) return fail(ErrorCode::Invalid, "one view");
+                return done;
+            });
+        };
+        const auto bounds = letsGo([&] { return readStepBounds(store, 1); });
+        QVERIFY2(bounds, bounds ? "" : bounds.error().message.c_str());
+        const auto expected = file->steps(1);
+        QVERIFY(expected && bounds->size() == steps && expected->size() == steps);
+        for (std::size_t i = 0; i < expected->size(); ++i) {
+            const RunFile::StepBounds &a = (*expected)[i], &b = (*bounds)[i];
+            QVERIFY(a.step == b.step && a.begin == b.begin && a.end == b.end && a.spans == b.spans);
+        }
+        const auto blocks = letsGo([&] { return readBlockBounds(store, 1); });
+        QVERIFY(blocks && blocks->size() == file->blocks(1)->size());
+        const auto content = letsGo([&] { return readContent(store, 1); });
+        QVERIFY(content && content->spanCount == file->content(1)->spanCount && content->metrics.size() == 1);
+        QCOMPARE(content->metrics[0].values, file->content(1)->metrics[0].values);
+    }
+
+    void anOverviewLetsGo()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, small);
+        for (int step = 0; step < 12; ++step) QVERIFY(recording.append().has_value());
+        const auto expected = RunFile::open(path, OpenMode::Read).value()->overview(1, 100);
+        RunStore store(path, OpenMode::Read, Database::open(path, SQLITE_OPEN_READONLY).value());
+        const auto overview = inSnapshot(store, [&]() -> Result<RunFile::Overview> {
+            if (auto loaded = store.loadSteps(); !loaded) return tl::unexpected(std::move(loaded.error()));
+            store.longestView = std::chrono::milliseconds(0);
+            const auto taken = store.viewTaken;
+            QTest::qWait(1);
+            auto read = readOverview(store, 1, 100, {});
+            if (store.viewTaken == taken) return fail(ErrorCode::Invalid, "one view");
+            return read;
+        });
+        QVERIFY2(overview, overview ? "" : overview.error().message.c_str());
+        QVERIFY(expected.has_value());
+        QVERIFY(!expected->busyByTrack.empty());
+        QCOMPARE(overview->tracks.size(), expected->tracks.size());
+        QVERIFY(overview->busyByTrack == expected->busyByTrack && overview->sharesByTrack == expected->sharesByTrack);
     }
 
     // A reader that takes long lets go of its view and goes on: the log starts over meanwhile, and what is read is the run as it was at first.
@@ -283,6 +388,7 @@ private slots:
                 QVERIFY(some->timeline->spans().size() < whole->timeline->spans().size() / 2);
                 QCOMPARE(some->timeline->steps(), 200);
                 compareReports(*whole, *some, step);
+                compareTables(*whole, *some, step < 0 ? whole->representativeStep() : step);
             }
         }
     }

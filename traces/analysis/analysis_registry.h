@@ -46,6 +46,7 @@ struct AnalysisInfo {
     std::string (*unknown)(const Run& run);
     // A pure function, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
     Result<AnalysisRows> (*rows)(const Run& run, int step);
+    bool ofEveryStep = false; // its rows are made from all steps, whichever is asked for: a report must read them all
 };
 
 std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def

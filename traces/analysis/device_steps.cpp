@@ -70,7 +70,7 @@ Result<AnalysisRows> stepRows(const Run& run, int)
 } // namespace
 
 extern const AnalysisInfo device_steps;
-const AnalysisInfo device_steps{"device_steps", "Devices step by step", stepColumns, unknownWithoutKernels, stepRows};
+const AnalysisInfo device_steps{"device_steps", "Devices step by step", stepColumns, unknownWithoutKernels, stepRows, true};
 
 } // namespace analyses
 

@@ -58,6 +58,6 @@ Result<AnalysisRows> residualRows(const Run& run, int)
 } // namespace
 
 extern const AnalysisInfo residuals;
-const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows};
+const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows, true};
 
 } // namespace stagewright::analyses

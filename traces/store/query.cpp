@@ -1,4 +1,7 @@
 // Read-only SQL over a run file.
+#include <chrono>
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "traces/store/run_store.h"
@@ -34,6 +37,38 @@ private:
     sqlite3* m_handle;
 };
 
+// A query holds one view of the file. What is recorded meanwhile stays in SQLite's log, which is not to grow without end.
+class LogGrowth {
+public:
+    explicit LogGrowth(const Database& database) : m_log(database.path() + "-wal"), m_before(size()) {}
+    bool tooMuch() // asked often, and looks now and then
+    {
+        constexpr auto between = std::chrono::milliseconds(100);
+        const auto now = std::chrono::steady_clock::now();
+        if (m_tooMuch || now - m_looked < between) return m_tooMuch;
+        m_looked = now;
+        return m_tooMuch = size() > m_before + mostGrowth;
+    }
+    Error error(const Database& database) const
+    {
+        return {ErrorCode::Failed, fmt::format("file {}: the query was ended: {} MiB were recorded while it ran, which stay in the file's log until it ends", database.path(), mostGrowth >> 20),
+                "ask for less, such as one step, or again when the recording has ended"};
+    }
+
+private:
+    static constexpr std::uintmax_t mostGrowth = std::uintmax_t{16} << 20;
+    std::uintmax_t size() const
+    {
+        std::error_code none;
+        const std::uintmax_t bytes = std::filesystem::file_size(m_log, none);
+        return none ? 0 : bytes;
+    }
+    std::string m_log;
+    std::uintmax_t m_before;
+    std::chrono::steady_clock::time_point m_looked;
+    bool m_tooMuch = false;
+};
+
 tl::unexpected<Error> refused()
 {
     return fail(ErrorCode::Usage, "only reading is allowed", "write one SELECT");
@@ -50,7 +85,8 @@ std::string cell(const Statement& row, int column)
 
 Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std::size_t maxRows, const Progress& progress)
 {
-    const Watch watch(database, [&] { return progress.cancelled(); });
+    LogGrowth log(database);
+    const Watch watch(database, [&] { return progress.cancelled() || log.tooMuch(); });
     const ReadingOnly guard(database.handle());
     sqlite3_stmt* handle = nullptr;
     const char* tail = nullptr;
@@ -74,6 +110,7 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
     for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(handle, i));
     for (;;) {
         const auto row = database.step(statement);
+        if (!row && row.error().code == ErrorCode::Cancelled && !progress.cancelled() && log.tooMuch()) return tl::unexpected(log.error(database));
         if (!row) return tl::unexpected(row.error());
         if (!*row) return table;
         if (table.rows.size() == maxRows) {

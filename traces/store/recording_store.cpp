@@ -19,7 +19,6 @@ namespace {
 
 std::atomic<bool> readingEnds = false;
 
-constexpr auto longestView = std::chrono::milliseconds(500); // of a reader; what it does at a time may double it
 constexpr auto pauseBetweenViews = std::chrono::milliseconds(10), longestPause = std::chrono::milliseconds(300);
 constexpr std::uintmax_t shortLog = std::uintmax_t{2} << 20;
 
@@ -252,6 +251,13 @@ Result<void> RunStore::loadSteps(std::int64_t run, std::int64_t firstStep, std::
 Result<void> RunStore::loadSteps()
 {
     return loadSteps(UnfoldedSteps::everyRun, 0, std::numeric_limits<std::int64_t>::max());
+}
+
+Result<void> RunStore::renewWithSteps()
+{
+    if (!viewIsOld()) return {};
+    if (auto renewed = renewView(); !renewed) return renewed;
+    return loadSteps();
 }
 
 Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row)

@@ -1,6 +1,9 @@
 // The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose arguments are hidden
 // columns, so that they join: FROM runs, report_bubbles(runs.run).
+#include <algorithm>
+#include <limits>
 #include <new>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -16,7 +19,8 @@ class LastRun {
 public:
     explicit LastRun(std::string path) : m_path(std::move(path)) {}
 
-    Result<std::shared_ptr<const Run>> read(std::int64_t id)
+    // Of a large run what a table of that step needs (−1: of the representative one); the whole run once another step is asked for, or a table of all.
+    Result<std::shared_ptr<const Run>> read(std::int64_t id, int step, bool ofEveryStep)
     {
         if (!m_file) {
             auto opened = RunFile::open(m_path, OpenMode::Read);
@@ -27,8 +31,12 @@ public:
         if (!infos) return tl::unexpected(std::move(infos.error()));
         for (const RunInfo& info : *infos) {
             if (info.id != id) continue;
-            if (m_run && m_run->info.id == id && m_run->info.spanCount == info.spanCount) return m_run;
-            auto run = m_file->read(id);
+            const bool known = m_run && m_run->info.id == id && m_run->info.spanCount == info.spanCount;
+            if (known && (!m_part || (*m_part == step && !ofEveryStep))) return m_run;
+            m_part = std::nullopt;
+            if (!known && !ofEveryStep && info.spanCount > wholeRunSpans) m_part = step;
+            m_run = nullptr;
+            auto run = m_part ? m_file->readForReport(id, step) : m_file->read(id);
             if (!run) return tl::unexpected(std::move(run.error()));
             m_run = std::make_shared<const Run>(std::move(*run));
             return m_run;
@@ -40,6 +48,7 @@ private:
     std::string m_path;
     std::unique_ptr<RunFile> m_file;
     std::shared_ptr<const Run> m_run;
+    std::optional<int> m_part; // the step that it was read for; nothing: it is whole
 };
 
 struct Function { // what SQLite carries for us
@@ -139,13 +148,15 @@ int filter(sqlite3_vtab_cursor* base, int arguments, const char*, int, sqlite3_v
     cursor.table = {};
     cursor.row = 0;
     cursor.run = sqlite3_value_int64(values[0]);
-    auto run = cursor.function->runs->read(cursor.run);
+    const bool given = (arguments & ArgumentStep) != 0 && sqlite3_value_type(values[1]) != SQLITE_NULL;
+    const std::int64_t asked = given ? std::clamp<std::int64_t>(sqlite3_value_int64(values[1]), -1, std::numeric_limits<int>::max()) : -1;
+    if (given && asked < 0) return SQLITE_OK;
+    auto run = cursor.function->runs->read(cursor.run, static_cast<int>(asked), cursor.function->analysis->ofEveryStep);
     if (!run) return failed(base->pVtab, *cursor.function, run.error().message);
     if (!*run || !(*run)->timeline) return SQLITE_OK;
     const Timeline& timeline = *(*run)->timeline;
-    const bool given = (arguments & ArgumentStep) != 0 && sqlite3_value_type(values[1]) != SQLITE_NULL;
-    const std::int64_t step = given ? sqlite3_value_int64(values[1]) : std::max(0, (*run)->representativeStep());
-    if (step < 0 || step >= timeline.steps()) return SQLITE_OK;
+    const std::int64_t step = given ? asked : std::max(0, (*run)->representativeStep());
+    if (step >= timeline.steps()) return SQLITE_OK;
     cursor.step = static_cast<int>(step);
     cursor.table = reportTable(*cursor.function->analysis, **run, cursor.step);
     return SQLITE_OK;

@@ -131,35 +131,47 @@ private:
         const auto summary = summaryLevel();
         if (!summary) return tl::unexpected(summary.error());
         const bool summed = *summary >= 0 && *summary <= m_level;
-        auto levels = m_database.prepare(fmt::format("SELECT track, segment, min(level), max(level) FROM pyramid WHERE run=? AND segment{}{} "
-                                                     "GROUP BY track, segment ORDER BY track, segment",
-                                                     summed ? "=" : "<>", summarySegment));
-        if (!levels) return tl::unexpected(levels.error());
-        levels->bind(m_id);
-        constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-        std::size_t at = none;
+        const auto parts = storedParts(summed);
+        if (!parts) return tl::unexpected(parts.error());
         std::int64_t read = 0;
-        for (;;) {
-            const auto row = m_database.step(*levels);
-            if (!row) return tl::unexpected(row.error());
-            const auto place = *row ? m_places.find(levels->integer(0)) : m_places.end();
-            if (at != none && (!*row || place == m_places.end() || place->second != at)) {
-                done(at);
-                at = none;
-            }
-            if (!*row) return {};
-            if (place == m_places.end() || (m_only && m_result.tracks[place->second].lane != *m_only)) continue;
-            const std::int64_t finest = levels->integer(2);
-            const std::int64_t coarsest = levels->integer(3);
-            if (finest < 0 || coarsest > highestLevel) continue;
-            if (at == none) m_occupied.assign(m_buckets, Sums{});
-            at = place->second;
-            auto added = finest > m_level ? addSpans(levels->integer(1), levels->integer(0))
-                                          : addLevel(levels->integer(1), levels->integer(0), static_cast<int>(std::min<std::int64_t>(coarsest, m_level)));
+        for (auto part = parts->begin(); part != parts->end(); ++part) {
+            if (part == parts->begin() || part[-1].track != part->track) m_occupied.assign(m_buckets, Sums{});
+            const std::int64_t number = m_numbers[part->track];
+            auto added = part->finest > m_level ? addSpans(part->segment, number) : addLevel(part->segment, number, std::min<int>(part->coarsest, m_level));
+            if (added) added = m_store.renewWithSteps();
             if (!added) return added;
             constexpr std::int64_t partsBetween = 4096;
             if (++read % partsBetween == 0 && m_progress != nullptr) m_progress->tell("summarising the run", read, m_parts);
+            if (part + 1 == parts->end() || part[1].track != part->track) done(part->track);
         }
+        return {};
+    }
+
+    struct Part {
+        std::int64_t segment;
+        std::uint32_t track; // its place in m_result.tracks
+        std::int16_t finest, coarsest;
+    };
+    // Track by track.
+    Result<std::vector<Part>> storedParts(bool summed)
+    {
+        std::vector<Part> parts;
+        const auto steps = [this] { return m_store.loadSteps(); };
+        auto listed = eachRowInParts(m_store, {"segment, track, level, ordinal", "pyramid", fmt::format(" AND segment{}{}", summed ? "=" : "<>", summarySegment), "segment, track, level, ordinal", steps}, m_id,
+                                     [&](const Statement& row) -> Result<void> {
+                                         const auto place = m_places.find(row.integer(1));
+                                         const std::int64_t level = row.integer(2);
+                                         if (place == m_places.end() || (m_only && m_result.tracks[place->second].lane != *m_only) || level < 0 || level > highestLevel) return {};
+                                         const Part one{row.integer(0), static_cast<std::uint32_t>(place->second), static_cast<std::int16_t>(level), static_cast<std::int16_t>(level)};
+                                         if (parts.empty() || parts.back().segment != one.segment || parts.back().track != one.track)
+                                             parts.push_back(one);
+                                         else
+                                             parts.back().coarsest = one.coarsest; // levels ascend
+                                         return {};
+                                     });
+        if (!listed) return tl::unexpected(std::move(listed.error()));
+        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return std::tie(a.track, a.segment) < std::tie(b.track, b.segment); });
+        return parts;
     }
 
     // −1: the run has no summary.

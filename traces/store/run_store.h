@@ -61,7 +61,9 @@ struct RunStore {
     // The blocks of steps that are not folded: all, or of the run's segments that may hold something of these steps. May renew the view.
     Result<void> loadSteps();
     Result<void> loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep);
-    int views = 0; // snapshots, one within the other
+    Result<void> renewWithSteps();              // the view if it is old, and all blocks of steps that are not folded
+    std::chrono::milliseconds longestView{500}; // what is done at a time may double it
+    int views = 0;                              // snapshots, one within the other
     std::chrono::steady_clock::time_point viewTaken;
 
     // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or

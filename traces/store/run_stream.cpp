@@ -41,8 +41,9 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
     return tracks;
 }
 
-Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& content)
+Result<void> readMetrics(RunStore& store, std::int64_t id, RunFile::Content& content)
 {
+    Database& database = *store.database;
     std::map<std::int64_t, std::size_t> places;
     auto done = forEachRow(database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", id, [&](const Statement& row) -> Result<void> {
         places[row.integer(0)] = content.metrics.size();
@@ -56,17 +57,16 @@ Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& 
         return {};
     });
     if (!done) return done;
-    return forEachRow(database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", id,
-                      [&](const Statement& row) -> Result<void> {
-                          const auto place = places.find(row.integer(0));
-                          const std::int64_t step = row.integer(1);
-                          if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
-                          if (step > 2 * rows + 1'000'000) return {}; // far beyond the others: damage
-                          auto& values = content.metrics[place->second].values;
-                          values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
-                          values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
-                          return {};
-                      });
+    return eachRowInParts(store, {"metric, step, value", "metric_value", {}, "metric, step"}, id, [&](const Statement& row) -> Result<void> {
+        const auto place = places.find(row.integer(0));
+        const std::int64_t step = row.integer(1);
+        if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
+        if (step > 2 * rows + 1'000'000) return {}; // far beyond the others: damage
+        auto& values = content.metrics[place->second].values;
+        values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
+        values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
+        return {};
+    });
 }
 
 // The sink has enough: not an error.
@@ -80,13 +80,34 @@ bool isEnded(const Error& error)
     return error.code == ErrorCode::Cancelled && error.message.empty();
 }
 
+// Rows of the table of bounds, `columns` of blocks or of their groups, for some thousand steps at a time: between them the view may be renewed.
+Result<void> eachBoundInParts(RunStore& store, std::string_view columns, std::string_view groups, std::int64_t id, const std::function<Result<void>(const Statement&)>& row)
+{
+    constexpr std::int64_t stepsAtOnce = 4096, last = std::numeric_limits<std::int64_t>::max();
+    Database& database = *store.database;
+    for (std::int64_t next = std::numeric_limits<std::int64_t>::min();;) {
+        auto from = database.prepare(fmt::format("SELECT step FROM {} WHERE run=? AND step>=? ORDER BY step LIMIT 1", store.unfolded.bounds()));
+        if (!from) return tl::unexpected(from.error());
+        from->bind(id).bind(next);
+        const auto any = database.step(*from);
+        if (!any) return tl::unexpected(any.error());
+        if (!*any) return {};
+        const std::int64_t first = from->integer(0), until = first > last - stepsAtOnce ? last : first + stepsAtOnce - 1;
+        *from = Statement();
+        auto done = forEachRow(database, fmt::format("SELECT {} FROM {} WHERE run=? AND step BETWEEN {} AND {}{}", columns, store.unfolded.bounds(), first, until, groups), id, row);
+        if (!done || until == last) return done;
+        next = until + 1;
+        if (auto renewed = store.renewWithSteps(); !renewed) return renewed;
+    }
+}
+
 } // namespace
 
 Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id)
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::BlockBounds> blocks;
-    auto done = forEachRow(*store.database, fmt::format("SELECT rowid, segment, step, begin_ns, end_ns, count FROM {} WHERE run=?", store.unfolded.bounds()), id, [&](const Statement& row) -> Result<void> {
+    auto done = eachBoundInParts(store, "rowid, segment, step, begin_ns, end_ns, count", "", id, [&](const Statement& row) -> Result<void> {
         const std::int64_t step = row.integer(2), spans = row.integer(5);
         if (step >= 0 && step < mostSteps && spans > 0 && spans <= static_cast<std::int64_t>(blockRows)) blocks.push_back({row.integer(0), row.integer(1), static_cast<int>(step), row.integer(3), row.integer(4), spans});
         return {};
@@ -99,14 +120,11 @@ Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::in
 {
     if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
     std::vector<RunFile::StepBounds> steps;
-    auto done = forEachRow(*store.database,
-                           fmt::format("SELECT step, min(begin_ns), max(end_ns), sum(count) FROM {} WHERE run=? GROUP BY step ORDER BY step", store.unfolded.bounds()), id,
-                           [&](const Statement& row) -> Result<void> {
-                               const std::int64_t step = row.integer(0);
-                               if (step >= 0 && step < mostSteps)
-                                   steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
-                               return {};
-                           });
+    auto done = eachBoundInParts(store, "step, min(begin_ns), max(end_ns), sum(count)", " GROUP BY step ORDER BY step", id, [&](const Statement& row) -> Result<void> {
+        const std::int64_t step = row.integer(0);
+        if (step >= 0 && step < mostSteps) steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
+        return {};
+    });
     if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
     return steps;
 }
@@ -127,9 +145,12 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
     }
     content.spanCount.assign(content.tracks.size(), 0);
     const auto read = [&]() -> Result<void> {
-        auto done = forEachRow(database, fmt::format("SELECT track, sum(count) FROM {} WHERE run=? GROUP BY track", store.unfolded.bounds()), id, [&](const Statement& row) -> Result<void> {
-            if (const auto place = places.find(row.integer(0)); place != places.end())
-                content.spanCount[place->second] = std::clamp<std::int64_t>(row.integer(1), 0, std::max<std::int64_t>(0, content.info.spanCount));
+        auto done = eachBoundInParts(store, "track, sum(count)", " GROUP BY track", id, [&](const Statement& row) -> Result<void> {
+            if (const auto place = places.find(row.integer(0)); place != places.end()) {
+                std::int64_t& spans = content.spanCount[place->second];
+                const std::int64_t most = std::max<std::int64_t>(0, content.info.spanCount);
+                spans += std::clamp<std::int64_t>(row.integer(1), 0, most - spans);
+            }
             return {};
         });
         if (!done) return done;
@@ -141,7 +162,7 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
             return {};
         });
         if (!done) return done;
-        if (done = readMetrics(database, id, content); !done) return done;
+        if (done = readMetrics(store, id, content); !done) return done;
         done = forEachRow(database, "SELECT key, value FROM run_text WHERE run=? AND section='configuration' ORDER BY ordinal", id, [&](const Statement& row) -> Result<void> {
             content.configuration.emplace_back(row.text(0), row.text(1));
             return {};

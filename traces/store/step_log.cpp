@@ -66,6 +66,16 @@ LoggedStep totalsIn(const Statement& row, int first)
     return {0, 0, row.integer(first), row.integer(first + 1), row.integer(first + 2), row.integer(first + 3), row.isNull(first + 2)};
 }
 
+// Each is of a table that steps have, with as many columns.
+bool areStepRows(std::span<const std::byte> rows)
+{
+    RowReader reader(rows);
+    StoredRow row;
+    while (!reader.atEnd())
+        if (!reader.next(row) || row.table >= stepTableCount() || row.values.size() != static_cast<std::size_t>(stepTable(row.table).count)) return false;
+    return true;
+}
+
 } // namespace
 
 std::vector<std::byte> packStep(std::span<const std::byte> rows)
@@ -131,10 +141,10 @@ Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows)
 
 Result<bool> addStepRows(Database& database, std::string_view prefix, std::int64_t run, std::span<const std::byte> rows)
 {
+    if (!areStepRows(rows)) return false;
     RowReader reader(rows);
     StoredRow row;
-    while (!reader.atEnd()) {
-        if (!reader.next(row) || row.table >= stepTableCount() || row.values.size() != static_cast<std::size_t>(stepTable(row.table).count)) return false;
+    while (reader.next(row)) {
         auto statement = database.cached(insertStatement(prefix, row.table));
         if (!statement) return tl::unexpected(statement.error());
         (*statement)->bind(run);
@@ -220,18 +230,12 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
                 continue;
             }
             rows.insert(rows.end(), blocks.begin(), blocks.end());
-            if (auto begun = database.execute("SAVEPOINT step"); !begun) return tl::unexpected(begun.error());
-            auto before = database.digests() ? database.digests()->changes() : TableDigests::Changes();
             const auto added = addStepRows(database, "main.", run, rows);
             if (!added) return tl::unexpected(added.error());
-            if (!*added) {
-                whole = false;
-                if (auto back = database.execute("ROLLBACK TO step"); !back) return tl::unexpected(back.error());
-                if (database.digests()) database.digests()->restore(std::move(before));
-            } else {
+            if (*added)
                 done.push_back(last);
-            }
-            if (auto released = database.execute("RELEASE step"); !released) return tl::unexpected(released.error());
+            else
+                whole = false;
         }
         *steps = Statement();
         more = read == stepsAtOnce;

@@ -29,7 +29,7 @@ struct StepRows {
 };
 // Takes the run's rows out of every table that a step grows.
 Result<void> takeStepRows(Database& database, std::int64_t run, StepRows& rows);
-// Adds them to the tables of that prefix ("main.", "temp.log_"); what is there already stays. False: the rows are damaged.
+// Adds them to the tables of that prefix ("main.", "temp.log_"); what is there already stays. False: the rows are damaged, and none is added.
 Result<bool> addStepRows(Database& database, std::string_view prefix, std::int64_t run, std::span<const std::byte> rows);
 
 struct LoggedStep {

@@ -31,9 +31,6 @@ public:
 
     // Into the file; before every commit. Of runs that have none, since an earlier version wrote them, nothing.
     Result<void> flush(Database& database);
-    // Around a savepoint that is rolled back.
-    Changes changes() const { return m_changes; }
-    void restore(Changes changes) { m_changes = std::move(changes); }
     void forget(std::int64_t run); // its digests come from elsewhere
 
 private:

@@ -183,7 +183,7 @@ Result<int> runExport(const ExportChoice& options, Session& session)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    auto stored = readRun(reference);
+    auto stored = format.drawn ? readRunForReport(reference, options.step - 1) : readRun(reference); // what is drawn is read by the program that draws it
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     const Result<Json> counts = format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);

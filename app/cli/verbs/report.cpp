@@ -57,6 +57,20 @@ std::vector<std::string> tablesAsked(const ReportChoice& options)
     return all ? tableNames() : options.tables;
 }
 
+bool needsEveryStep(const ReportChoice& options)
+{
+    const std::vector<std::string> tables = tablesAsked(options);
+    return options.residuals || std::any_of(tables.begin(), tables.end(), [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
+}
+
+// Of one step what it is made from. What-ifs without the run's own costs are fitted to all steps.
+Result<StoredRun> readWhatIsAsked(const RunReference& reference, const ReportChoice& options)
+{
+    if (needsEveryStep(options)) return readRun(reference);
+    auto stored = readRunForReport(reference, std::max(-1, options.step - 1));
+    return stored && !options.whatIf.empty() && !stored->run.costs ? readRun(reference) : std::move(stored);
+}
+
 Json tablesJson(const Run& run, int step, const std::vector<std::string>& names)
 {
     if (names.empty()) return nullptr;
@@ -96,8 +110,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    const bool ofOneStep = options.tables.empty() && options.whatIf.empty() && !options.residuals && !options.kernels; // the others look at every step
-    auto stored = ofOneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference);
+    auto stored = readWhatIsAsked(reference, options);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     const Run& run = stored->run;

@@ -67,13 +67,23 @@ int complain(int code, const QString& message, const QString& remedy = {})
     return code;
 }
 
+// Sleeps until something happens, or this long. (processEvents() with a time never sleeps.)
+void awaitEvents(int milliseconds)
+{
+    QTimer wake;
+    wake.setSingleShot(true);
+    wake.start(milliseconds);
+    QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents);
+}
+
 bool waitUntil(const std::function<bool()>& done, int milliseconds)
 {
+    constexpr int look = 20;
     QElapsedTimer timer;
     timer.start();
     while (!done()) {
         if (timer.elapsed() > milliseconds) return false;
-        QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 50);
+        awaitEvents(look);
     }
     return true;
 }
@@ -82,8 +92,7 @@ void settle(int milliseconds)
 {
     QElapsedTimer timer;
     timer.start();
-    while (timer.elapsed() < milliseconds)
-        QApplication::processEvents(QEventLoop::AllEvents, 20);
+    for (qint64 left = milliseconds; left > 0; left = milliseconds - timer.elapsed()) awaitEvents(static_cast<int>(left));
 }
 
 Result<RunRef> refOf(const QString& file, const QString& run)
