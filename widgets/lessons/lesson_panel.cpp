@@ -199,6 +199,18 @@ void LessonPanel::build()
     m_show->setVisible(solvable);
 }
 
+double LessonPanel::expectedSeconds() const
+{
+    double all = 0;
+    for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks)
+        if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
+            const auto one = m_state.expected.find(run->id);
+            if (one == m_state.expected.end() || one->second <= 0) return 0;
+            all += one->second;
+        }
+    return all;
+}
+
 void LessonPanel::setReading(const PageReading& reading, const LessonState& state)
 {
     m_reading = reading;
@@ -209,7 +221,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) showRow(m_rows[i], *blocks[i], reading.blocks[i]);
     if (m_runAll != nullptr) {
         const auto count = std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
-        m_runAll->setText(state.running.isEmpty() ? tr("Run all %1").arg(count) : tr("Cancel"));
+        m_runAll->setText(state.running.isEmpty() ? withExpectedTime(tr("Run all %1").arg(count), expectedSeconds()) : tr("Cancel"));
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);

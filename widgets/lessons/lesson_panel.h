@@ -36,6 +36,7 @@ struct LessonState {
     QString running;                      // id of the running run block; empty: none
     QString runningWords;
     int runningShare = -1;                  // percent; −1: unknown
+    std::map<std::string, double> expected; // of run blocks: seconds that they are likely to take; absent or 0: unknown
     std::map<std::string, QPixmap> figures; // by file name
 };
 
@@ -93,6 +94,7 @@ private:
     void showRow(Row& row, const lessons::Block& block, const BlockReading& now);
     void showHints(Row& row, const std::string& id, bool passed);
     void showRun(Row& row, const std::string& id, const BlockReading& now);
+    double expectedSeconds() const; // of all runs of the page; 0: unknown
     void showFigure(Row& row, const lessons::Figure& figure, const BlockReading& now);
     void setGuesses(const std::vector<GuessReading>& guesses);
 

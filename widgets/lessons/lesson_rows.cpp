@@ -293,7 +293,7 @@ void LessonPanel::showRun(Row& row, const std::string& id, const BlockReading& n
     const bool fresh = now.state == lessons::Verdict::Open;
     row.run->setText(running ? tr("Cancel") : !fresh            ? tr("Run it again")
                                           : m_runAll != nullptr ? tr("Run this one")
-                                                                : tr("Run it for real"));
+                                                                : withExpectedTime(tr("Run it for real"), expectedSeconds()));
     row.run->setEnabled(running || m_state.running.isEmpty());
     row.open->setVisible(!running && now.state != lessons::Verdict::Open);
     row.progress->setVisible(running);

@@ -1,7 +1,9 @@
 #include "widgets/lessons/lesson_text.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include <QCoreApplication>
 #include <QRegularExpression>
 #include <QStringList>
 
@@ -125,6 +127,14 @@ QString plainWords(const QString& markdown)
     QString text = markdown;
     text.remove(QLatin1Char('*')).remove(QLatin1Char('`'));
     return text.simplified();
+}
+
+QString withExpectedTime(const QString& text, double seconds)
+{
+    if (!(seconds > 0)) return text;
+    const int whole = static_cast<int>(std::ceil(std::min(seconds, 1e6)));
+    if (whole > 55) return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 min)").arg(text).arg((whole + 59) / 60);
+    return QCoreApplication::translate("stagewright::LessonPanel", "%1 (about %2 s)").arg(text).arg(whole < 10 ? whole : (whole + 4) / 5 * 5);
 }
 
 } // namespace stagewright

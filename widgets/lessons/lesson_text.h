@@ -11,6 +11,7 @@ namespace stagewright {
 
 // linked: ids already linked; new ones are added. Null: no links.
 QString lessonHtml(const QString& markdown, std::set<std::string>* linked = nullptr);
-QString plainWords(const QString& markdown); // without marks, for accessible names
+QString withExpectedTime(const QString& text, double seconds); // "Run it (about 10 s)"; 0 s: unknown, the text alone
+QString plainWords(const QString& markdown);                   // without marks, for accessible names
 
 } // namespace stagewright

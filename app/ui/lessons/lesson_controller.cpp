@@ -534,6 +534,7 @@ LessonState LessonController::state() const
     const RecordProcess* process = m_workspace.feature<Recording>()->process();
     now.runningWords = process->what();
     now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
+    for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>()) now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
     now.figures = m_figures;
     return now;
 }

@@ -121,6 +121,21 @@ void nameRuns(const QString& file, const QStringList& schedules, const QString& 
     }
 }
 
+const QString paceKey = QStringLiteral("lessons/secondsPerSample");
+
+// Samples that `record` trains with these arguments, under all schedules; 0 for a model or an end of its own, whose pace is another.
+double samplesOf(const QStringList& arguments, const lessons::RunBlock& block)
+{
+    if (block.expectFailure || arguments.contains(QStringLiteral("--model")) || arguments.contains(QStringLiteral("--timeout"))) return 0;
+    const auto value = [&](const char* option, int usual) {
+        const qsizetype at = arguments.indexOf(QLatin1String(option));
+        return at < 0 ? usual : arguments.value(at + 1).toDouble();
+    };
+    const RecordSettings usual;
+    const auto schedules = static_cast<double>(arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(',')).size());
+    return schedules * (value("--steps", usual.steps) + value("--warmup", usual.warmup)) * value("--microbatches", usual.microbatches) * value("--microbatch-size", usual.microbatchSize) * value("--replicas", 1);
+}
+
 QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
 
 } // namespace
@@ -196,6 +211,8 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     RecordSettings recorded;
     recorded.arguments = arguments;
     m_block = qs(block.id);
+    m_samples = samplesOf(arguments, block);
+    m_time.start();
     m_workspace.library()->close(m_file);
     m_workspace.library()->setAside(m_file);
     m_workspace.feature<Recording>()->startRecording(recorded, m_file, true, true);
@@ -221,6 +238,7 @@ void LessonRuns::ended()
         failure = lessons::RunFailure{"cancelled", false, true, {}, {}};
     else if (process->state() != RecordProcess::State::Finished)
         failure = failureOf(*process);
+    if (!failure && m_samples > 0) QSettings().setValue(paceKey, static_cast<double>(m_time.elapsed()) / 1000 / m_samples);
     QSettings().setValue(namesKey(m_file), m_schedules);
     read(std::exchange(m_block, QString()), m_file, m_schedules, failure, m_title);
 }
@@ -255,6 +273,15 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
             return outcome;
         },
         [this](const Outcome& outcome) { emit finished(outcome); });
+}
+
+double LessonRuns::expectedSeconds(const lessons::Lesson& lesson, const lessons::RunBlock& block)
+{
+    const auto plan = lessons::recordPlan(lesson, block, {}, {});
+    if (!plan) return 0;
+    QStringList arguments;
+    for (const std::string& word : plan->arguments) arguments << qs(word);
+    return samplesOf(arguments, block) * std::max(0.0, QSettings().value(paceKey).toDouble());
 }
 
 void LessonRuns::prove(const QString& block, int ranks, int microbatches)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include <QElapsedTimer>
 #include <QObject>
 #include <QProcess>
 
@@ -36,8 +37,10 @@ public:
     };
     static QString fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block); // file of its runs
     void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block);         // earlier runs, if any
-    void prove(const QString& block, int ranks, int microbatches);                        // gradients of the orders that it recorded last, the learner's own as it was; proved() follows
-    QString proof(const QString& block) const { return m_proofs.value(block); }           // the table in words
+    // Seconds that its runs are likely to take, judged by those made on this computer; 0: unknown.
+    static double expectedSeconds(const lessons::Lesson& lesson, const lessons::RunBlock& block);
+    void prove(const QString& block, int ranks, int microbatches);              // gradients of the orders that it recorded last, the learner's own as it was; proved() follows
+    QString proof(const QString& block) const { return m_proofs.value(block); } // the table in words
 
 signals:
     void progressed();
@@ -55,6 +58,8 @@ private:
     QStringList m_schedules; // as the block names them
     QStringList m_recorded;  // as the program was given them: names of the library, files with an order
     ScratchFolder m_orders;
+    QElapsedTimer m_time; // since it was started
+    double m_samples = 0; // that it trains; 0: its time says nothing about others
     QProcess m_check;
     QString m_checked; // block whose gradients are being checked
     QMap<QString, QString> m_proofs;
