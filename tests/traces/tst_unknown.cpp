@@ -73,6 +73,9 @@ private slots:
         QCOMPARE(rank.idle(), 20 * us);
         QCOMPARE(rank.calls, std::int64_t(4));
         QCOMPARE(deviceTimeSentence(ranks), std::string("devices compute 33.3 %, communicate 25.0 % (16.7 % exposed), are idle 33.3 % of 60.0 µs on average"));
+        RankDeviceTime quiet = rank; // one device that never communicates
+        quiet.communicating = quiet.hidden = 0;
+        QCOMPARE(deviceTimeSentence({quiet}), std::string("the device computes 33.3 %, communicates 0.0 %, is idle 33.3 % of 60.0 µs"));
     }
 
     void partsOfARecordedStep()
