@@ -57,6 +57,17 @@ run stagewright import own_rank0.json own_rank1.json
 expect_code 0
 expect_out 'no ops'
 expect_out 'the ranges are bwd s0 m1 .4., fwd s0 m1 .4.'
+# Without ops stages and microbatches are unknown, not 0.
+run stagewright import own_rank0.json own_rank1.json -o unnamed.stagewright
+expect_out 'no ops'
+run stagewright runs unnamed.stagewright
+expect_out ' 2 × – '
+run stagewright runs unnamed.stagewright --json
+expect_out '"stages": null'
+expect_out '"microbatches": null'
+run stagewright report unnamed.stagewright --json
+expect_out '"stages": null'
+expect_json 'no range of the trace is recognised as an op: name them in rules (import --rules)' unknown microbatches
 run stagewright import own_rank0.json own_rank1.json --suggest-rules draft.rules
 expect_code 0
 expect_out 'F +fwd s.stage. m.microbatch-1. +4 +2 +fwd s0 m1'

@@ -57,6 +57,28 @@ Run deviceRun(const std::string& name, Nanos longer = 0)
 class TestUnknown : public QObject {
     Q_OBJECT
 private slots:
+    // Without ops only what the trace itself names has a use.
+    void memoryWithoutOps()
+    {
+        for (const MemoryCategory category : {MemoryCategory::Workspace, MemoryCategory::Activations}) {
+            TimelineBuilder builder(Provenance::Imported, "wall", 1);
+            Span kernel;
+            kernel.end = 10 * us;
+            kernel.label = builder.intern("gemm") & 0xffffffu;
+            builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
+            MemoryEvent event;
+            event.delta = 1024;
+            event.category = category;
+            builder.addMemory(event);
+            Run run;
+            run.timeline = builder.build().value();
+            const auto figures = reportOf(run, {}).value().figures();
+            const auto peak = std::find_if(figures.begin(), figures.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
+            QVERIFY(peak != figures.end());
+            QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace ? "the run doesn't say what its memory is used for" : ""));
+        }
+    }
+
     void deviceTimeByHand()
     {
         const Run run = deviceRun("a");
@@ -73,6 +95,9 @@ private slots:
         QCOMPARE(rank.idle(), 20 * us);
         QCOMPARE(rank.calls, std::int64_t(4));
         QCOMPARE(deviceTimeSentence(ranks), std::string("devices compute 33.3 %, communicate 25.0 % (16.7 % exposed), are idle 33.3 % of 60.0 µs on average"));
+        RankDeviceTime quiet = rank; // one device that never communicates
+        quiet.communicating = quiet.hidden = 0;
+        QCOMPARE(deviceTimeSentence({quiet}), std::string("the device computes 33.3 %, communicates 0.0 %, is idle 33.3 % of 60.0 µs"));
     }
 
     void partsOfARecordedStep()

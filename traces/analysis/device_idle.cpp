@@ -25,7 +25,7 @@ constexpr std::array<StateName, deviceStateCount> names{{
     {"send_receive", "Sends, receives", "Sends or receives run and nothing else.", "for sends and receives"},
     {"copying", "Copies", "Only copies or fills run.", "for copies"},
     {"launch", "Launches", "Nothing runs: what runs next was launched after everything before it had ended.", "for launches by the host"},
-    {"sync", "Host waits", "Nothing runs, and the host waited for the device in a synchronising call.", "for a host that waits for them"},
+    {"sync", "Host waits", "Nothing runs, and the host waited for the device in a synchronising call.", "for a host that waits for kernels"},
     {"between", "Between kernels", "Nothing runs for less than 30 ns, though the next was launched.", "between kernels"},
     {"queued", "Queued", "Nothing runs, though the next was launched: it waits for an event, or its launch is on the way.", "with work in the queue"},
     {"unknown", "Unknown", "Nothing runs, and the trace does not say when the next was launched.", "for unknown reasons"},
@@ -143,8 +143,11 @@ std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks)
     for (std::size_t s = 1; s < deviceStateCount; ++s)
         if (share(s) >= 0.01) waits.push_back(s);
     std::stable_sort(waits.begin(), waits.end(), [&](std::size_t a, std::size_t b) { return sum.time[a] > sum.time[b]; });
-    std::string text = fmt::format("devices compute {} of their time", formatPercent(share(0)));
-    for (std::size_t i = 0; i < waits.size(); ++i) text += fmt::format("{}{} {}", i == 0 ? "; they wait " : ", ", formatPercent(share(waits[i])), names[waits[i]].waits);
+    const bool one = std::count_if(ranks.begin(), ranks.end(), [](const RankDeviceIdle& rank) { return rank.window > 0; }) == 1;
+    std::string text = fmt::format("{} {} of {} time", one ? "the device computes" : "devices compute", formatPercent(share(0)), one ? "its" : "their");
+    for (std::size_t i = 0; i < waits.size(); ++i) text += fmt::format("{}{} {}", i > 0 ? ", " : one ? "; it waits "
+                                                                                                     : "; they wait ",
+                                                                       formatPercent(share(waits[i])), names[waits[i]].waits);
     return text;
 }
 

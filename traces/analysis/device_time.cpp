@@ -77,10 +77,10 @@ std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks)
     }
     if (window <= 0) return {};
     const auto share = [window](Nanos time) { return formatPercent(static_cast<double>(time) / static_cast<double>(window)); };
-    const std::string communication = sum.communicating == 0 ? "communicate 0.0 %" : fmt::format("communicate {} ({} exposed)", share(sum.communicating), share(sum.exposed()));
-    return fmt::format("{} {} {}, {}, {} idle {} of {}{}", devices == 1 ? "the device" : "devices", devices == 1 ? "computes" : "compute", share(sum.computing),
-                       devices == 1 && sum.communicating != 0 ? "communicates" + communication.substr(std::string_view("communicate").size()) : communication,
-                       devices == 1 ? "is" : "are", share(window - sum.busy), formatDuration(window / devices), devices == 1 ? "" : " on average");
+    const bool one = devices == 1;
+    const std::string exposed = sum.communicating == 0 ? std::string() : fmt::format(" ({} exposed)", share(sum.exposed()));
+    return fmt::format("{} {}, {} {}{}, {} idle {} of {}{}", one ? "the device computes" : "devices compute", share(sum.computing), one ? "communicates" : "communicate", share(sum.communicating),
+                       exposed, one ? "is" : "are", share(window - sum.busy), formatDuration(window / devices), one ? "" : " on average");
 }
 
 namespace analyses {

@@ -68,7 +68,7 @@ void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& note
     }
     std::sort(ranks.begin(), ranks.end(), [](const ForeignRank& a, const ForeignRank& b) { return a.rank < b.rank; });
     const int world = std::accumulate(ranks.begin(), ranks.end(), 0, [](int most, const ForeignRank& rank) { return std::max(most, rank.worldSize); });
-    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("only {} of the job's {} ranks were imported", ranks.size(), world));
+    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("only {} of the job's {} ranks {} imported", ranks.size(), world, ranks.size() == 1 ? "was" : "were"));
 }
 
 void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, ImportedRun& out)
@@ -294,7 +294,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         if (renumbered) {
             std::string numbers;
             for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r) numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
-            one.notes.push_back(fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
+            one.notes.push_back(parts.ranks.size() == 1 ? fmt::format("rank {} of the job is rank 0 here", numbers) : fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
         }
         inferStages(parts.ranks, !parts.messages.pairs.empty() || parts.messages.unpaired > 0, parts.ops, one.notes);
         describeRanks(parts.ranks, one);

@@ -67,10 +67,16 @@ std::vector<ReportFigure> RunReport::figures() const
     const auto time = [&](std::string key, std::string title, Nanos value, const char* formula) -> ReportFigure& {
         return add(std::move(key), std::move(title), ColumnKind::Time, static_cast<double>(value), formula);
     };
+    // Without ops only what the trace itself names; a memory snapshot names nothing.
+    const bool used = noOps.empty() ? !memory.empty() : std::any_of(memory.begin(), memory.end(), [](const RankMemory& rank) {
+        for (std::size_t c = 0; c < memoryCategoryCount; ++c)
+            if (static_cast<MemoryCategory>(c) != MemoryCategory::Workspace && rank.peak[c] > 0) return true;
+        return false;
+    });
     const auto peak = [&](const char* key, const char* title, MemoryCategory category) {
         ReportFigure& figure = add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
-        if (memory.empty()) figure.unknown = "the run doesn't say what its memory is used for";
+        if (!used) figure.unknown = "the run doesn't say what its memory is used for";
     };
     time("makespan", "Step time", bubbles.makespan(), "A step");
     time("span", "Span of a rank", bubbles.span, "A step");

@@ -218,4 +218,9 @@ Json textOrNull(std::string text)
     return text.empty() ? Json() : Json(std::move(text));
 }
 
+Json countOrNull(int count)
+{
+    return count > 0 ? Json(count) : Json(nullptr);
+}
+
 } // namespace stagewright

@@ -109,5 +109,6 @@ private:
 };
 
 Json textOrNull(std::string text); // null where it is empty
+Json countOrNull(int count);       // null where it is 0: unknown
 
 } // namespace stagewright

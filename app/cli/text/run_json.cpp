@@ -131,8 +131,8 @@ Json runJson(const Run& run, const RunReport& figures)
     object["state"] = std::string(toText(run.info.state));
     object["damaged_blocks"] = run.info.damagedBlocks;
     object["ranks"] = run.info.ranks;
-    object["stages"] = run.info.stages;
-    object["microbatches"] = run.info.microbatches;
+    object["stages"] = countOrNull(run.info.stages);
+    object["microbatches"] = countOrNull(run.info.microbatches);
     for (const char* key : {"model", "microbatch_size"}) {
         const std::string value = configured(run, key);
         object[key] = textOrNull(value);
@@ -156,6 +156,8 @@ Json runJson(const Run& run, const RunReport& figures)
     object["critical_path"] = ops ? std::move(path) : Json(nullptr);
     for (const char* key : {"by_rank", "critical_path"})
         if (!ops) unknown[key] = figures.noOps;
+    for (const char* key : {"stages", "microbatches"})
+        if (object[key].isNull()) unknown[key] = ops ? "the run has no schedule" : figures.noOps;
     object["loss"] = metricJson(run, "loss");
     object["step_time_ns"] = metricJson(run, "step_time_ns");
     object["wall_time_ns"] = metricJson(run, "wall_time_ns");
@@ -280,8 +282,8 @@ Json runInfoJson(const RunInfo& info, bool read)
             {"provenance", std::string(toText(info.provenance))},
             {"clock", info.clock},
             {"ranks", info.ranks},
-            {"stages", info.stages},
-            {"microbatches", info.microbatches},
+            {"stages", countOrNull(info.stages)},
+            {"microbatches", countOrNull(info.microbatches)},
             {"steps", info.steps},
             {"warmup_steps", info.warmupSteps},
             {"spans", info.spanCount},

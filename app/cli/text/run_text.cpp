@@ -104,8 +104,11 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     table.add({"bubble", ops ? formatPercent(bubbles.bubbleFraction) : "–", ops ? over("bubble_fraction", "fraction") : "unknown for the same reason"}, Tint::Bold);
     if (!figures.memory.empty()) {
         const std::string sample = over("peak_activation", "bytes");
-        table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",
-                   peaksText(figures, MemoryCategory::Activations), sample.empty() ? sample : "the fullest rank: " + sample});
+        const auto all = figures.figures();
+        const auto peak = std::find_if(all.begin(), all.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
+        table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank", peak->unknown.empty() ? peaksText(figures, MemoryCategory::Activations) : "–",
+                   !peak->unknown.empty() ? "unknown: " + peak->unknown : sample.empty() ? sample
+                                                                                         : "the fullest rank: " + sample});
     }
     if (figures.memoryCap) table.add({"memory limit of a rank", figures.units.memoryText(*figures.memoryCap)});
     if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});

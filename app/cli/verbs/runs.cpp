@@ -196,7 +196,7 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
         const auto unit = (*file)->query(fmt::format("SELECT time_unit FROM run WHERE id={}", info.id));
         const Nanos timeUnit = unit && !unit->rows.empty() ? std::max<Nanos>(1, std::strtoll(unit->rows[0][0].c_str(), nullptr, 10)) : 1;
         for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, timeUnit), note.text);
-        table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
+        table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
                    std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
