@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "app/launch/child_process.h"
+#include "schedules/base/folder.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -63,14 +64,14 @@ std::string newestTraces(const std::string& folder)
     std::error_code error;
     std::string newest;
     int most = -1;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder + "/outputs/profile_traces", error)) {
-        const std::string name = entry.path().filename().string();
+    const std::string traces = folder + "/outputs/profile_traces";
+    for (const std::string& name : namesIn(traces)) {
         constexpr std::string_view prefix = "iteration_";
         if (!name.starts_with(prefix)) continue;
         const int number = wholeOf<int>(std::string_view(name).substr(prefix.size())).value_or(-1);
-        if (number > most && !fs::is_empty(entry.path(), error)) {
+        if (number > most && !fs::is_empty(fs::path(traces) / name, error)) {
             most = number;
-            newest = entry.path().string();
+            newest = fs::path(traces) / name;
         }
     }
     return newest;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "profiler/record/clock.h"
+#include "schedules/base/folder.h"
 
 namespace stagewright {
 
@@ -108,10 +109,10 @@ void FlightPage::finish(std::uint64_t index)
 std::optional<FlightsLeft> readFlights(const std::string& folder)
 {
     std::vector<Page> pages;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        if (entry.path().extension() != ending || pages.size() >= mostRanks) continue;
-        std::ifstream file(entry.path(), std::ios::binary);
+    for (const std::string& name : namesIn(folder)) {
+        const fs::path path = fs::path(folder) / name;
+        if (path.extension() != ending || pages.size() >= mostRanks) continue;
+        std::ifstream file(path, std::ios::binary);
         Page page{};
         if (file.read(reinterpret_cast<char*>(&page), sizeof page) && isSound(page)) pages.push_back(page);
     }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/nesting.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -226,6 +227,9 @@ std::string writeCostsJson(const CostModel& costs)
 
 Result<CostModel> readCostsJson(const std::string& text)
 {
+    constexpr std::size_t deepest = 16; // ours are half as deep
+    if (const std::size_t depth = nestingOf(text); depth > deepest)
+        return fail(ErrorCode::Unreadable, fmt::format("costs: lists and objects nest {} deep, at most {}", depth, deepest), "check that this is a file of costs");
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) return fail(ErrorCode::Unreadable, "costs: not a JSON document");
     CostReader in;

@@ -13,7 +13,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostOpsCompared = 4'000'000;
+constexpr std::size_t mostOpsCompared = 2'500'000;
 constexpr std::size_t mostToSearch = 10'000; // ops: beyond, no schedule that searches is tried
 
 // The n-th of equal ops on a rank.
@@ -146,11 +146,11 @@ std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
     std::optional<NearestSchedule> best;
     std::size_t looked = 0;
     for (const std::string& name : namesThatMayFit(schedule, ops <= mostToSearch)) {
-        if (looked > mostOpsCompared) return best;
         const auto made = makeSchedule(name, shape);
         if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
             continue;
         looked += made->opCount() + ops;
+        if (looked > mostOpsCompared) return best;
         ScheduleDiff diff = diffSchedules(schedule, *made);
         if (best && best->diff.distance() + best->diff.shape.size() <= diff.distance() + diff.shape.size()) continue;
         best = NearestSchedule{name, std::move(diff)};

@@ -38,6 +38,7 @@ struct TimelineBuilder::Pending {
     std::vector<Edge> edges;            // of provisional ids
     std::vector<MemoryEvent> memory;
     std::vector<Counter> counters;
+    std::map<std::tuple<int, std::string, std::string>, int> counterNumbers; // by rank, name and unit
     std::vector<std::string> labels{std::string()};
     std::vector<std::string> shapes;                             // by label, up to the last that has one
     std::unordered_map<std::string, std::uint32_t> labelNumbers; // by label, a zero and the shape
@@ -121,11 +122,9 @@ void TimelineBuilder::addMemory(const MemoryEvent& event)
 int TimelineBuilder::addCounter(int rank, std::string name, std::string unit)
 {
     auto& counters = m_pending->counters;
-    for (std::size_t i = 0; i < counters.size(); ++i)
-        if (counters[i].rank == rank && counters[i].name == name && counters[i].unit == unit)
-            return static_cast<int>(i);
-    counters.push_back({rank, std::move(name), std::move(unit), {}});
-    return static_cast<int>(counters.size()) - 1;
+    const auto [known, added] = m_pending->counterNumbers.try_emplace({rank, name, unit}, static_cast<int>(counters.size()));
+    if (added) counters.push_back({rank, std::move(name), std::move(unit), {}});
+    return known->second;
 }
 
 void TimelineBuilder::addSample(int counter, Nanos time, double value)

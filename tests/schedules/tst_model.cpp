@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "random_schedules.h"
+#include "schedules/base/nesting.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/text/cost_json.h"
@@ -138,6 +139,14 @@ private slots:
         QCOMPARE(links.delay(0, 1, 1000), 7);
         links.all.bytesPerSecond = 3e9;
         QCOMPARE(links.delay(1, 2, 1000), 433); // 100 + 333.3, rounded once
+    }
+    void deepJsonIsRefused()
+    {
+        const auto deep = readCostsJson("{\"stage_bytes\":" + std::string(17, '['));
+        QVERIFY(!deep.has_value());
+        QVERIFY2(deep.error().message.find("nest 18 deep, at most 16") != std::string::npos, deep.error().message.c_str());
+        const std::string brackets = "{\"[[[\\\"{{{\":[[1],{\"a\":[]}]}"; // those of the key are none
+        QCOMPARE(nestingOf(brackets), std::size_t{4});
     }
     void jsonRoundTrips()
     {

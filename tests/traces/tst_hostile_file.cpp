@@ -139,6 +139,23 @@ private slots:
         for (const Metric& metric : run->metrics) values += metric.values.size();
         QVERIFY(values < 2'000'000);
         QVERIFY(file->read(2).value().info.damagedBlocks > 0);
+        values = 0;
+        const auto content = file->content(1);
+        QVERIFY(content.has_value());
+        for (const Metric& metric : content->metrics) values += metric.values.size();
+        QVERIFY(values < 2'000'000);
+    }
+
+    // A step is a place in what is made of a run: one far away would ask for gigabytes.
+    void stepsThatLie()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "UPDATE run SET steps=1000000000 WHERE id=1; UPDATE span_block SET step=step*80000000 WHERE run=1"));
+        const auto run = RunFile::open(path, OpenMode::Read).value()->read(1);
+        QVERIFY(run.has_value());
+        QVERIFY(run->info.damagedBlocks >= 11 * 2);
+        QCOMPARE(run->timeline->steps(), 1);
     }
 
     void infinityIsUnknown()

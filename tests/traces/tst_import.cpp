@@ -6,6 +6,7 @@
 
 #include "schedules/text/csv.h"
 #include "tests/traces/import_rig.h"
+#include "traces/import/assemble.h"
 #include "traces/import/clock_alignment.h"
 
 using namespace stagewright;
@@ -16,6 +17,14 @@ class TestImport : public QObject {
     Q_OBJECT
 
 private slots:
+    // A process is a rank, and a file of runs knows so many.
+    void moreProcessesThanRanks()
+    {
+        std::vector<ForeignRank> ranks(65'537);
+        const auto runs = assemble(std::move(ranks), "job", {}, {});
+        QVERIFY(!runs.has_value());
+        QVERIFY2(runs.error().message.find("job has 65537 processes") == 0, runs.error().message.c_str());
+    }
     void namesMeanOps_data()
     {
         QTest::addColumn<QString>("name");

@@ -20,6 +20,8 @@
 #ifdef STAGEWRIGHT_LIBARCHIVE
 #include <archive.h>
 #include <archive_entry.h>
+
+#include "schedules/base/folder.h"
 #endif
 
 namespace stagewright {
@@ -150,14 +152,15 @@ void removeAbandoned(const fs::path& temporary)
 {
     constexpr auto fresh = std::chrono::minutes(1);
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(temporary, fs::directory_options::skip_permission_denied, ignored)) {
-        if (!entry.path().filename().string().starts_with(unpackedIn)) continue;
-        const int folder = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (const std::string& name : namesIn(temporary)) {
+        if (!name.starts_with(unpackedIn)) continue;
+        const fs::path path = temporary / name;
+        const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder < 0) continue;
         struct stat status {};
         const bool own = ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid();
         const bool old = std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > fresh;
-        if (own && old && ::flock(folder, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ignored);
+        if (own && old && ::flock(folder, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
         ::close(folder);
     }
 }

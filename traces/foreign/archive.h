@@ -19,7 +19,7 @@ bool isArchive(const std::string& path);
 
 struct ArchiveLimits {
     std::int64_t bytes = std::int64_t{64} << 30; // unpacked, of all members together
-    int members = 100'000;
+    int members = 10'000;
 };
 // STAGEWRIGHT_UNPACK_LIMIT (bytes) instead of the above where it is set.
 ArchiveLimits archiveLimits();

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <random>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "schedules/base/folder.h"
 
 namespace stagewright {
 
@@ -53,10 +54,7 @@ void removeLeftParts(const std::string& path)
     const fs::path whole(path);
     const std::string beginning = whole.filename().string() + partEnding;
     const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
-    // Not fs::directory_iterator, which ends the program where there is no memory.
-    const std::unique_ptr<DIR, int (*)(DIR*)> names(::opendir(folder.c_str()), ::closedir);
-    while (const dirent* entry = names ? ::readdir(names.get()) : nullptr) {
-        const std::string_view name = entry->d_name;
+    for (const std::string& name : namesIn(folder)) {
         if (name.size() != beginning.size() + partDigits || !name.starts_with(beginning)) continue;
         const fs::path part = folder / name;
         const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

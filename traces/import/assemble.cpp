@@ -253,7 +253,10 @@ JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const Mess
 Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
                                           const Progress& progress)
 {
+    constexpr std::size_t mostRanks = 65'536; // of a run file
     if (ranks.empty()) return fail(ErrorCode::Unreadable, "no ranks to import");
+    if (ranks.size() > mostRanks)
+        return fail(ErrorCode::Unreadable, fmt::format("{} has {} processes or files, each a rank, and a run at most {} ranks", name, ranks.size(), mostRanks), "import the files of one job, or fewer of them");
     const auto cancelled = [] { return fail(ErrorCode::Cancelled, "importing was cancelled"); };
     const auto rankCount = static_cast<std::int64_t>(ranks.size());
     progress.tell("pairing messages", 0, rankCount);

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/folder.h"
 #include "schedules/base/release_items.h"
 #include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
@@ -38,8 +39,8 @@ std::vector<std::string> filesIn(const fs::path& folder)
 {
     std::vector<std::string> files;
     std::error_code failed;
-    for (const auto& entry : fs::directory_iterator(folder, failed))
-        if (entry.is_regular_file(failed) && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path().string());
+    for (const std::string& name : namesIn(folder))
+        if (const fs::path file = folder / name; fs::is_regular_file(file, failed) && !name.starts_with('.')) files.push_back(file);
     if (!files.empty()) return files;
     for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end; at != end && files.size() < 100'000; at.increment(failed)) {
         if (failed) break;
@@ -55,9 +56,8 @@ std::vector<std::string> globbed(const std::string& word)
     const fs::path folder = path.parent_path();
     std::vector<std::string> files;
     std::error_code failed;
-    for (const auto& entry : fs::directory_iterator(folder.empty() ? fs::path(".") : folder, failed))
-        if (entry.is_regular_file(failed) && fnmatch(path.filename().c_str(), entry.path().filename().c_str(), FNM_PERIOD) == 0)
-            files.push_back((folder / entry.path().filename()).string());
+    for (const std::string& name : namesIn(folder.empty() ? "." : folder.string()))
+        if (const fs::path file = folder / name; fs::is_regular_file(file, failed) && fnmatch(path.filename().c_str(), name.c_str(), FNM_PERIOD) == 0) files.push_back(file);
     return files;
 }
 

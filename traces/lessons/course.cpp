@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/folder.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/lesson_file.h"
 
@@ -21,13 +22,8 @@ constexpr const char* orderFile = "course.txt";
 
 std::vector<std::string> lessonsIn(const std::string& folder)
 {
-    std::error_code code;
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder, code)) {
-        const std::string name = entry.path().filename().string();
-        if (name.ends_with(".md") && name != "README.md") names.push_back(name);
-    }
-    std::sort(names.begin(), names.end());
+    std::vector<std::string> names = namesIn(folder);
+    std::erase_if(names, [](const std::string& name) { return !name.ends_with(".md") || name == "README.md"; });
     return names;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/folder.h"
 #include "traces/lessons/course.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/words.h"
@@ -49,14 +50,9 @@ void add(Library& library, Result<Lesson> lesson)
 
 void addFolder(Library& library, const std::string& folder)
 {
-    std::error_code code;
-    std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder, code)) {
-        const std::string name = entry.path().filename().string();
-        if (name.ends_with(".md") && name != "README.md") files.push_back(entry.path().string());
-    }
-    std::sort(files.begin(), files.end());
-    for (const std::string& file : files) {
+    for (const std::string& name : namesIn(folder)) {
+        if (!name.ends_with(".md") || name == "README.md") continue;
+        const std::string file = fs::path(folder) / name;
         auto text = textOfFile(file);
         add(library, text ? readLesson(*text, file) : tl::unexpected(std::move(text.error())));
     }
@@ -64,12 +60,9 @@ void addFolder(Library& library, const std::string& folder)
 
 void addCourses(Library& library, const std::string& folder)
 {
-    std::error_code code;
-    std::vector<std::string> folders;
-    for (const auto& entry : fs::directory_iterator(folder, code))
-        if (isCourse(entry.path().string())) folders.push_back(entry.path().string());
-    std::sort(folders.begin(), folders.end());
-    for (const std::string& one : folders) {
+    for (const std::string& name : namesIn(folder)) {
+        const std::string one = fs::path(folder) / name;
+        if (!isCourse(one)) continue;
         auto course = readCourse(one);
         if (!course) {
             library.faults.push_back(std::move(course.error()));

@@ -21,7 +21,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
-constexpr std::size_t gap = 1'000'000;    // values of metrics that no row has
+constexpr std::size_t gap = 1'000'000;    // steps, and values of metrics, that no row has
 
 constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
                                          "stages, microbatches, steps, warmup_steps, span_count";
@@ -324,6 +324,17 @@ private:
                           });
     }
 
+    // Steps are numbered through: one far beyond the number of blocks is damage, and asks for memory.
+    bool isNear(std::int64_t step)
+    {
+        if (step <= static_cast<std::int64_t>(gap)) return true;
+        if (m_blocks < 0) {
+            m_blocks = m_database.integer(fmt::format("SELECT count(*) FROM {} WHERE run={}", m_store.unfolded.bounds(), m_id)).value_or(0);
+            if (m_store.logs) m_blocks += m_database.integer(fmt::format("SELECT count(*) FROM main.step_log WHERE run={}", m_id)).value_or(0);
+        }
+        return step <= static_cast<std::int64_t>(gap) + m_blocks;
+    }
+
     Result<void> spans()
     {
         std::vector<StoredSpan> block;
@@ -347,7 +358,7 @@ private:
                 const std::int64_t before = segment == m_ids.end() ? 0 : static_cast<std::int64_t>(segment->second.size());
                 const bool placed = first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows) &&
                                     (m_steps.times || numbered + std::max<std::int64_t>(0, first + count - before) <= most); // of all segments together
-                const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps;
+                const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps && isNear(step);
                 if (!placed || !known ||
                     !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block)) {
                     ++m_damaged;
@@ -625,6 +636,7 @@ private:
     std::int64_t m_lastSegment = std::numeric_limits<std::int64_t>::max();
     bool m_grows = false; // while it is read
     std::int64_t m_damaged = 0;
+    std::int64_t m_blocks = -1; // of the run, once they are counted
 };
 
 } // namespace

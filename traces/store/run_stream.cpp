@@ -51,9 +51,9 @@ Result<void> readMetrics(RunStore& store, std::int64_t id, RunFile::Content& con
         return {};
     });
     if (!done) return done;
-    std::int64_t rows = 0;
+    std::size_t room = 1'000'000; // values that no row has
     done = forEachRow(database, "SELECT count(*) FROM metric_value WHERE run=?", id, [&](const Statement& row) -> Result<void> {
-        rows = row.integer(0);
+        room += 2 * static_cast<std::size_t>(row.integer(0));
         return {};
     });
     if (!done) return done;
@@ -61,8 +61,10 @@ Result<void> readMetrics(RunStore& store, std::int64_t id, RunFile::Content& con
         const auto place = places.find(row.integer(0));
         const std::int64_t step = row.integer(1);
         if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
-        if (step > 2 * rows + 1'000'000) return {}; // far beyond the others: damage
         auto& values = content.metrics[place->second].values;
+        const std::size_t grows = static_cast<std::size_t>(step) + 1 - std::min(values.size(), static_cast<std::size_t>(step) + 1);
+        if (grows > room) return {}; // far beyond the others: damage
+        room -= grows;
         values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
         values.back() = std::isfinite(row.real(2)) ? row.real(2) : std::numeric_limits<double>::quiet_NaN();
         return {};

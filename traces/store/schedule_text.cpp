@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/nesting.h"
+
 namespace stagewright {
 
 namespace {
@@ -75,6 +77,8 @@ std::string writeScheduleText(const Schedule& schedule)
 
 Result<Schedule> readScheduleText(std::string_view text)
 {
+    constexpr std::size_t deepest = 16; // ours are half as deep
+    if (nestingOf(text) > deepest) return damaged("lists and objects nest too deep");
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) return damaged("not a JSON object");
     for (const char* key : {"name", "ranks", "stages", "microbatches", "placement", "order", "paired"})

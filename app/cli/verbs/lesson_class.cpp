@@ -15,6 +15,7 @@
 #include "app/cli/text/table.h"
 #include "app/cli/verbs/lesson_answers.h"
 #include "schedules/base/csv_line.h"
+#include "schedules/base/folder.h"
 #include "schedules/base/text.h"
 #include "schedules/text/csv.h"
 #include "traces/lessons/check_lesson.h"
@@ -117,13 +118,9 @@ bool counts(const GradedBlock& row) { return row.kind == "check" || row.kind == 
 Result<int> gradeClass(const std::vector<Lesson>& course, const std::string& folder, bool csv, Session& session)
 {
     if (!isFolder(folder)) return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", folder), "name the folder with the answers");
-    std::vector<std::string> files;
-    std::error_code code;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
     std::map<std::string, Pupil> pupils;
-    for (const std::string& file : files) {
-        const std::string name = file.substr(file.rfind('/') + 1);
+    for (const std::string& name : namesIn(folder)) {
+        const std::string file = std::filesystem::path(folder) / name;
         if (!name.ends_with(".csv") && !name.ends_with(".txt") && !name.ends_with(".json")) continue;
         Pupil& pupil = pupils[name.substr(0, name.find('.'))];
         if (auto read = readFileOf(course, file, name, pupil); !read) pupil.fault = read.error().message;

@@ -13,6 +13,7 @@
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/folder.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -118,9 +119,7 @@ std::string newJobId(std::string_view host)
 std::vector<HostJob> readJobs(std::vector<std::string>* damaged)
 {
     std::vector<HostJob> jobs;
-    std::error_code problem;
-    for (const fs::directory_entry& entry : fs::directory_iterator(jobsFolder(), problem)) {
-        const std::string id = entry.path().filename().string();
+    for (const std::string& id : namesIn(jobsFolder())) {
         if (!isJobId(id)) continue;
         const auto text = readSmallFile(jobFile(id));
         const Value value = text ? Value::parse(*text, nullptr, false) : Value(Value::value_t::discarded);
@@ -128,7 +127,7 @@ std::vector<HostJob> readJobs(std::vector<std::string>* damaged)
         if (job && job->id == id)
             jobs.push_back(std::move(*job));
         else if (damaged)
-            damaged->push_back(entry.path().string());
+            damaged->push_back(fs::path(jobsFolder()) / id);
     }
     std::sort(jobs.begin(), jobs.end(), [](const HostJob& a, const HostJob& b) { return a.createdUnixMs != b.createdUnixMs ? a.createdUnixMs > b.createdUnixMs : a.id < b.id; });
     return jobs;
