@@ -434,7 +434,7 @@ void SidePanel::fillDevices()
         if (classes.size() < 6 && time.total * 100 >= total)
             classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(), percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
     }
-    if (!classes.isEmpty()) m_devices->addText(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; "))));
+    if (!classes.isEmpty()) m_devices->addText(wholeQuantities(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; ")))));
     m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class have them by rank."), "faint");
 }
 
