@@ -12,7 +12,6 @@
 #include "run_folder.h"
 #include "sample_runs.h"
 #include "traces/analysis/memory.h"
-#include "traces/analysis/memory.h"
 #include "traces/store/run_file.h"
 
 using namespace stagewright;
