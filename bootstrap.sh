@@ -152,7 +152,7 @@ say_how_long() {
     printf 'about %d build steps: %d to %d minutes with %d idle cores\n' "$steps" $((steps * 3 / jobs / 60)) $((steps * 5 / jobs / 60 + 1)) "$jobs"
 }
 
-# build_target TARGET: "programs" for those a user runs, "all" with the tests and benchmarks
+# build_target TARGET: "programs" for those a user runs, "all" with the tests, "benchmarks"
 build_target() {
     local jobs
     install_packages
@@ -285,7 +285,11 @@ main() {
     [ $full = no ] || [ "$verb" = test ] || die "--full goes with test" "./bootstrap.sh test --full"
     case $verb in
     build) build_target programs; say "built: $program$([ ! -x $window ] || printf ' and %s' $window)"; say_path ;;
-    test) build_target all; run_tests $full ;;
+    test)
+        build_target all
+        [ $full = no ] || build_target benchmarks
+        run_tests $full
+        ;;
     run) build_target programs; record_demo; say_path; open_window ;;
     install) build_target programs; install_programs "${prefix:-/usr/local}" ;;
     -h | --help | help) usage ;;

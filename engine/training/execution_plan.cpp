@@ -7,6 +7,7 @@
 
 #include "engine/training/step_rules.h"
 #include "schedules/check/validate.h"
+#include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
 
 namespace stagewright {
@@ -20,7 +21,7 @@ Part partOf(const Op& op, int microbatch)
 
 bool movesData(OpKind kind)
 {
-    return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::InputGrad;
+    return kind == OpKind::Forward || isReturn(kind);
 }
 
 class Planner {

@@ -129,7 +129,7 @@ public:
             Buffer output;
             if (kind == OpKind::Forward) {
                 output = forward(planned, model, part, gather(planned1, model, take));
-            } else if (kind == OpKind::Backward || kind == OpKind::InputGrad) {
+            } else if (isReturn(kind)) {
                 output = model.inputGrad(part, gather(planned1, model, take));
             } else if (kind == OpKind::Recompute) {
                 model.recompute(part);

@@ -20,7 +20,7 @@ int chunksOf(const Shape& shape)
     return shape.chunks > 0 ? shape.chunks : 2;
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeBfs(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -40,7 +40,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormBfs(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const int v = chunksOf(shape);
@@ -70,8 +70,8 @@ constinit const ScheduleInfo bfs{
     .aliases = "breadth-first, looped-bfs, ScheduleLoopedBFS, LoopedBFS, breadth-first-pp",
     .fixedChunks = 0,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeBfs,
+    .closedForm = closedFormBfs,
     .parameters = bfsParameters,
 };
 

@@ -246,7 +246,7 @@ std::vector<Op> withReductions(const std::vector<Slot>& row, bool onlyBeforeIdle
     return out;
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeChimera(const Shape& shape)
 {
     auto plan = planOf(shape);
     if (!plan) return tl::unexpected(std::move(plan.error()));
@@ -268,7 +268,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormChimera(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const Plan plan{shape.ranks, shape.microbatches, shape.number("f", 1), joinOf(shape)};
@@ -315,8 +315,8 @@ constinit const ScheduleInfo chimera{
     .aliases = "bidirectional",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeChimera,
+    .closedForm = closedFormChimera,
     .parameters = chimeraParameters,
 };
 

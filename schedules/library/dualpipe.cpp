@@ -14,7 +14,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeDualpipe(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -43,7 +43,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormDualpipe(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (forward == inputGrad && inputGrad == weightGrad)
@@ -71,8 +71,8 @@ constinit const ScheduleInfo dualpipe{
     .aliases = "dual-pipe, deepseek",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeDualpipe,
+    .closedForm = closedFormDualpipe,
     .drawnMicrobatches = 8,
 };
 

@@ -11,7 +11,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeDualpipev(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -29,7 +29,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormDualpipev(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (forward == inputGrad && inputGrad == weightGrad)
@@ -57,8 +57,8 @@ constinit const ScheduleInfo dualpipev{
     .aliases = "dual-pipe-v, ScheduleDualPipeV, cut-in-half",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeDualpipev,
+    .closedForm = closedFormDualpipev,
     .drawnMicrobatches = 8,
 };
 

@@ -10,7 +10,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeEager1f1b(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -24,7 +24,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormEager1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
@@ -52,8 +52,8 @@ constinit const ScheduleInfo eager_1f1b{
     .aliases = "eager, overlap-friendly, alpa-eager, PiPPy Schedule1F1B",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeEager1f1b,
+    .closedForm = closedFormEager1f1b,
 };
 
 } // namespace stagewright::library

@@ -8,7 +8,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeGpipe(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -24,7 +24,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormGpipe(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
@@ -51,8 +51,8 @@ constinit const ScheduleInfo gpipe{
     .aliases = "g-pipe, fill-drain, ScheduleGPipe",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeGpipe,
+    .closedForm = closedFormGpipe,
 };
 
 } // namespace stagewright::library

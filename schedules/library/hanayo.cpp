@@ -109,7 +109,7 @@ private:
     std::vector<std::vector<int>> m_stagesOf; // by rank, ascending
 };
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeHanayo(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -126,7 +126,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormHanayo(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (shape.number("waves", 1) == 1 && shape.microbatches == shape.ranks && inputGrad + weightGrad == 2 * forward)
@@ -154,8 +154,8 @@ constinit const ScheduleInfo hanayo{
     .aliases = "wave, waves",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeHanayo,
+    .closedForm = closedFormHanayo,
     .parameters = hanayoParameters,
 };
 

@@ -12,7 +12,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeInterleaved1f1b(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -33,7 +33,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormInterleaved1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -68,8 +68,8 @@ constinit const ScheduleInfo interleaved_1f1b{
     .aliases = "interleaved, vpp, virtual-pipeline, megatron, ScheduleInterleaved1F1B",
     .fixedChunks = 0,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeInterleaved1f1b,
+    .closedForm = closedFormInterleaved1f1b,
 };
 
 } // namespace stagewright::library

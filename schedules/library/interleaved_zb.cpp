@@ -41,7 +41,7 @@ Result<int> groupOf(const Shape& shape)
     return group;
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeInterleavedZb(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -68,7 +68,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormInterleavedZb(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const int p = shape.ranks;
@@ -105,8 +105,8 @@ constinit const ScheduleInfo interleaved_zb{
     .aliases = "zb1p-interleaved, ScheduleInterleavedZeroBubble, InterleavedZeroBubble, FlexibleInterleaved1F1B, GIS",
     .fixedChunks = 0,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeInterleavedZb,
+    .closedForm = closedFormInterleavedZb,
     .parameters = interleavedZbParameters,
 };
 

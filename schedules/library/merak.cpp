@@ -27,7 +27,7 @@ bool keepsActivations(int p, int m, int rank, int microbatch, bool full)
     return m - microbatch + rank < p;
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeMerak(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -57,7 +57,7 @@ Result<Schedule> make(const Shape& shape)
 
 // Inputs that wait for R weigh nothing here (their size is a stage's boundary): what counts is the kept microbatches in
 // flight and the one that is being recomputed.
-ClosedForm closedForm(const Shape& shape, double, double, double)
+ClosedForm closedFormMerak(const Shape& shape, double, double, double)
 {
     ClosedForm form;
     if (shape.ranks == 1) form.peakActivation = {1};
@@ -83,8 +83,8 @@ constinit const ScheduleInfo merak{
     .aliases = "shifted-critical-path, merak-full",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeMerak,
+    .closedForm = closedFormMerak,
     .parameters = merakParameters,
 };
 

@@ -8,7 +8,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeOneFOneB(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -41,7 +41,7 @@ constinit const ScheduleInfo one_f_one_b{
     .aliases = "one-f-one-b, pipedream-flush, dapple, Schedule1F1B",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
+    .make = makeOneFOneB,
     .closedForm = closedForm1f1b,
 };
 

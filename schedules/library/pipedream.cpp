@@ -9,7 +9,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makePipedream(const Shape& shape)
 {
     return updatedAfterEveryBackward("pipedream", WeightRule::Stashed, shape);
 }
@@ -33,7 +33,7 @@ constinit const ScheduleInfo pipedream{
     .aliases = "pipedream-async, weight-stashing",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
+    .make = makePipedream,
     .closedForm = closedForm1f1b,
 };
 

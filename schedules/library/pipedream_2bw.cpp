@@ -11,7 +11,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makePipedream2bw(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -52,7 +52,7 @@ constinit const ScheduleInfo pipedream_2bw{
     .aliases = "2bw, double-buffered",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
+    .make = makePipedream2bw,
     .closedForm = closedForm1f1b,
 };
 

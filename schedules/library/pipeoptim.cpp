@@ -9,7 +9,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makePipeoptim(const Shape& shape)
 {
     return updatedAfterEveryBackward("pipeoptim", WeightRule::Predicted, shape);
 }
@@ -33,7 +33,7 @@ constinit const ScheduleInfo pipeoptim{
     .aliases = "weight-prediction",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
+    .make = makePipeoptim,
     .closedForm = closedForm1f1b,
 };
 

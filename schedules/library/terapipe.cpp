@@ -58,7 +58,7 @@ Result<std::vector<int>> lengthsOf(const Shape& shape)
     return std::move(slicing->lengths);
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeTerapipe(const Shape& shape)
 {
     auto lengths = lengthsOf(shape);
     if (!lengths) return tl::unexpected(std::move(lengths.error()));
@@ -82,7 +82,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormTerapipe(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const auto lengths = lengthsOf(shape);
@@ -114,8 +114,8 @@ constinit const ScheduleInfo terapipe{
     .aliases = "token-level, seq1f1b (base=1f1b)",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeTerapipe,
+    .closedForm = closedFormTerapipe,
     .parameters = terapipeParameters,
 };
 

@@ -15,7 +15,7 @@ constexpr ScheduleParameter twoBpParameters[] = {
     {"w", "cooldown", "cooldown|last",
      "where weight gradients run: one after each input gradient of the cool-down and the rest in one op, or all in one op at the end"}};
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeTwoBp1f1b(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -40,7 +40,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormTwoBp1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const double t = forward + inputGrad + weightGrad;
@@ -71,8 +71,8 @@ constinit const ScheduleInfo two_bp_1f1b{
     .aliases = "2bp-1f1b-1, 2bp-1f1b-2, two-stage-backprop-1f1b",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeTwoBp1f1b,
+    .closedForm = closedFormTwoBp1f1b,
     .parameters = twoBpParameters,
 };
 

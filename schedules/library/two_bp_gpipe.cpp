@@ -8,7 +8,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeTwoBpGpipe(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -25,7 +25,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormTwoBpGpipe(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     form.makespan = shape.microbatches * (forward + inputGrad + weightGrad) + (shape.ranks - 1) * (forward + inputGrad);
@@ -52,8 +52,8 @@ constinit const ScheduleInfo two_bp_gpipe{
     .aliases = "2bp, two-stage-backprop-gpipe",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeTwoBpGpipe,
+    .closedForm = closedFormTwoBpGpipe,
 };
 
 } // namespace stagewright::library

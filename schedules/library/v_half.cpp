@@ -12,17 +12,17 @@ namespace stagewright::library {
 
 namespace {
 
-constexpr ScheduleParameter parameters[] = {
+constexpr ScheduleParameter parametersVHalf[] = {
     {"turn", "code", "code|paper", "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)"},
     reorderParameter,
 };
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeVHalf(const Shape& shape)
 {
     return ofBlock("v-half", vHalfBlock(shape.ranks, shape.parameter("turn") == "paper" ? SpareSlot::FirstTurn : SpareSlot::LastTurn), shape);
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormVHalf(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const int p = shape.ranks;
@@ -58,9 +58,9 @@ constinit const ScheduleInfo v_half{
     .aliases = "vhalf",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
-    .parameters = parameters,
+    .make = makeVHalf,
+    .closedForm = closedFormVHalf,
+    .parameters = parametersVHalf,
     .searches = true,
 };
 

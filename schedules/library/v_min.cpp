@@ -11,16 +11,16 @@ namespace stagewright::library {
 
 namespace {
 
-constexpr ScheduleParameter parameters[] = {
+constexpr ScheduleParameter parametersVMin[] = {
     reorderParameter,
 };
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeVMin(const Shape& shape)
 {
     return ofBlock("v-min", vMinBlock(shape.ranks), shape);
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormVMin(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const int p = shape.ranks;
@@ -54,9 +54,9 @@ constinit const ScheduleInfo v_min{
     .aliases = "vmin",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
-    .parameters = parameters,
+    .make = makeVMin,
+    .closedForm = closedFormVMin,
+    .parameters = parametersVMin,
     .searches = true,
 };
 

@@ -11,16 +11,16 @@ namespace stagewright::library {
 
 namespace {
 
-constexpr ScheduleParameter parameters[] = {
+constexpr ScheduleParameter parametersVZb[] = {
     reorderParameter,
 };
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeVZb(const Shape& shape)
 {
     return ofBlock("v-zb", vZbBlock(shape.ranks), shape);
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormVZb(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const int p = shape.ranks;
@@ -53,9 +53,9 @@ constinit const ScheduleInfo v_zb{
     .aliases = "vzb",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
-    .parameters = parameters,
+    .make = makeVZb,
+    .closedForm = closedFormVZb,
+    .parameters = parametersVZb,
     .searches = true,
 };
 

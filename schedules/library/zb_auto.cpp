@@ -14,7 +14,7 @@ namespace stagewright::library {
 
 namespace {
 
-constexpr ScheduleParameter parameters[] = {
+constexpr ScheduleParameter parametersZbAuto[] = {
     {"limit", "1", "real", "microbatches a rank may hold, in multiples of the ranks; a memory limit given with the costs comes first"},
     {"freed", "0", "real", "part of an activation that the input gradient frees, 0 to 1; W frees the rest"},
 };
@@ -24,7 +24,7 @@ double limitOf(const Shape& shape)
     return shape.costs.memoryLimit > 0 ? shape.costs.memoryLimit : numberOf(shape.parameter("limit")).value_or(1) * shape.ranks;
 }
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeZbAuto(const Shape& shape)
 {
     const double limit = limitOf(shape);
     if (limit < 1)
@@ -45,7 +45,7 @@ Result<Schedule> make(const Shape& shape)
 }
 
 // At even unit costs and the limits of ZB-H1 and ZB-H2 the heuristic finds the optimum.
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormZbAuto(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     const bool even = forward == inputGrad && inputGrad == weightGrad && shape.costs.latency == 0 &&
@@ -74,9 +74,9 @@ constinit const ScheduleInfo zb_auto{
     .aliases = "zb-1p-auto, zb-2p-auto, zbauto",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
-    .parameters = parameters,
+    .make = makeZbAuto,
+    .closedForm = closedFormZbAuto,
+    .parameters = parametersZbAuto,
     .searches = true,
 };
 

@@ -8,7 +8,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeZbH1(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -29,7 +29,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormZbH1(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (shape.microbatches < shape.ranks) return form;
@@ -59,8 +59,8 @@ constinit const ScheduleInfo zb_h1{
     .aliases = "zb1p, zb-1p, zbh1, InterleavedZeroBubble (v=1)",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeZbH1,
+    .closedForm = closedFormZbH1,
     .parameters = optimizerParameters,
 };
 

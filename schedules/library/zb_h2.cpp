@@ -11,7 +11,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeZbH2(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -35,7 +35,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormZbH2(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (shape.microbatches < 2 * shape.ranks - 1) return form;
@@ -64,8 +64,8 @@ constinit const ScheduleInfo zb_h2{
     .aliases = "zb2p, zb-2p, zbh2",
     .fixedChunks = 1,
     .defaultChunks = 1,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeZbH2,
+    .closedForm = closedFormZbH2,
     .parameters = optimizerParameters,
     .drawnMicrobatches = 8,
 };

@@ -12,7 +12,7 @@ namespace stagewright::library {
 
 namespace {
 
-Result<Schedule> make(const Shape& shape)
+Result<Schedule> makeZbv(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
@@ -63,7 +63,7 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+ClosedForm closedFormZbv(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
     if (shape.microbatches < 2 * shape.ranks - 1) return form;
@@ -92,8 +92,8 @@ constinit const ScheduleInfo zbv{
     .aliases = "zb-v, ScheduleZBVZeroBubble, ZBVZeroBubble",
     .fixedChunks = 2,
     .defaultChunks = 2,
-    .make = make,
-    .closedForm = closedForm,
+    .make = makeZbv,
+    .closedForm = closedFormZbv,
     .parameters = optimizerParameters,
     .drawnMicrobatches = 8,
 };

@@ -3,10 +3,10 @@
 #include <QTest>
 
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "engine/training/message_order.h"
+#include "process_training.h"
 #include "schedules/check/validate.h"
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
@@ -178,25 +178,12 @@ Trained train(Training& training, int steps)
 }
 
 Trained trainByEnds(int processes, const Schedule& schedule, int steps, const std::shared_ptr<EndsMeeting>& meeting, FakeOptions fake = {},
-                    TrainingOptions options = smallOptions())
+                    const TrainingOptions& options = smallOptions())
 {
     Trained out;
     fake.memory = [meeting](int rank) { return std::make_unique<MeetingMemory>(meeting, rank); };
-    inMemoryProcesses(processes, [&](const std::shared_ptr<ProcessJob>& job) {
-        TrainingOptions own = options;
-        own.job = job;
-        std::vector<std::unique_ptr<Training>> trainings;
-        auto training = fakeTraining(schedule, own, fake);
-        if (!training) {
-            if (job->index() == 0) out.error = training.error().message;
-            return;
-        }
-        trainings.push_back(std::move(*training));
-        if (job->index() == 0)
-            out = train(*trainings.front(), steps);
-        else
-            static_cast<void>(serveTrainings(trainings, *job));
-    });
+    ProcessFaults faults = trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
+    if (!faults.leader.empty()) out.error = std::move(faults.leader);
     return out;
 }
 

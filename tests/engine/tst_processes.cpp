@@ -11,6 +11,7 @@
 
 #include "engine/training/flight_page.h"
 #include "engine/transport/bytes.h"
+#include "process_training.h"
 #include "schedules/timeline/timeline_of.h"
 #include "support/memory_processes.h"
 #include "training_rig.h"
@@ -66,32 +67,12 @@ Trained train(Training& training, int steps)
 
 // In so many processes; the error of each that had one.
 Trained trainInProcesses(int processes, const Schedule& schedule, int steps, const FakeOptions& fake = {},
-                         TrainingOptions options = fakeOptions(ClockMode::Wall), std::vector<std::string>* served = nullptr)
+                         const TrainingOptions& options = fakeOptions(ClockMode::Wall), std::vector<std::string>* served = nullptr)
 {
     Trained out;
-    std::mutex mutex;
-    inMemoryProcesses(processes, [&](const std::shared_ptr<ProcessJob>& job) {
-        TrainingOptions own = options;
-        own.job = job;
-        std::vector<std::unique_ptr<Training>> trainings;
-        auto training = fakeTraining(schedule, own, fake);
-        if (!training) {
-            const std::lock_guard lock(mutex);
-            if (job->index() == 0) out.error = training.error().message;
-            if (served) served->push_back(training.error().message);
-            return;
-        }
-        trainings.push_back(std::move(*training));
-        if (job->index() == 0) {
-            out = train(*trainings.front(), steps);
-            trainings.clear();
-            return;
-        }
-        auto ended = serveTrainings(trainings, *job);
-        if (ended || !served) return;
-        const std::lock_guard lock(mutex);
-        served->push_back(ended.error().message);
-    });
+    ProcessFaults faults = trainInProcesses(processes, schedule, options, fake, [&](Training& training) { out = train(training, steps); });
+    if (!faults.leader.empty()) out.error = std::move(faults.leader);
+    if (served) *served = std::move(faults.served);
     return out;
 }
 

@@ -5,15 +5,10 @@
 
 #include <QTest>
 
+#include "run_folder.h"
 #include "sample_runs.h"
 #include "traces/run/note_text.h"
 #include "traces/store/run_file.h"
-
-#define VERIFY_RESULT(...)                                                                \
-    do {                                                                                  \
-        const auto& verified = (__VA_ARGS__); /* once: it may write */                    \
-        QVERIFY2(verified.has_value(), verified ? "" : verified.error().message.c_str()); \
-    } while (false)
 
 using namespace stagewright;
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-// The run file: law 3 (read(write(x)) == x), recording, other processes, damage, merging, SQL, the first view.
+// The run file: law 3 (read(write(x)) == x), recording, other processes, damage, merging.
 #include <QtTest/QtTest>
 
 #include <csignal>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run_folder.h"
 #include "sample_runs.h"
 #include "traces/analysis/memory.h"
 #include "traces/store/run_file.h"
@@ -16,39 +17,10 @@
 using namespace stagewright;
 namespace fs = std::filesystem;
 
-namespace {
-
-std::string words(const Error& error)
-{
-    return error.message + " | " + error.remedy;
-}
-
-#define VERIFY_RESULT(expression)                                                                    \
-    do {                                                                                             \
-        const auto& verified = (expression);                                                         \
-        QVERIFY2(verified.has_value(), verified.has_value() ? "" : words(verified.error()).c_str()); \
-    } while (false)
-
-} // namespace
-
-class TestRunFile : public QObject {
+class TestRunFile : public QObject, RunFolder {
     Q_OBJECT
 
 private:
-    QTemporaryDir m_folder;
-    int m_files = 0;
-
-    std::string freshPath()
-    {
-        return m_folder.filePath(QString("file%1.stagewright").arg(++m_files)).toStdString();
-    }
-
-    std::unique_ptr<RunFile> fresh()
-    {
-        auto file = RunFile::open(freshPath(), OpenMode::Create);
-        return file ? std::move(*file) : nullptr;
-    }
-
     static Run header(const std::string& name)
     {
         Run run;
@@ -405,69 +377,6 @@ private slots:
         QCOMPARE(run->timeline->spans().size() % step->spans().size(), std::size_t{0});
     }
 
-    void foreignAndNewerFilesAreRefused()
-    {
-        const auto code = [](const Result<std::unique_ptr<RunFile>>& file) {
-            return file ? ErrorCode::Cancelled : file.error().code;
-        };
-        QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Read)), ErrorCode::Unreadable);
-        QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Write)), ErrorCode::Unreadable);
-        const std::string text = freshPath();
-        std::ofstream(text) << "this is not a database, but it is long enough to be taken for one by its size";
-        for (const OpenMode mode : {OpenMode::Read, OpenMode::Write, OpenMode::Create})
-            QCOMPARE(code(RunFile::open(text, mode)), ErrorCode::Unreadable);
-        const std::string newer = freshPath();
-        RunFile::open(newer, OpenMode::Create).value()->add(samples::simulatedRun("1f1b", 2, 2)).value();
-        { // user_version stands at byte 60 of the file, big endian
-            std::fstream bytes(newer, std::ios::in | std::ios::out | std::ios::binary);
-            bytes.seekp(60);
-            bytes.write("\0\0\0\x63", 4);
-        }
-        const auto refused = RunFile::open(newer, OpenMode::Read);
-        QCOMPARE(code(refused), ErrorCode::Unreadable);
-        QVERIFY(refused.error().message.find("99") != std::string::npos);
-        QVERIFY(refused.error().remedy.find("newer") != std::string::npos);
-    }
-
-    void olderFilesOpen_data()
-    {
-        QTest::addColumn<int>("version");
-        QTest::newRow("version 1") << 1;
-        QTest::newRow("version 2") << 2;
-        QTest::newRow("version 3") << 3;
-        QTest::newRow("version 4") << 4;
-        QTest::newRow("version 5") << 5;
-    }
-    void olderFilesOpen()
-    {
-        QFETCH(int, version);
-        const std::string path = freshPath();
-        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version" + std::to_string(version) + ".stagewright", path);
-        const Run simulated = samples::simulatedRun("zb-h1", 4, 8, 0.25);
-        Run asItIs;
-        {
-            auto unchanged = RunFile::open(path, OpenMode::Read);
-            VERIFY_RESULT(unchanged);
-            auto there = (*unchanged)->read(1);
-            VERIFY_RESULT(there);
-            QCOMPARE((*unchanged)->blocks(1).value().size(), there->timeline->tracks().size());
-            QVERIFY((*unchanged)->overview(1, 100).has_value());
-            asItIs = std::move(*there);
-        }
-        QVERIFY(*asItIs.schedule == *simulated.schedule);
-        QCOMPARE(asItIs.timeline->spans().size(), simulated.timeline->spans().size());
-        auto file = RunFile::open(path, OpenMode::Write); // brought up to date
-        VERIFY_RESULT(file);
-        auto run = (*file)->read(1);
-        VERIFY_RESULT(run);
-        QCOMPARE(QString::fromStdString(samples::difference(asItIs, *run)), QString());
-        if (version == 1) QCOMPARE(QString::fromStdString(samples::difference(simulated, *run)), QString());
-        const auto indexes = (*file)->query("SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name='span_block' AND sql IS NOT NULL");
-        VERIFY_RESULT(indexes);
-        QCOMPARE(indexes->rows.size(), std::size_t{1});
-        QCOMPARE(indexes->rows[0][0], std::string("span_block_bounds"));
-    }
-
     void runsAreFoundRenamedNotedAndRemoved()
     {
         auto file = fresh();
@@ -583,131 +492,6 @@ private slots:
             if (read && read->info.damagedBlocks > 0) damaged = static_cast<int>(read->info.damagedBlocks);
         }
         QVERIFY(damaged > 0);
-    }
-
-    void sqlSeesEverything()
-    {
-        auto file = fresh();
-        const Run run = samples::simulatedRun("zb-h1", 4, 8, 0.25);
-        VERIFY_RESULT(file->add(run));
-        const Run other = samples::randomRun(5);
-        VERIFY_RESULT(file->add(other));
-        const auto number = [&](const std::string& sql) {
-            const auto table = file->query(sql);
-            return table ? QString::fromStdString(table->rows[0][0]).toLongLong() : -1;
-        };
-        QCOMPARE(number("SELECT count(*) FROM spans WHERE run=1"), qint64(run.timeline->spans().size()));
-        QCOMPARE(number("SELECT count(*) FROM spans WHERE run=2"), qint64(other.timeline->spans().size()));
-        QCOMPARE(number("SELECT count(*) FROM spans"), qint64(run.timeline->spans().size() + other.timeline->spans().size()));
-        QCOMPARE(number("SELECT count(*) FROM edges WHERE run=1"), qint64(run.timeline->edges().size()));
-        QCOMPARE(number("SELECT count(*) FROM memory WHERE run=1"), qint64(run.timeline->memory().size()));
-        QCOMPARE(number("SELECT sum(delta_bytes) FROM memory WHERE run=1 AND rank=0 AND category='activations'"), qint64(0));
-        Nanos busy = 0;
-        for (const Span& span : run.timeline->spansOf(*run.timeline->trackOf(2, Lane::Compute))) busy += span.duration();
-        QCOMPARE(number("SELECT sum(duration_ns) FROM spans WHERE run=1 AND rank=2 AND lane='compute'"), qint64(busy));
-        QCOMPARE(number("SELECT start_ns FROM spans WHERE run=1 AND name='3I2'"),
-                 qint64(run.timeline->spans()[run.timeline->trackOf(3, Lane::Compute)->begin +
-                                              [&] {
-                                                  SpanId place = 0;
-                                                  for (const Span& s : run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
-                                                      if (toText(s.op) == "3I2") break;
-                                                      ++place;
-                                                  }
-                                                  return place;
-                                              }()]
-                            .start));
-        QCOMPARE(number("SELECT count(*) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span "
-                        "JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.run=1 AND a.end_ns <= b.start_ns"),
-                 qint64(run.timeline->edges().size()));
-        QCOMPARE(number("SELECT count(*) FROM runs"), qint64(2));
-        QCOMPARE(number("SELECT count(*) FROM steps WHERE run=1"), qint64(1));
-        QCOMPARE(number("SELECT count(*) FROM metrics WHERE run=2 AND name='loss'"), qint64(4));
-        const auto limited = file->query("SELECT * FROM spans", 10);
-        VERIFY_RESULT(limited);
-        QCOMPARE(limited->rows.size(), std::size_t{10});
-        QVERIFY(limited->truncated);
-        QCOMPARE(limited->columns.front(), std::string("run"));
-        QCOMPARE(limited->columns[10], std::string("name"));
-    }
-
-    void sqlOnlyReads_data()
-    {
-        QTest::addColumn<QString>("sql");
-        for (const char* sql : {"DELETE FROM run", "UPDATE run SET name='x'", "INSERT INTO run_text VALUES(1,'a',1,'b','c')",
-                                "CREATE TABLE t(x)", "DROP TABLE run", "ATTACH 'other.db' AS o", "PRAGMA user_version=7",
-                                "VACUUM", "BEGIN", "SELECT 1; DELETE FROM run", "", "SELECT nothing FROM nowhere",
-                                "SELECT load_extension('x')", "INSERT INTO spans(run) VALUES(1)", "VACUUM INTO 'copy.db'"})
-            QTest::addRow("%s", sql) << sql;
-    }
-
-    void sqlOnlyReads()
-    {
-        QFETCH(QString, sql);
-        auto file = fresh();
-        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 2)));
-        const auto table = file->query(sql.toStdString());
-        QVERIFY(!table.has_value());
-        QCOMPARE(table.error().code, ErrorCode::Usage);
-        QVERIFY(!table.error().remedy.empty());
-        QCOMPARE(file->runs()->size(), std::size_t{1});
-        VERIFY_RESULT(file->rename(1, "writing works again"));
-    }
-
-    void aQueryCanBeStopped()
-    {
-        auto file = fresh();
-        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 2)));
-        std::stop_source stop;
-        stop.request_stop();
-        Progress progress;
-        progress.stop = stop.get_token();
-        const auto table = file->query("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT count(*) FROM n", 1, progress);
-        QVERIFY(!table.has_value());
-        QCOMPARE(table.error().code, ErrorCode::Cancelled);
-    }
-
-    void theFirstViewIsTheSpans_data()
-    {
-        QTest::addColumn<std::uint32_t>("seed");
-        QTest::addColumn<int>("buckets");
-        for (const int buckets : {1, 7, 100, 3000})
-            for (std::uint32_t seed = 0; seed < 4; ++seed) QTest::addRow("%u, %d", seed, buckets) << seed << buckets;
-    }
-
-    void theFirstViewIsTheSpans()
-    {
-        QFETCH(std::uint32_t, seed);
-        QFETCH(int, buckets);
-        auto file = fresh();
-        const auto timeline = samples::randomTimeline(seed, 2, 3, 5000);
-        Run run;
-        run.timeline = timeline;
-        VERIFY_RESULT(file->add(run));
-        const auto view = file->overview(1, buckets);
-        VERIFY_RESULT(view);
-        QCOMPARE(view->tracks.size(), timeline->tracks().size());
-        QVERIFY(view->begin <= timeline->begin());
-        QCOMPARE(view->end, timeline->end());
-        for (std::size_t t = 0; t < view->tracks.size(); ++t) {
-            QCOMPARE(view->tracks[t].name, timeline->tracks()[t].name);
-            const auto& busy = view->busyByTrack[t];
-            QVERIFY(busy.size() >= std::size_t(buckets));
-            std::vector<double> expected(busy.size(), 0.0);
-            for (const Span& span : timeline->spansOf(timeline->tracks()[t])) {
-                if (span.op.kind == OpKind::Filler) continue;
-                for (Nanos from = span.start; from < span.end;) {
-                    const Nanos bucket = (from - view->begin) / view->bucketWidth;
-                    const Nanos until = std::min(span.end, view->begin + (bucket + 1) * view->bucketWidth);
-                    expected[static_cast<std::size_t>(bucket)] += static_cast<double>(until - from);
-                    from = until;
-                }
-            }
-            for (std::size_t i = 0; i < busy.size(); ++i) {
-                const double share = std::min(1.0, expected[i] / static_cast<double>(view->bucketWidth));
-                QVERIFY2(std::abs(share - static_cast<double>(busy[i])) < 1e-5,
-                         qPrintable(QString("track %1 bucket %2: %3, not %4").arg(t).arg(i).arg(double(busy[i])).arg(share)));
-            }
-        }
     }
 
     void emptyThingsAreFine()

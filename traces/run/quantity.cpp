@@ -11,7 +11,7 @@ namespace stagewright {
 namespace {
 
 // Up to `most` decimals, trailing zeros removed but for the first.
-std::string trimmed(double value, int most)
+std::string withoutZeros(double value, int most)
 {
     std::string text = fmt::format("{:.{}f}", value, most);
     while (text.size() > 2 && text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
@@ -35,7 +35,7 @@ std::string formatDuration(Nanos nanos, Nanos timeUnit)
     const bool negative = nanos < 0;
     const double value = std::fabs(static_cast<double>(nanos));
     if (timeUnit > 1) {
-        const std::string number = trimmed(value / static_cast<double>(timeUnit), 3);
+        const std::string number = withoutZeros(value / static_cast<double>(timeUnit), 3);
         return signedText(negative && number != "0.0", number) + " units";
     }
     if (value < 1e3) return signedText(negative, fmt::format("{:.0f} ns", value));
@@ -49,7 +49,7 @@ std::string formatBytes(Bytes bytes, Bytes memoryUnit)
     const bool negative = bytes < 0;
     double value = std::fabs(static_cast<double>(bytes));
     if (memoryUnit > 1) {
-        const std::string number = trimmed(value / static_cast<double>(memoryUnit), 3);
+        const std::string number = withoutZeros(value / static_cast<double>(memoryUnit), 3);
         return signedText(negative && number != "0.0", number) + (number == "1.0" ? " microbatch" : " microbatches");
     }
     if (value < 1024) return signedText(negative, fmt::format("{:.0f} B", value));

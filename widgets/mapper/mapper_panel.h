@@ -43,7 +43,6 @@ public:
     void setNumber(int number, NumberMeaning meaning); // of its numbers, from 0
     QString answerText() const;                        // what the rules give, with its remarks
     FigureTable* names() const { return m_names; }
-    QComboBox* meaningBox() const { return m_meaning; }
     const std::vector<QComboBox*>& numberBoxes() const { return m_numbers; }
     QPushButton* applyButton() const { return m_apply; }
 
@@ -59,8 +58,7 @@ private:
     void buildForm(QWidget* page);
     void buildRules(QWidget* page);
     void showName();
-    void writeRule(); // of the chosen name, instead of those that match it
-    std::vector<NamePiece> piecesShown() const;
+    void writeRule();                                 // of the chosen name, instead of those that match it
     QString kindOf(const NamePattern& pattern) const; // as the rules have it
 
     FigureTable* m_names;
