@@ -230,10 +230,10 @@ private:
         if (m_lock >= 0) (void)::flock(m_lock, LOCK_EX | LOCK_NB);
         m_file = (fs::path(m_folder) / base).string();
         std::ofstream out(m_file, std::ios::binary);
-        std::string block(blockSize, '\0');
+        m_block.resize(blockSize);
         for (;;) {
             if (progress.cancelled()) return stop(ErrorCode::Cancelled, "importing was cancelled", {});
-            const la_ssize_t got = archive_read_data(m_archive.get(), block.data(), block.size());
+            const la_ssize_t got = archive_read_data(m_archive.get(), m_block.data(), m_block.size());
             if (got == 0) break;
             if (got < 0) {
                 const std::string why = reasonOf(m_archive.get());
@@ -243,7 +243,7 @@ private:
             m_unpacked += got;
             if (m_unpacked > m_limits.bytes)
                 return stop(ErrorCode::Unreadable, fmt::format("archive {}: unpacks to more than {} bytes (at member {})", m_path, m_limits.bytes, name), "unpack it and import the folder, or raise STAGEWRIGHT_UNPACK_LIMIT");
-            out.write(block.data(), got);
+            out.write(m_block.data(), got);
             if (!out) return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, m_folder), "free some space, or set TMPDIR to another folder");
         }
         out.close();
@@ -264,7 +264,8 @@ private:
     ArchiveLimits m_limits;
     Reading m_archive;
     std::string m_folder, m_file;
-    int m_lock = -1; // of the folder
+    std::string m_block; // of the member that is unpacked
+    int m_lock = -1;     // of the folder
     std::int64_t m_unpacked = 0;
     int m_members = 0;
     bool m_ended = false;
