@@ -587,25 +587,38 @@ private slots:
         window.workspace().feature<LessonController>()->start(id);
         QVERIFY(ready(window));
         LessonPanel* panel = window.workspace().feature<LessonController>()->panel();
-        for (int page = 0; page < static_cast<int>(window.workspace().feature<LessonController>()->session()->pages().size()); ++page) {
-            window.workspace().feature<LessonController>()->session()->goTo(page);
-            QVERIFY(ready(window));
-            QVERIFY(!panel->plainText().contains(QStringLiteral("{{")));
-            for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
-                Appearance::choose(theme);
-                const QImage image = panel->grab().toImage();
-                std::set<QRgb> colours;
-                for (int y = 0; y < image.height(); y += 3)
-                    for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
-                QVERIFY2(colours.size() > 12, qPrintable(QStringLiteral("page %1").arg(page + 1)));
+        const auto pages = static_cast<int>(window.workspace().feature<LessonController>()->session()->pages().size());
+        // A theme is chosen once for all pages, and the next lesson starts in it: styling every widget again takes longer than a page.
+        const ThemeChoice other = m_theme == ThemeChoice::Light ? ThemeChoice::Dark : ThemeChoice::Light;
+        for (const ThemeChoice theme : {m_theme, other}) {
+            Appearance::choose(theme);
+            m_theme = theme;
+            for (int page = 0; page < pages; ++page) {
+                window.workspace().feature<LessonController>()->session()->goTo(page);
+                QVERIFY(ready(window));
+                pageFits(panel, page);
+                if (QTest::currentTestFailed()) return;
             }
-            // Nothing extends beyond the panel's edge, and no label is lower than its text.
-            for (const QLabel* label : panel->findChildren<QLabel*>()) {
-                if (!label->isVisible() || label->text().isEmpty()) continue;
-                const QRect place(label->mapTo(panel, QPoint()), label->size());
-                QVERIFY2(place.left() >= 0 && place.right() <= panel->width(), qPrintable(label->text()));
-                if (label->wordWrap()) QVERIFY2(label->height() + 1 >= label->heightForWidth(label->width()), qPrintable(label->text()));
-            }
+        }
+    }
+
+private:
+    ThemeChoice m_theme = ThemeChoice::Light;
+
+    static void pageFits(LessonPanel* panel, int page)
+    {
+        QVERIFY(!panel->plainText().contains(QStringLiteral("{{")));
+        const QImage image = panel->grab().toImage();
+        std::set<QRgb> colours;
+        for (int y = 0; y < image.height(); y += 3)
+            for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
+        QVERIFY2(colours.size() > 12, qPrintable(QStringLiteral("page %1").arg(page + 1)));
+        // Nothing extends beyond the panel's edge, and no label is lower than its text.
+        for (const QLabel* label : panel->findChildren<QLabel*>()) {
+            if (!label->isVisible() || label->text().isEmpty()) continue;
+            const QRect place(label->mapTo(panel, QPoint()), label->size());
+            QVERIFY2(place.left() >= 0 && place.right() <= panel->width(), qPrintable(label->text()));
+            if (label->wordWrap()) QVERIFY2(label->height() + 1 >= label->heightForWidth(label->width()), qPrintable(label->text()));
         }
     }
 };
