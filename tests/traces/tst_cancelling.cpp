@@ -44,7 +44,7 @@ private:
     int m_left;
 };
 
-Run simulated(const char* schedule, int ranks, int microbatches)
+Run simulatedOrder(const char* schedule, int ranks, int microbatches)
 {
     const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0});
     return *simulatedRun(order, CostModel::uniform(order));
@@ -167,7 +167,7 @@ private slots:
         QFETCH(const bool, there);
         const QTemporaryDir folder;
         const std::string target = folder.filePath("runs.stagewright").toStdString();
-        const Run one = simulated("1f1b", 4, 64), other = simulated("zb-h1", 4, 64), old = simulated("gpipe", 2, 4);
+        const Run one = simulatedOrder("1f1b", 4, 64), other = simulatedOrder("zb-h1", 4, 64), old = simulatedOrder("gpipe", 2, 4);
         if (there) QVERIFY(addRuns(target, std::vector{&old}));
         const auto before = contentOf(folder.path());
         StopsAt stops(words.toStdString(), times);
@@ -193,7 +193,7 @@ private slots:
         const QTemporaryDir folder;
         auto file = RunFile::open(folder.filePath("runs.stagewright").toStdString(), OpenMode::Create);
         QVERIFY(file);
-        const Run run = simulated("1f1b", 4, 16);
+        const Run run = simulatedOrder("1f1b", 4, 16);
         QVERIFY((*file)->add(run));
         StopsAt stops("storing spans", 2);
         const auto stopped = (*file)->add(run, stops.progress);
@@ -219,7 +219,7 @@ private slots:
         QVERIFY(!mayAddRuns(inside));
         std::ofstream(inside, std::ios::trunc).close();
         QVERIFY(mayAddRuns(inside)); // as mktemp makes them
-        const Run run = simulated("gpipe", 2, 4);
+        const Run run = simulatedOrder("gpipe", 2, 4);
         QVERIFY(addRuns(inside, std::vector{&run}));
         QCOMPARE((*RunFile::open(inside, OpenMode::Read))->runs()->size(), std::size_t{1});
     }
@@ -249,7 +249,7 @@ private slots:
         QFETCH(const QString, format);
         QFETCH(const QString, words);
         QFETCH(const int, times);
-        const Run run = simulated("1f1b", 4, 2048);
+        const Run run = simulatedOrder("1f1b", 4, 2048);
         const auto write = [&](const std::string& place, const Progress& progress) -> Result<std::int64_t> {
             const auto spans = [](const auto& counts) { return counts ? Result<std::int64_t>(counts->spans) : tl::unexpected(counts.error()); };
             if (format == "perfetto") return spans(writePerfettoFile(run, place, progress));
