@@ -126,7 +126,8 @@ const QString paceKey = QStringLiteral("lessons/secondsPerSample");
 // Samples that `record` trains with these arguments, under all schedules; 0 for a model or an end of its own, whose pace is another.
 double samplesOf(const QStringList& arguments, const lessons::RunBlock& block)
 {
-    if (block.expectFailure || arguments.contains(QStringLiteral("--model")) || arguments.contains(QStringLiteral("--timeout"))) return 0;
+    const auto names = [&](std::string_view option) { return std::find(block.arguments.begin(), block.arguments.end(), option) != block.arguments.end(); };
+    if (block.expectFailure || names("--model") || names("--timeout")) return 0;
     const auto value = [&](const char* option, int usual) {
         const qsizetype at = arguments.indexOf(QLatin1String(option));
         return at < 0 ? usual : arguments.value(at + 1).toDouble();
