@@ -428,6 +428,7 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
             }
             const auto second = cellText(ops[++i]);
             if (!second) return tl::unexpected(second.error());
+            check.text = *second; // a view
             if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
                 return check.error(fmt::format("issued together with {}; a pair holds two compute ops or two messages",
                                                toText(ops[i - 1])));

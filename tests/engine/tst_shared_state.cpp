@@ -441,7 +441,8 @@ private slots:
                 const Span& first = outcome.timeline->spansOf(*compute).front();
                 const Span& gather = spans.front();
                 QCOMPARE(gather.op.kind, OpKind::Unshard);
-                QVERIFY(gather.duration() >= 2'000'000);
+                const Nanos peer = outcome.timeline->spansOf(*outcome.timeline->trackOf(1 - rank, Lane::Gather)).front().start; // on a busy computer one comes late
+                QVERIFY(gather.end - std::min(gather.start, peer) >= 2'000'000);
                 QVERIFY(first.start >= gather.end); // F waits for its weights
                 bool tied = false;
                 for (const Edge& edge : outcome.timeline->edgesInto(static_cast<SpanId>(&first - outcome.timeline->spans().data())))

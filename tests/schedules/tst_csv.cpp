@@ -387,6 +387,17 @@ private slots:
             QVERIFY2(read.error().message.find("more than 1048576 bytes") != std::string::npos, read.error().message.c_str());
         }
     }
+    void pairsOfComputeAndMessage()
+    {
+        Schedule s = *makeSchedule("1f1b", Shape{2, 2, 0});
+        s.order[1][0] = *parseOp("1RECV_F0");
+        s.paired.assign(2, {});
+        s.paired[1] = {0};
+        const auto written = writeScheduleCsv(s);
+        QVERIFY(!written);
+        const std::string second = toText(s.order[1][1]);
+        QVERIFY2(written.error().message.find("line 2, cell 2 (" + second + "): issued together with 1RECV_F0") != std::string::npos, written.error().message.c_str());
+    }
 };
 
 QTEST_APPLESS_MAIN(TestCsv)
