@@ -368,6 +368,21 @@ bool same(const Value& a, const Value& b)
     return std::equal(a.list()->begin(), a.list()->end(), b.list()->begin(), same);
 }
 
+// 1+1+…: each term has the ones before it at its left. In a loop, as there may be hundreds.
+static Result<Value> chainOf(const Node& node, const Scope& scope)
+{
+    std::vector<const Node*> chain;
+    const Node* first = &node;
+    for (; first->kind == Node::Kind::Binary; first = &*first->parts[0]) chain.push_back(first);
+    auto value = evaluateNode(*first, scope);
+    for (auto one = chain.rbegin(); one != chain.rend() && value; ++one) {
+        auto right = evaluateNode(*(*one)->parts[1], scope);
+        if (!right) return right;
+        value = arithmetic((*one)->text, *value, *right);
+    }
+    return value;
+}
+
 Result<Value> evaluateNode(const Node& node, const Scope& scope)
 {
     using Kind = Node::Kind;
@@ -401,6 +416,7 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
         if (!second) return tl::unexpected(std::move(second.error()));
         return Value(*second);
     }
+    case Kind::Binary: return chainOf(node, scope);
     default: break;
     }
     auto first = part(0);
@@ -415,7 +431,6 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
     auto second = part(1);
     if (!second) return second;
     if (node.kind == Kind::Index) return indexed(*first, *second);
-    if (node.kind == Kind::Binary) return arithmetic(node.text, *first, *second);
     if (node.kind == Kind::Compare) return compare(node.text, *first, *second);
     auto within = part(2);
     if (!within) return within;
