@@ -6,6 +6,7 @@
 #include <QBuffer>
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QDockWidget>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
@@ -482,6 +483,24 @@ private slots:
         // Narrow gutter: more of the width is time, and it still names the ranks.
         QVERIFY(m_window->workspace().views().timeline->axis().width > 0.7 * m_window->workspace().views().timeline->width());
         QVERIFY(paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme()).contains(QStringLiteral("Rank 3")));
+    }
+
+    // Beside the start page, which is larger than what they leave of a small screen.
+    void noDockMakesTheWindowLarger()
+    {
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+        m_window->resize(1024, 700);
+        int shown = 0;
+        for (QDockWidget* dock : m_window->findChildren<QDockWidget*>()) {
+            dock->show();
+            QVERIFY(WindowFixture::settle(*m_window));
+            QCoreApplication::processEvents();
+            QVERIFY2(m_window->size() == QSize(1024, 700), qPrintable(QStringLiteral("%1: %2").arg(dock->objectName()).arg(m_window->height())));
+            shown += dock->isVisible() ? 1 : 0;
+            dock->hide();
+        }
+        QVERIFY(shown >= 5);
     }
 
     void rowsGrowWithTheScreenAndAreRemembered()

@@ -6,6 +6,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "widgets/style.h"
@@ -16,14 +17,24 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("canvas"));
     setAttribute(Qt::WA_StyledBackground);
-    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // it does not make the window larger while runs are shown
-    auto* outer = new QVBoxLayout(this);
+    auto* whole = new QVBoxLayout(this); // scrolled, so that it does not make the window larger, here or while runs are shown
+    whole->setContentsMargins(0, 0, 0, 0);
+    auto* scroll = new QScrollArea(this);
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setAccessibleName(tr("Start page"));
+    whole->addWidget(scroll);
+    auto* page = new QWidget(scroll);
+    page->setObjectName(QStringLiteral("canvas"));
+    scroll->setWidget(page);
+    auto* outer = new QVBoxLayout(page);
     outer->addStretch(2);
     auto* middle = new QHBoxLayout;
     outer->addLayout(middle);
     outer->addStretch(3);
     middle->addStretch(1);
-    auto* column = new QWidget(this);
+    auto* column = new QWidget(page);
     column->setFixedWidth(620);
     middle->addWidget(column);
     middle->addStretch(1);
