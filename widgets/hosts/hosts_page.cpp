@@ -84,7 +84,7 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     m_target->setObjectName(QStringLiteral("hostTarget"));
     m_target->setPlaceholderText(tr("user@node1.example"));
     m_scratch = new QLineEdit(this);
-    m_scratch->setPlaceholderText(tr("a folder of your home there"));
+    m_scratch->setPlaceholderText(tr("a folder in your home there"));
     m_setup = new QPlainTextEdit(this);
     m_setup->setPlaceholderText(tr("module load cuda"));
     m_setup->setTabChangesFocus(true);
