@@ -52,7 +52,7 @@ cat >right.csv <<'CSV'
 CSV
 run stagewright lesson latency --answer right.csv
 expect_code 0
-expect_out 'pass check hide-it: Rank 0 holds 7 instead of 4'
+expect_out 'pass check hide-it: Rank 0 holds 7 microbatches instead of 4'
 run stagewright lesson latency --answer hide-it=right.csv --say limit=1.625 --json
 expect_code 0
 expect_json ON passed

@@ -302,7 +302,7 @@ private slots:
         drag(wrong);
         auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
         QVERIFY(label != nullptr && label->isVisible());
-        QCOMPARE(label->text(), QStringLiteral("0F3 is of stage 0, which is on rank 0"));
+        QCOMPARE(label->text(), QStringLiteral("0F3 belongs to stage 0, which is on rank 0"));
         QTest::mouseRelease(list, Qt::LeftButton, {}, there(wrong));
         QCOMPARE(tray->count(), 1);
         QVERIFY(!label->isVisible());

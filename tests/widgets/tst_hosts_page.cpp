@@ -60,7 +60,7 @@ private slots:
         QCOMPARE(jobText(jobs[0]), QStringLiteral("running, step 12 of 300 · a"));
         QCOMPARE(jobText(jobs[1]), QStringLiteral("queued · this computer, Slurm"));
         QCOMPARE(jobText(jobs[2]), QStringLiteral("stopped, 4 steps · c"));
-        QCOMPARE(jobText(jobs[3]), QStringLiteral("ended without a word, 1 steps kept · d"));
+        QCOMPARE(jobText(jobs[3]), QStringLiteral("ended without a message, 1 step kept · d"));
         QVERIFY(!jobs[0].over() && !jobs[1].over() && jobs[2].over() && jobs[3].over());
         QCOMPARE(addArguments({QStringLiteral("a"), QStringLiteral("-x"), QStringLiteral("/s"), {QStringLiteral("module load cuda"), QStringLiteral(" ")}}).join(QLatin1Char('|')),
                  QStringLiteral("hosts|add|--json|--scratch=/s|--setup=module load cuda|--|a|-x"));
@@ -95,16 +95,16 @@ private slots:
                 if (one->text() == QLatin1String(text)) return one;
             return static_cast<QPushButton*>(nullptr);
         };
-        QVERIFY(button("Test") != nullptr && !button("Test")->isEnabled() && !button("Keep host")->isEnabled());
+        QVERIFY(button("Test") != nullptr && !button("Test")->isEnabled() && !button("Save host")->isEnabled());
         auto* name = page.findChild<QLineEdit*>(QStringLiteral("hostName"));
         auto* target = page.findChild<QLineEdit*>(QStringLiteral("hostTarget"));
         name->setText(QStringLiteral("node1"));
         target->setText(QStringLiteral("-x"));
-        button("Keep host")->click();
+        button("Save host")->click();
         QTRY_VERIFY(page.settled());
         QCOMPARE(page.message(), QStringLiteral("Target '-x' would be an option of ssh; give a host name"));
         target->setText(QStringLiteral("u@node1"));
-        button("Keep host")->click();
+        button("Save host")->click();
         QTRY_COMPARE(changed.size(), 2);
         QTRY_VERIFY(page.settled());
         QCOMPARE(changed.last().first().toStringList(), QStringList{QStringLiteral("node1")});

@@ -207,7 +207,7 @@ private slots:
             QVERIFY(light != dark);
         }
         QVERIFY(mixed.textOf(3).contains("It needs"));
-        QVERIFY(mixed.textOf(6).contains("It holds"));
+        QVERIFY(mixed.textOf(6).contains("Its peak is"));
         QVERIFY(cuts.textOf(0).contains("1 of 4 replicas"));
         QVERIFY(cuts.textOf(31).contains("replicas 0 to 3"));
         QVERIFY(cuts.meanText().contains("(N+1)/(2N) = 5/8 = 62.5"));

@@ -120,7 +120,7 @@ const Term* findTerm(std::string_view words)
 namespace {
 
 // Words that are a term as a noun and something else as a verb: "the run" is one, "they run" and "it costs" are not.
-constexpr std::string_view alsoVerbs[] = {"bound", "bounds", "cost", "costs", "clock", "drain", "drains", "fill", "fills", "float", "flush", "flushes", "hang", "hangs", "hop", "hops",
+constexpr std::string_view alsoVerbs[] = {"bound", "bounds", "cost", "costs", "clock", "drain", "drains", "fill", "fills", "float", "flush", "flushes", "gather", "gathers", "hang", "hangs", "hop", "hops",
                                           "offload", "offloads", "order", "orders", "overlap", "overlaps", "pass", "passes", "peak", "peaks", "process", "processes", "profile", "profiles", "rank",
                                           "ranks", "recompute", "recomputes", "release", "run", "runs", "schedule", "schedules", "slice", "slices", "span", "spans", "stage", "stages",
                                           "task", "trace", "traces", "transfer", "transfers", "unit", "units"};

@@ -41,7 +41,7 @@ public:
         tellRepetition();
         if (m_options.hang && m_options.hang->hung())
             tell(m_end, BeatEvent::Hang, noSpan, m_options.hang->cycle.empty() ? -1 : m_options.hang->cycle.front(),
-                 "Nobody can move. " + describeDeadlock(*m_options.hang), "deadlock");
+                 "No rank can continue. " + describeDeadlock(*m_options.hang), "deadlock");
         return merged();
     }
 
@@ -117,7 +117,7 @@ private:
                 forwardEnd[{one.op.stage, j}] = one.end;
                 if (!known && one.op.stage == 0)
                     tell(one.start, BeatEvent::FirstForward, op.id, rank,
-                         fmt::format("Microbatch {} enters the pipeline. Rank {} keeps its activations until the backward comes.", j, rank),
+                         fmt::format("Microbatch {} enters the pipeline. Rank {} keeps its activations until its backward.", j, rank),
                          fmt::format("{}: first forward", terse(op.id)));
                 else if (!known)
                     tell(one.start, BeatEvent::Arrival, op.id, rank, arrival(op, j), fmt::format("{}: first forward of rank {}", terse(op.id), rank));

@@ -27,11 +27,11 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     : QDialog(parent), m_schedule(std::move(schedule)), m_channels(channels)
 {
     setObjectName(QStringLiteral("deadlock"));
-    setWindowTitle(tr("This order never ends"));
+    setWindowTitle(tr("This order hangs"));
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(10);
-    layout->addWidget(makeLabel(tr("This order never ends"), "bigtitle", this));
+    layout->addWidget(makeLabel(tr("This order hangs"), "bigtitle", this));
     m_sentence = makeLabel({}, "value", this, true);
     m_sentence->setObjectName(QStringLiteral("sentence"));
     m_sentence->setWordWrap(true);
@@ -90,7 +90,7 @@ void DeadlockDialog::explain()
     if (!found)
         text = QString::fromStdString(found.error().message);
     else if (!m_deadlock.hung())
-        text = tr("No deadlock with this setting: the order ends.");
+        text = tr("No deadlock with this setting: the order finishes.");
     else
         text = QString::fromStdString(describeDeadlock(m_deadlock));
     if (!text.isEmpty()) text[0] = text[0].toUpper();

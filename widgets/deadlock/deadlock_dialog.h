@@ -1,4 +1,4 @@
-// DeadlockDialog: why an order never ends: the cycle drawn on its lists, and a change that removes it, ready to apply. For lowered
+// DeadlockDialog: why an order hangs: the cycle drawn on its lists, and a change that removes it, ready to apply. For lowered
 // orders, the way messages travel can be chosen. GUI thread only.
 #pragma once
 

@@ -52,7 +52,7 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
                                  {tr("Longest"), tr("The longest call; selecting a row goes there."), true, 90}},
                                 4, this);
     m_kernels->setObjectName(QStringLiteral("kernelTable"));
-    m_kernels->setToolTip(tr("A row goes to its longest call; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_kernels->setToolTip(tr("Choosing a row goes to its longest call; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     connect(m_kernels, &FigureTable::chosen, this, [this](int row) {
         if (m_figures) emit spanChosen(m_figures->kernels.rows[static_cast<std::size_t>(row)].longestSpan);
     });

@@ -187,8 +187,8 @@ void EditPanel::refresh()
     if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
     m_state->addRow(tr("Recognised as"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
-                    tr("Steps that can be undone, of those made."));
-    if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
+                    tr("How many of the changes you made can be undone."));
+    if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z undoes it."));
     if (!m_editor->complete())
         m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape needs but no rank has yet; they are in the tray under the canvas."), PanelSection::Tone::Strong);
     const auto& found = m_editor->validation().faults;

@@ -41,7 +41,7 @@ public:
 signals:
     void runAsked();
     void doneAsked();
-    void deadlockAsked();                      // why the order never ends
+    void deadlockAsked();                      // why the order hangs
     void referenceChosen(const QString& name); // a library schedule; empty: none
 
 private:

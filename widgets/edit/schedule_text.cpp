@@ -78,7 +78,7 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     head->addWidget(m_state, 1);
     m_takeCanvas = new QPushButton(tr("Use the canvas's order"), this);
     m_takeCanvas->setObjectName(QStringLiteral("flat"));
-    m_takeCanvas->setToolTip(tr("Discards typed text that could not be read."));
+    m_takeCanvas->setToolTip(tr("Discards the typed text, which could not be read."));
     m_takeCanvas->setAutoDefault(false);
     m_takeCanvas->hide();
     m_state->setMinimumHeight(m_takeCanvas->sizeHint().height()); // otherwise the text jumps when it appears

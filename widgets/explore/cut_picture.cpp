@@ -89,7 +89,7 @@ TableText CutPicture::table() const
 {
     TableText out;
     out.title = tr("Contributors by layer: %1, %2 replicas").arg(QString::fromStdString(m_question.model)).arg(m_question.replicas);
-    out.header = {tr("Layer"), tr("Contributors"), tr("Replicas"), tr("Of the batch")};
+    out.header = {tr("Layer"), tr("Contributors"), tr("Replicas"), tr("Share of the batch")};
     for (const CutLayer& layer : m_answer.rows) {
         QStringList replicas;
         for (const int replica : layer.contributors) replicas << QString::number(replica);

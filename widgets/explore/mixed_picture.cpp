@@ -87,8 +87,8 @@ QString MixedPicture::textOf(int mark) const
                        .arg(m_question.batch)
                        .arg(percentText(static_cast<double>(at.samples) / m_question.batch), durationText(at.compute), durationText(division.step), percentText(at.share));
     text += QLatin1Char(' ');
-    text += at.limit <= 0 ? tr("Its activations and gathered weights alone do not fit.") : tr("Beside its activations it has room for %1.").arg(percentText(std::min(1.0, at.limit)));
-    text += QLatin1Char(' ') + (at.over() ? tr("It needs %1 and has %2.") : tr("It holds %1 at most and has %2.")).arg(gigabytes(at.peak), gigabytes(at.memory));
+    text += at.limit <= 0 ? tr("Its activations and gathered weights alone do not fit.") : tr("Its activations leave room for %1.").arg(percentText(std::min(1.0, at.limit)));
+    text += QLatin1Char(' ') + (at.over() ? tr("It needs %1 and has %2.") : tr("Its peak is %1 of %2.")).arg(gigabytes(at.peak), gigabytes(at.memory));
     return text;
 }
 
@@ -96,7 +96,7 @@ TableText MixedPicture::table() const
 {
     TableText out;
     out.title = tr("Batch and state by rank: %1 on %2, %3 samples").arg(QString::fromStdString(m_question.model), QString::fromStdString(m_question.device)).arg(m_question.batch);
-    out.header = {tr("Division"), tr("Step"), tr("Rank"), tr("Speed"), tr("Samples"), tr("Of the batch"), tr("Of the speeds"), tr("Compute"), tr("Of the state"), tr("Room for"), tr("Peak"), tr("Memory"), tr("Fits")};
+    out.header = {tr("Division"), tr("Step"), tr("Rank"), tr("Speed"), tr("Samples"), tr("Share of the batch"), tr("Share of the speed"), tr("Compute"), tr("Share of the state"), tr("Room for"), tr("Peak"), tr("Memory"), tr("Fits")};
     for (int mark = 0; mark < marks(); ++mark) {
         const auto rank = static_cast<std::size_t>(mark % ranks());
         const auto rule = static_cast<MixedRule>(mark / ranks());
@@ -227,10 +227,10 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
             p.drawLine(QPointF(box.left(), box.center().y()), QPointF(box.right(), box.center().y()));
         };
     };
-    mark(tr("of the batch"), filled(theme.of(Paint::Forward).fill));
-    mark(tr("its part of the speeds"), lined(theme.text));
-    mark(tr("of the state"), filled(theme.of(Paint::Optimizer).fill));
-    mark(tr("what its memory has room for"), lined(theme.critical));
+    mark(tr("share of the batch"), filled(theme.of(Paint::Forward).fill));
+    mark(tr("share of the speed"), lined(theme.text));
+    mark(tr("share of the state"), filled(theme.of(Paint::Optimizer).fill));
+    mark(tr("room in its memory"), lined(theme.critical));
     p.setPen(theme.secondary);
     p.drawText(QRectF(first.area.left(), y + 20, rect.right() - first.area.left() - 10, 34), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));
 }

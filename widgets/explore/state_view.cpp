@@ -149,7 +149,7 @@ void StateView::buildForm()
     connect(m_recompute, &QCheckBox::toggled, this, &StateView::questionChanged);
     m_cutsField = text({}, tr("spread evenly"));
     const std::vector<StateTopic> all{StateTopic::Stages, StateTopic::Mixed, StateTopic::Cuts}, stages{StateTopic::Stages}, mixed{StateTopic::Mixed};
-    add(tr("Model"), m_model, tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter."), "stateModel", all);
+    add(tr("Model"), m_model, tr("Sizes and times are computed from the model's shape: 2 bytes of weight, 2 of gradient and 12 of optimizer state per parameter."), "stateModel", all);
     add(tr("Device"), m_device, tr("Peak arithmetic, memory and links of each rank."), "stateDevice", all);
     add(tr("Replicas"), mesh, tr("Pipelines side by side that train one model. The ranks of a pipeline, its microbatches and stages are the explorer's, on the left."), "stateReplicas", {StateTopic::Stages, StateTopic::Cuts});
     add(tr("Gather"), m_gather, tr("When sharded weights are gathered for an op."), "stateGather", stages);
@@ -158,11 +158,11 @@ void StateView::buildForm()
     add(tr("Replicas on a host"), m_perHost, tr("How many ranks that share a stage are on one host: gathers and reductions then go within hosts and between them."), "statePerHost", stages);
     add(tr("Between hosts"), m_between, tr("Bandwidth of a host's link to the others."), "stateBetween", stages);
     add(tr("Memory of a rank"), m_memory, tr("Cells that need more are hatched."), "stateMemory", stages);
-    add(tr("Samples of a step"), m_batch, tr("Of all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
+    add(tr("Samples per step"), m_batch, tr("Over all ranks. A microbatch has one sample; every rank has at least one."), "stateBatch", mixed);
     add(tr("Speeds"), m_speeds, tr("Of each rank, such as 3,2,1: 1 is the chosen device, 0.5 takes twice as long. Every rank has all layers and a part of their state."), "stateSpeeds", mixed);
     add(tr("Memory, GB"), m_memories, tr("Of each rank, such as 40,48,64, or one size for all. Empty: the device's."), "stateMemories", mixed);
     add(tr("Link"), m_ranksLink, tr("Bandwidth of each rank's link, over which weights are gathered and gradients reduced."), "stateRanksLink", mixed);
-    add(tr("Activations"), m_recompute, tr("Keeps only the input of each layer and computes its activations again on the way back."), "stateRecompute", mixed);
+    add(tr("Activations"), m_recompute, tr("Keeps only the input of each layer and recomputes its activations in the backward."), "stateRecompute", mixed);
     add(tr("Cuts"), m_cutsField, tr("The first layer that each replica goes back to, such as 0,8,16,24; one must be 0. Empty: replica k of N goes back through (N − k)/N of the layers."), "stateCuts", {StateTopic::Cuts});
 }
 

@@ -9,6 +9,8 @@
 #include <QJsonObject>
 #include <QProcess>
 
+#include "widgets/numbers.h"
+
 namespace stagewright {
 namespace {
 
@@ -139,13 +141,14 @@ QByteArray jobsStamp()
 
 QString jobText(const JobEntry& job)
 {
+    const QString steps = countText(job.steps, CallText::tr("1 step"), CallText::tr("%L1 steps"));
     QString text;
     if (job.state == QLatin1String("starting")) text = CallText::tr("starting");
     if (job.state == QLatin1String("queued")) text = CallText::tr("queued");
     if (job.state == QLatin1String("running")) text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked) : CallText::tr("running");
-    if (job.state == QLatin1String("lost")) text = CallText::tr("ended without a word, %L1 steps kept").arg(job.steps);
-    if (job.state == QLatin1String("ended")) text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %L1 steps").arg(job.steps) : job.exitCode == 130 ? CallText::tr("stopped, %L1 steps").arg(job.steps)
-                                                                                                                                                          : CallText::tr("failed, %L1 steps kept").arg(job.steps);
+    if (job.state == QLatin1String("lost")) text = CallText::tr("ended without a message, %1 kept").arg(steps);
+    if (job.state == QLatin1String("ended")) text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %1").arg(steps) : job.exitCode == 130 ? CallText::tr("stopped, %1").arg(steps)
+                                                                                                                                               : CallText::tr("failed, %1 kept").arg(steps);
     const QString where = job.host.isEmpty() ? CallText::tr("this computer") : job.host;
     return CallText::tr("%1 · %2").arg(text, job.slurm ? CallText::tr("%1, Slurm").arg(where) : where);
 }

@@ -43,7 +43,7 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 10, 0, 0);
     layout->setSpacing(7);
-    auto* about = makeLabel(tr("Computers that recordings can run on, by OpenSSH with your own configuration, keys and known hosts."), "secondary", this);
+    auto* about = makeLabel(tr("Computers that can record for you. They are reached by OpenSSH with your own configuration, keys and known hosts."), "secondary", this);
     about->setWordWrap(true);
     layout->addWidget(about);
     m_list = table(this, {tr("Host"), tr("SSH target")}, tr("Hosts"));
@@ -58,7 +58,7 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
         into->addWidget(made);
         return made;
     };
-    m_test = button(tr("Test"), tr("Connects and says what is there, and what mends each thing that is missing"), buttons);
+    m_test = button(tr("Test"), tr("Connects and lists what is there, and how to get what is missing"), buttons);
     m_install = button(tr("Install"), tr("Copies this program there, with the libraries it needs"), buttons);
     m_remove = button(tr("Remove"), tr("Forgets the host; what was installed there stays there"), buttons);
     buttons->addStretch(1);
@@ -84,18 +84,18 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     m_target->setObjectName(QStringLiteral("hostTarget"));
     m_target->setPlaceholderText(tr("user@node1.example"));
     m_scratch = new QLineEdit(this);
-    m_scratch->setPlaceholderText(tr("a folder of your home there"));
+    m_scratch->setPlaceholderText(tr("a folder in your home there"));
     m_setup = new QPlainTextEdit(this);
     m_setup->setPlaceholderText(tr("module load cuda"));
     m_setup->setTabChangesFocus(true);
     m_setup->setFixedHeight(3 * QFontMetrics(m_setup->font()).lineSpacing() + 10);
-    addField(grid, tr("Name"), m_name, tr("Under which it is offered; one of the same name is replaced"));
+    addField(grid, tr("Name"), m_name, tr("The name under which it is offered; a host of the same name is replaced"));
     addField(grid, tr("SSH target"), m_target, tr("What you type after ssh: a host of your SSH configuration, user@host, or ssh://user@host:port"));
     addField(grid, tr("Jobs in"), m_scratch, tr("Where jobs keep their files there; on a cluster, a folder that its nodes share"));
-    addField(grid, tr("Setup lines"), m_setup, tr("Lines for its shell before anything else, one per line; they are your own and no file or host supplies them"));
+    addField(grid, tr("Setup lines"), m_setup, tr("Shell commands to run there first, one per line. They come only from you: no file or host supplies them"));
     auto* end = new QHBoxLayout;
     end->addStretch(1);
-    m_keep = button(tr("Keep host"), tr("Adds the host, or replaces the one of this name"), end);
+    m_keep = button(tr("Save host"), tr("Adds the host, or replaces the one of this name"), end);
     layout->addLayout(end);
 
     connect(m_list, &QTreeWidget::currentItemChanged, this, &HostsPage::select);
@@ -186,7 +186,7 @@ void HostsPage::keep()
     m_job.start([program = m_program, host](const std::stop_token& stop) { return askProgram(program, addArguments(host), stop); },
                 [this, name = host.name](const ProgramAnswer& answer) {
                     if (answer.good())
-                        said(tr("%1 is kept. Test it to see what is there.").arg(name), false);
+                        said(tr("%1 is saved. Test it to see what is there.").arg(name), false);
                     else
                         said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
                     if (answer.good()) list();

@@ -130,8 +130,8 @@ void ImportDialog::build()
     m_rules = new QLineEdit(this);
     m_rules->setObjectName(QStringLiteral("rules"));
     m_rules->setAccessibleName(tr("Rules file"));
-    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. Empty: the names used by PyTorch, zero-bubble and Megatron"));
-    m_rules->setPlaceholderText(tr("none: the names used by PyTorch, zero-bubble and Megatron"));
+    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. Empty: the names that PyTorch, Megatron-LM, DeepSpeed, zero-bubble and vLLM use"));
+    m_rules->setPlaceholderText(tr("none: the names that known frameworks use"));
     m_rules->setClearButtonEnabled(true);
     m_rules->setAcceptDrops(false);
     m_chooseRules = button(tr("Choose…"), tr("A text file with one rule per line"), &ImportDialog::chooseRules);

@@ -193,7 +193,7 @@ QWidget* ScheduleBrowser::buildPage()
         return box;
     };
     form->addWidget(makeLabel(tr("Shape"), "title", page), row, 0, 1, 2);
-    form->addWidget(makeLabel(tr("Costs, in forwards of a rank"), "title", page), row++, 2, 1, 2);
+    form->addWidget(makeLabel(tr("Costs, in units"), "title", page), row++, 2, 1, 2);
     m_ranks = whole("ranks", 1, 2048, 4);
     m_microbatches = whole("microbatches", 1, 4096, 8);
     m_chunks = whole("chunks", 0, 64, 0);
@@ -203,7 +203,7 @@ QWidget* ScheduleBrowser::buildPage()
     m_input = real("inputGrad", 1);
     m_weight = real("weightGrad", 1);
     m_latency = real("latency", 0);
-    place(0, tr("Ranks"), m_ranks, tr("Devices, each with a slice of the model."));
+    place(0, tr("Ranks"), m_ranks, tr("Devices, each with a part of the model."));
     place(2, tr("Forward F"), m_forward, tr("Time of F for one microbatch over a rank's share of the model."));
     ++row;
     place(0, tr("Microbatches"), m_microbatches, tr("Parts of a batch that run one after another."));

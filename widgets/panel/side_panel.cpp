@@ -413,7 +413,7 @@ void SidePanel::fillDevices()
     m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
     row(tr("Computing"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
     row(tr("Communicating"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
-    row(tr("Of it exposed"), sum.exposed(), tr("Communicating while nothing computes."));
+    row(tr("of which exposed"), sum.exposed(), tr("Communicating while nothing computes."));
     row(tr("Copying"), sum.copying, tr("A copy or a fill runs."));
     row(tr("Idle"), window - sum.busy, tr("Nothing runs."));
     RankDeviceIdle why;
@@ -422,10 +422,10 @@ void SidePanel::fillDevices()
     const auto part = [&](DeviceState state, const QString& title, const QString& meaning) {
         if (why.of(state) * 200 >= window) row(title, why.of(state), meaning); // from 0.5 %
     };
-    part(DeviceState::Launch, tr("Of it: late launches"), tr("What runs next was launched after everything before it had ended: the host is the limit."));
-    part(DeviceState::Sync, tr("Of it: the host waits"), tr("The host was in a synchronising call and could launch nothing."));
-    part(DeviceState::Queued, tr("Of it: queued"), tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
-    part(DeviceState::Unknown, tr("Of it: unknown"), tr("The trace does not say when what runs next was launched."));
+    part(DeviceState::Launch, tr("of which late launches"), tr("What runs next was launched after everything before it had ended: the host is the limit."));
+    part(DeviceState::Sync, tr("of which host waits"), tr("The host was in a synchronising call and could launch nothing."));
+    part(DeviceState::Queued, tr("of which queued"), tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
+    part(DeviceState::Unknown, tr("of which unknown"), tr("The trace does not say when what runs next was launched."));
     QStringList classes;
     Nanos total = 0;
     for (const ClassTime& time : m_figures->classes) total += time.total;
@@ -435,7 +435,7 @@ void SidePanel::fillDevices()
             classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(), percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
     }
     if (!classes.isEmpty()) m_devices->addText(wholeQuantities(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; ")))));
-    m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class have them by rank."), "faint");
+    m_devices->addText(tr("The tables Device time, Why devices do not compute and Time by kernel class show them by rank."), "faint");
 }
 
 // Of the rank with the most of each.
@@ -462,8 +462,8 @@ void SidePanel::fillCollectives()
         exposed += use.exposed();
     }
     if (m_figures->collectiveUses.uses.empty()) return;
-    m_communication->addRow(tr("Of them hidden"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op."));
-    m_communication->addRow(tr("Of them exposed"), durationText(exposed, m_units), tr("Idle time that waits for them, and their time before the first and after the last op of the step. Hatched in the timeline."));
+    m_communication->addRow(tr("Time hidden by ops"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op."));
+    m_communication->addRow(tr("Time exposed"), durationText(exposed, m_units), tr("Idle time that waits for them, and their time before the first and after the last op of the step. Hatched in the timeline."));
 }
 
 void SidePanel::fillCommunication()
@@ -505,14 +505,14 @@ void SidePanel::fillTraining()
     if (loss != nullptr && !loss->values.empty()) {
         if (step < loss->values.size())
             m_training->addRow(tr("Loss of this step"), fixed(loss->values[step], 4), definition::loss());
-        m_training->addRow(tr("First to last step"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+        m_training->addRow(tr("Loss over the run"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
         if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss()) m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
     }
     if (!weights.isEmpty()) {
         const Metric* deviation = m_run->metric("deviation");
         const bool measured = deviation != nullptr && !deviation->values.empty();
-        m_training->addRow(tr("Weights from synchronous training"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
-                           tr("This schedule's training results differ from synchronous training. Weights %1.").arg(weights));
+        m_training->addRow(tr("Deviation of the weights"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
+                           tr("This schedule's training results differ from synchronous training. Weights: %1.").arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())
         m_training->addRow(tr("Contention"), percentText(contention->values[step]),

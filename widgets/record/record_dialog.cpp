@@ -182,7 +182,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     right->setSpacing(8);
     columns->addLayout(right, 5);
     FieldGrid shape(this, right, tr("Shape"));
-    m_ranks = number("ranks", 1, 64, tr("Devices, each a thread with a slice of the model."));
+    m_ranks = number("ranks", 1, 64, tr("Each rank trains a part of the model, as a device of the pipeline would."));
     m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
     m_chunks = number("chunks", 0, 16, tr("Stages per rank. Schedules with a fixed number ignore it."));
     m_chunks->setSpecialValueText(tr("schedule default"));
@@ -224,7 +224,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
     m_clock = choice("clock", {{tr("automatic"), ""}, {tr("wall: real threads, real waits"), "wall"}, {tr("virtual: projected for as many devices"), "virtual"}},
                      tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
-    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks and, after a comma, bandwidth, as in --link."));
+    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."));
     m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
     m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
     m_dataFile = line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
@@ -280,7 +280,7 @@ void RecordDialog::addPlace(QVBoxLayout* into)
     m_engine = choice("engine", {{tr("Stagewright"), ""}, {tr("PyTorch"), "torch"}}, tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces become the run."));
     m_ranksAs = choice("ranksAs", {{tr("threads"), ""}, {tr("processes (MPI)"), "processes"}}, tr("Threads of one process, or processes that Open MPI starts: the same losses, with the messages of a real job."));
     m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}}, tr("At once, or as a batch job that Slurm starts when it has room."));
-    m_slurm = line("slurm", QStringLiteral("nodes=1"), tr("Long options of sbatch, separated by blanks: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
+    m_slurm = line("slurm", QStringLiteral("nodes=1"), tr("Long options of sbatch, separated by spaces: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
     m_python = line("python", tr("the one found there"), tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, otherwise python3 on PATH; stagewright devices lists them."));
     m_modelFile = line("modelFile", tr("the model beside"), tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, example and loss, as docs/examples/pytorch/decoder.py does."));
     place.add(tr("Run on"), m_host, true);

@@ -31,7 +31,7 @@ SearchPanel::SearchPanel(QWidget* parent) : QWidget(parent), m_count(makeLabel({
     layout->addLayout(line);
     m_table->setObjectName(QStringLiteral("searchTable"));
     m_table->setAccessibleName(tr("Search results"));
-    m_table->setToolTip(tr("A row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setToolTip(tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     m_table->setModel(&m_model);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);

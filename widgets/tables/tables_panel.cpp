@@ -140,7 +140,7 @@ void TablesPanel::showTable(int row)
     }
     m_table = new FigureTable(textOf(table.analysis->title), std::move(columns), -1, m_page);
     m_table->setObjectName(QStringLiteral("reportTable"));
-    m_table->setToolTip(table.ops.empty() ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown") : tr("A row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setToolTip(table.ops.empty() ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown") : tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     m_table->setRows(std::move(rows));
     m_table->resizeColumnsToContents();
     connect(m_table, &FigureTable::chosen, this, [this, &ops = table.ops, keep = m_tables](int at) {

@@ -188,7 +188,7 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         card.rows.emplace_back(laneTitle({rank.rank, lane.lane, lane.track}), nameOfWork(*panel.timeline, lane.data.spanOf(at)));
         runs = true;
     }
-    card.note = runs ? SpanCardWords::tr("The bar shows one class at a time: what computes before communication, and both before copies.") : SpanCardWords::tr("Nothing runs.");
+    card.note = runs ? SpanCardWords::tr("The bar shows one class at a time: computing covers communication, and both cover copies.") : SpanCardWords::tr("Nothing runs.");
     return card;
 }
 

@@ -102,7 +102,7 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
     m_deadlock->setVisible(picture.hangs);
     m_channels->setVisible(!picture.channels.empty());
     if (picture.fault) {
-        QString text = picture.hangs ? tr("These lists never end: %1").arg(QString::fromStdString(picture.fault->message)) : QString::fromStdString(picture.fault->message);
+        QString text = picture.hangs ? tr("These lists hang: %1").arg(QString::fromStdString(picture.fault->message)) : QString::fromStdString(picture.fault->message);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_figures->addText(text, "worse");
         if (!picture.fault->remedy.empty()) m_figures->addText(QString::fromStdString(picture.fault->remedy));

@@ -24,7 +24,7 @@ public:
 
 signals:
     void changed();       // a field
-    void deadlockAsked(); // the cycle of an order that never ends
+    void deadlockAsked(); // the cycle of an order that hangs
     void closeAsked();
 
 private:

@@ -33,7 +33,7 @@ struct ChannelUse {
 
 struct LoweredPicture {
     std::optional<Error> fault;
-    bool hangs = false;                         // the lists never end with this lowering
+    bool hangs = false;                         // the lists hang with this lowering
     std::shared_ptr<const Schedule> lowered;    // null if the rule fails
     std::shared_ptr<const TimelinePanel> panel; // null on a fault
     std::size_t sends = 0;

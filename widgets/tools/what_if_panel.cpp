@@ -66,7 +66,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_stage = number("stage", -1, tr("every stage"));
     m_rank = number("rank", -1, tr("every rank"));
     m_ops = factor("opsFactor");
-    form->add(tr("Ops"), m_kind, tr("Which ops take another time."));
+    form->add(tr("Ops"), m_kind, tr("Which ops take longer or shorter."));
     form->add(tr("Of stage"), m_stage, tr("Only ops of this stage."));
     form->add(tr("On rank"), m_rank, tr("Only ops on this rank: a slower or faster device."));
     form->add(tr("Time factor"), m_ops, tr("Factor on their durations; 0: they take no time."));
@@ -116,7 +116,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_further->setPlaceholderText(WhatIfPanel::tr("B@stage2*0.8, launch*0"));
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
-    form->add(tr("Microbatches"), m_microbatches, tr("Only for library schedules: others are unknown for another number."));
+    form->add(tr("Microbatches"), m_microbatches, tr("Only library schedules can be generated for another number."));
     form->add(tr("Also"), m_further, tr("As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
     m_more->addWidget(form);
     auto* buttons = new QWidget;

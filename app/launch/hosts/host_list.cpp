@@ -72,7 +72,7 @@ Result<void> checkHost(const Host& host)
         return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' begins with '-', so ssh would take it as an option", host.name, plainText(host.target, longestName)),
                     "put options of ssh in ~/.ssh/config and name the entry");
     if (host.target.find_first_of(" \t") != std::string::npos)
-        return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' has a blank in it", host.name, plainText(host.target, longestName)), "put ports and other options in ~/.ssh/config and name the entry");
+        return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' has a space in it", host.name, plainText(host.target, longestName)), "put ports and other options in ~/.ssh/config and name the entry");
     std::vector<std::string> texts{host.target, host.folder, host.scratch};
     texts.insert(texts.end(), host.setup.begin(), host.setup.end());
     for (const std::string& text : texts) {

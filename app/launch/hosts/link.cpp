@@ -82,7 +82,7 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
         if (*frame) {
             const auto hello = nlohmann::json::parse((*frame)->bytes, nullptr, false);
             if (!hello.is_object() || !hello.contains("version") || !hello["version"].is_string() || !hello.contains("protocol") || !hello["protocol"].is_number_integer())
-                return fail(ErrorCode::Unreadable, fmt::format("{}: its first words are not stagewright's", name()));
+                return fail(ErrorCode::Unreadable, fmt::format("{}: what answers there is not stagewright", name()));
             const std::string version = plainText(hello["version"].get<std::string>(), 60);
             if (version == serveVersion() && hello["protocol"].get<std::int64_t>() == linkProtocol) return {};
             const std::string install = host ? fmt::format("'stagewright hosts install {}' copies this version there", host->name) : std::string();

@@ -79,7 +79,7 @@ private:
     // edit_entry.cpp
     void startEdit(std::optional<Schedule> beginWith); // nullopt: the order of the run
     void refreshEdit();                                // title, actions and status after a change of the order
-    void showEditedDeadlock();                         // why the edited order never ends, with a suggested change
+    void showEditedDeadlock();                         // why the edited order hangs, with a suggested change
     // edit_controller.cpp
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected); // mode Edit is set
     // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.

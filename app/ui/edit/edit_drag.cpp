@@ -277,7 +277,7 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     const QString name = QString::fromStdString(toText(op));
     if (place->rank != own) {
         const auto row = view->rowRect(place->panel, place->rank);
-        if (row) showLabel(view, m_workspace.theme(), tr("%1 is of stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false, QRectF(pointer.x(), row->top(), 10, row->height()));
+        if (row) showLabel(view, m_workspace.theme(), tr("%1 belongs to stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false, QRectF(pointer.x(), row->top(), 10, row->height()));
         return;
     }
     auto change = insertOps(m_editor->schedule(), own, place->position, {op});
@@ -304,7 +304,7 @@ void EditController::trayDropped(const Op& op, const QPoint& at)
     const QString name = QString::fromStdString(toText(op));
     if (!place) return;
     if (place->rank != own) {
-        m_workspace.room().tell(tr("%1 is of stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
+        m_workspace.room().tell(tr("%1 belongs to stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
         return;
     }
     apply(tr("Place %1").arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));

@@ -232,7 +232,7 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
         }
         if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
             showDeadlock(m_workspace, std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
-            m_workspace.banner()->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the suggested change, or fix the file"));
+            m_workspace.banner()->showError(tr("file %1: this order hangs").arg(QFileInfo(path).fileName()), tr("apply the suggested change, or fix the file"));
             return;
         }
         m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());

@@ -80,7 +80,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
     connect(card(tr("Lessons…"), tr("Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a real run."), tr("Ctrl+Shift+N"), false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
-    connect(card(tr("Open…"), tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Perfetto, Chrome), a schedule (CSV), a building block or a lesson. Or drop it onto this window."), tr("Ctrl+O"), false),
+    connect(card(tr("Open…"), tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a building block or a lesson. Or drop it onto this window."), tr("Ctrl+O"), false),
             &QPushButton::clicked, this, &WelcomePage::openAsked);
     connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."), tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);

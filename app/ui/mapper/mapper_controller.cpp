@@ -23,7 +23,7 @@ namespace stagewright {
 namespace {
 
 const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "mapper", QT_TRANSLATE_NOOP("stagewright::Actions", "Make a &pipeline of ranges"), "", "Ctrl+Alt+R",
-                         QT_TRANSLATE_NOOP("stagewright::Actions", "Says which named ranges are forwards and backwards, with all that match and the schedule it would be"), true};
+                         QT_TRANSLATE_NOOP("stagewright::Actions", "Turns named ranges into forwards and backwards, and shows the ranges that match and the schedule that results"), true};
 
 constexpr std::size_t mostMarks = 20'000;
 constexpr qint64 mostRuleBytes = 1 << 20;

@@ -278,7 +278,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         return done ? 0 : complain(5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
     }
     QImage image = window.grab().toImage();
-    QDialog* dialog = stuck; // an order that never ends has its own dialog
+    QDialog* dialog = stuck; // an order that hangs has its own dialog
     if (line.show == QLatin1String("record")) dialog = window.workspace().feature<Recording>()->openRecordDialog();
     if (line.show == QLatin1String("import")) window.workspace().feature<ImportController>()->open();
     if (ImportDialog* traces = window.workspace().feature<ImportController>()->dialog()) { // also for the named traces

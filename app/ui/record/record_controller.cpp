@@ -218,7 +218,7 @@ void RecordController::startRecording(const RecordSettings& settings, const QStr
 void RecordController::attach(const QString& job, const QString& file)
 {
     if (m_process->running()) {
-        m_workspace.banner()->showRefusal(tr("a recording is running"), tr("one is followed at a time; the job goes on meanwhile"));
+        m_workspace.banner()->showRefusal(tr("a recording is running"), tr("only one can be followed at a time; the job goes on meanwhile"));
         return;
     }
     m_aside = false;

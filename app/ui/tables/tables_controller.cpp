@@ -9,7 +9,7 @@ namespace stagewright {
 namespace {
 
 const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "tables", QT_TRANSLATE_NOOP("stagewright::Actions", "&Tables"), "", "Ctrl+Alt+T",
-                         QT_TRANSLATE_NOOP("stagewright::Actions", "Every table of the report of the step shown, as report --table prints them; a row goes to its op"), true};
+                         QT_TRANSLATE_NOOP("stagewright::Actions", "Every table of the report of the step shown, as report --table prints them; choosing a row goes to its op"), true};
 
 } // namespace
 

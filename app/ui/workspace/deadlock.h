@@ -1,4 +1,4 @@
-// The dialog that shows why an order never ends, with a change that ends it.
+// The dialog that shows why an order hangs, with a change that mends it.
 #pragma once
 
 #include <functional>

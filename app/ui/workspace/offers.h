@@ -33,7 +33,7 @@ public:
     virtual void closeFile(const QString& path) = 0;      // shows another run if it held the one shown
     virtual void remember(const QString& path) = 0;       // as opened recently
     virtual QStringList recentFiles() const = 0;
-    virtual void openOrder(const Schedule& schedule, const QString& path) = 0; // simulates it, or shows why it never ends
+    virtual void openOrder(const Schedule& schedule, const QString& path) = 0; // simulates it, or shows why it hangs
 
 protected:
     ~FileOpening() = default;

@@ -49,7 +49,7 @@ private slots:
         QVERIFY(std::is_sorted(all.begin(), all.end(), [](const Beat& a, const Beat& b) { return a.time < b.time; }));
         QCOMPARE(all.front().event, BeatEvent::FirstForward);
         QCOMPARE(QString::fromStdString(all.front().plain),
-                 QString("Microbatch 0 enters the pipeline. Rank 0 keeps its activations until the backward comes."));
+                 QString("Microbatch 0 enters the pipeline. Rank 0 keeps its activations until its backward."));
         QVERIFY(words(all, BeatEvent::FirstBackward).startsWith("Microbatch 0 has reached the loss."));
         QCOMPARE(count(all, BeatEvent::FirstBackward), 1);
         QCOMPARE(count(all, BeatEvent::FirstReturn), 3);
@@ -105,7 +105,7 @@ private slots:
         NarrationOptions options;
         options.hang = &*deadlock;
         const auto all = beatsOf(**simulatedTimeline(ends, CostModel::uniform(ends)), 0, options);
-        QVERIFY(words(all, BeatEvent::Hang).startsWith("Nobody can move."));
+        QVERIFY(words(all, BeatEvent::Hang).startsWith("No rank can continue."));
     }
 
     void glossaryKnowsOtherNames()
@@ -135,10 +135,19 @@ private slots:
         QCOMPARE(names, QStringList({"bubble fraction", "bubble", "microbatches", "V-Half"}));
         QVERIFY(mentionsIn("").empty());
         // A verb is not a mention, nor is a part of a joined word.
-        const std::string verbs = "They run and it costs 3. The run costs one unit; zb-h1 too.";
+        const std::string verbs = "They run and it costs 3. The run costs one unit; zb-h1 too. Owners gather once.";
         names.clear();
         for (const Mention& one : mentionsIn(verbs)) names << QString::fromStdString(verbs.substr(one.begin, one.length));
         QCOMPARE(names, QStringList({"run", "unit"}));
+    }
+    void termsOfSharedState()
+    {
+        const auto termOf = [](std::string_view words) { return QString::fromStdString(findTerm(words) ? findTerm(words)->id : std::string("none")); };
+        QCOMPARE(termOf("replicas"), QStringLiteral("replica")); // not the copies of a stage within one pipeline
+        QCOMPARE(termOf("gathers"), QStringLiteral("gather"));
+        QCOMPARE(termOf("reduce-scatter"), QStringLiteral("reduction"));
+        QCOMPARE(termOf("ZeRO"), QStringLiteral("sharding"));
+        QCOMPARE(termOf("unit"), QStringLiteral("unit"));
     }
     void damagedGlossary()
     {
