@@ -13,7 +13,7 @@ namespace {
 
 bool goesBack(OpKind kind)
 {
-    return kind == OpKind::Backward || kind == OpKind::InputGrad || kind == OpKind::WeightGrad;
+    return isReturn(kind) || kind == OpKind::WeightGrad;
 }
 
 } // namespace

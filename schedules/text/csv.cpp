@@ -414,7 +414,7 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 check.cell = static_cast<int>(i) + 1;
                 check.text = plain;
                 if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
-                if (!old || (op.kind != OpKind::Backward && op.kind != OpKind::InputGrad)) return plain;
+                if (!old || !isReturn(op.kind)) return plain;
                 const std::size_t letter = plain.find_first_of("BI");
                 return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
             };
