@@ -119,11 +119,11 @@ struct CsvReader {
     std::optional<Place> blank;   // between cells
     std::optional<Place> lowered; // a cell that compute-only files don't have
 
-    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
+    tl::unexpected<Error> error(const std::string& what, std::string remedy = {}) const
     {
-        return error(here(), std::move(what), std::move(remedy));
+        return error(here(), what, std::move(remedy));
     }
-    static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
+    static tl::unexpected<Error> error(const Place& place, const std::string& what, std::string remedy = {})
     {
         return fail(ErrorCode::Unreadable,
                     fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, cut(what, 4 * mostQuoted)),

@@ -269,7 +269,7 @@ void CompareController::ask(const Question& question, int against)
         });
 }
 
-void CompareController::compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views)
+void CompareController::compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views)
 {
     m_answering.start(
         [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
