@@ -19,9 +19,9 @@ namespace stagewright {
 class Jobs {
 public:
     bool idle() const { return m_running == 0; } // no value is awaited
+    void add(int jobs) { m_running += jobs; }    // awaited ones, by Job
 
 private:
-    friend class Job;
     int m_running = 0;
 };
 
@@ -114,7 +114,7 @@ private:
     {
         if (m_running == running) return;
         m_running = running;
-        if (m_jobs != nullptr) m_jobs->m_running += running ? 1 : -1;
+        if (m_jobs != nullptr) m_jobs->add(running ? 1 : -1);
     }
 
     Jobs* m_jobs = nullptr;

@@ -90,7 +90,7 @@ int main(int count, char** words)
     } catch (const std::bad_alloc&) {
         stagewright::endUncaught();
     } catch (const std::system_error& error) { // threads, as a rule
-        fmt::print(stderr, "stagewright: the system gives no more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message()));
+        fmt::print(stderr, "stagewright: the system refuses more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message()));
     } catch (const std::exception& error) {
         fmt::print(stderr, "stagewright: {}\n", stagewright::shownText(error.what()));
     }

@@ -89,7 +89,7 @@ public:
         guarded("", [this, &whole] {
             if (!barrier({}, nullptr, [this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
-            whole = m_state.lowered ? runLowered() : runList();
+            whole = runList();
             if (whole) collectLosses();
             whole = whole && m_stepEnd.finish();
             m_exchange.end();
@@ -140,28 +140,6 @@ private:
         return fmt::format("op {} ({})", position, toText(op));
     }
 
-    bool runList()
-    {
-        bool inputsThere = false; // a pair's second op has got its inputs with the first
-        for (std::size_t i = 0; i < m_plan.ops.size(); ++i) {
-            if (m_state.control.stopped()) return false;
-            const PlannedOp& planned = m_plan.ops[i];
-            m_where = nameOf(planned.op, i);
-            const auto position = static_cast<int>(i);
-            if (!inputsThere && !receiveInputs(planned, position)) return false;
-            const bool second = inputsThere;
-            inputsThere = planned.pairedWithNext && i + 1 < m_plan.ops.size();
-            if (inputsThere && !receiveInputs(m_plan.ops[i + 1], position + 1)) return false;
-            if (!second && !weightsThere(planned)) return false;
-            if (inputsThere && !weightsThere(m_plan.ops[i + 1])) return false;
-            freeSent();
-            if (!runAny(planned, position)) return false;
-            sendOutputs();
-        }
-        m_where.clear();
-        return true;
-    }
-
     // Of shared state: until the weights that the op needs, or is to release, have been gathered.
     bool weightsThere(const PlannedOp& planned)
     {
@@ -203,34 +181,48 @@ private:
         return true;
     }
 
-    // The lowered list: sends and receives at their places, everything else as in runList().
-    bool runLowered()
+    // The rank's list, sends and receives at their places where it is lowered. Else an op takes its inputs from the transport, and what it
+    // makes leaves at its end: also between the two of a pair, where a lowered list has no place for a send.
+    bool runList()
     {
-        const Schedule& lowered = *m_state.lowered;
-        const std::vector<Op>& list = lowered.order[static_cast<std::size_t>(m_rank)];
+        const Schedule& lists = m_state.lowered ? *m_state.lowered : *m_state.schedule;
+        const std::vector<Op>& list = lists.order[static_cast<std::size_t>(m_rank)];
         std::size_t next = 0; // of the plan
         m_messagesBefore = 0;
         for (std::size_t i = 0; i < list.size();) {
             if (m_state.control.stopped()) return false;
-            const std::size_t count = lowered.isPaired(m_rank, i) ? 2 : 1;
-            m_where = nameOf(list[i], i);
+            const std::size_t count = lists.isPaired(m_rank, i) ? 2 : 1;
             if (isMessage(list[i].kind)) {
+                m_where = nameOf(list[i], i);
                 if (!runMessages(list, i, count)) return false;
             } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but the gathers of a file's lowered lists
                 m_messagesBefore = static_cast<int>(i - next);
-                for (std::size_t k = next; k < next + count; ++k)
-                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k)) || !weightsThere(m_plan.ops[k])) return false;
-                freeSent();
-                for (std::size_t k = next; k < next + count; ++k) {
-                    m_where = nameOf(m_plan.ops[k].op, k);
-                    if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
-                    keepLocalOutputs();
-                }
+                if (!runOps(next, count)) return false;
                 next += count;
             }
             i += count;
         }
         m_where.clear();
+        return true;
+    }
+
+    // Of the plan: one op, or a pair once the inputs of both are there.
+    bool runOps(std::size_t first, std::size_t count)
+    {
+        m_where = nameOf(m_plan.ops[first].op, first);
+        for (std::size_t k = first; k < first + count; ++k)
+            if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+        for (std::size_t k = first; k < first + count; ++k)
+            if (!weightsThere(m_plan.ops[k])) return false;
+        for (std::size_t k = first; k < first + count; ++k) {
+            if (k > first) m_where = nameOf(m_plan.ops[k].op, k);
+            freeSent();
+            if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
+            if (m_state.lowered)
+                keepLocalOutputs();
+            else
+                sendOutputs();
+        }
         return true;
     }
 

@@ -155,7 +155,7 @@ std::vector<std::vector<int>> updatesBetween(const Schedule& schedule)
         for (const Op& op : list) {
             if (op.kind == OpKind::Optimizer) ++steps[op.stage];
             const bool forward = op.kind == OpKind::Forward;
-            if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::InputGrad) continue;
+            if (!forward && !isReturn(op.kind)) continue;
             for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
                 int& delay = between[op.stage][static_cast<std::size_t>(j)];
                 delay = forward ? -steps[op.stage] : delay + steps[op.stage];

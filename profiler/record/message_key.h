@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 
 namespace stagewright {
@@ -73,7 +74,7 @@ template <typename Visit>
 void eachMessage(const Schedule& schedule, const OpIndex& index, const Op& op, Visit&& visit)
 {
     const KindRule& rule = ruleOf(op.kind);
-    const bool moves = op.kind == OpKind::Forward || op.kind == OpKind::Backward || op.kind == OpKind::InputGrad;
+    const bool moves = op.kind == OpKind::Forward || isReturn(op.kind);
     for (std::size_t n = 0; moves && n < rule.needCount; ++n) {
         const Need& need = rule.needs[n];
         const int stage = op.stage + need.stageOffset;

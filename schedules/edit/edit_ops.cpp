@@ -45,8 +45,6 @@ bool sameCell(const Op& a, const Op& b)
     return a.stage == b.stage && a.microbatch == b.microbatch && a.count == b.count && a.slice == b.slice && a.half == b.half;
 }
 
-bool isBackwardPart(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; }
-
 std::string ranksOf(const std::vector<Placement::Copy>& copies)
 {
     std::vector<int> ranks;
@@ -340,7 +338,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
         for (std::size_t i = 0; i < row.entries.size(); ++i) {
             EditRow::Entry entry = row.entries[i];
             const bool second = i > 0 && entry.pairId >= 0 && row.entries[i - 1].pairId == entry.pairId;
-            if (isBackwardPart(entry.op.kind) && std::any_of(wanted.begin(), wanted.end(), [&](const Op& op) { return overlaps(op, entry.op); }) &&
+            if (isReturn(entry.op.kind) && std::any_of(wanted.begin(), wanted.end(), [&](const Op& op) { return overlaps(op, entry.op); }) &&
                 std::none_of(has.begin(), has.end(), [&](const Op& op) { return overlaps(op, entry.op); })) {
                 Op again = entry.op;
                 again.kind = OpKind::Recompute;

@@ -13,7 +13,7 @@ namespace {
 
 bool goesBack(OpKind kind)
 {
-    return kind == OpKind::Backward || kind == OpKind::InputGrad || kind == OpKind::WeightGrad;
+    return isReturn(kind) || kind == OpKind::WeightGrad;
 }
 
 } // namespace
@@ -48,7 +48,7 @@ int firstStageOf(int cut, std::span<const int> blocks)
 std::vector<int> firstStagesBack(const Schedule& schedule)
 {
     const auto replicas = static_cast<std::size_t>(std::max(1, schedule.replicas));
-    const std::vector<int> all(replicas, 0);
+    std::vector<int> all(replicas, 0);
     if (replicas == 1) return all;
     std::vector<int> out(replicas, schedule.stages);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/text.h"
+#include "schedules/model/kinds.h"
 
 namespace stagewright {
 
@@ -50,7 +51,7 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
             return op;
         };
         const auto recomputed = [&](const Op& op) {
-            return (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) && op.stage < stages.size() && stages[op.stage] &&
+            return isReturn(op.kind) && op.stage < stages.size() && stages[op.stage] &&
                    !has.contains(op.stage) && !made.contains(asForward(op));
         };
         const auto add = [&](const Op& op) {

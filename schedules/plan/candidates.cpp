@@ -6,6 +6,7 @@
 #include "schedules/heuristic/building_block.h"
 #include "schedules/heuristic/zero_bubble.h"
 #include "schedules/library/registry.h"
+#include "schedules/model/kinds.h"
 #include "schedules/plan/block_family.h"
 #include "schedules/plan/improve.h"
 
@@ -77,8 +78,7 @@ bool plainKinds(const Schedule& schedule)
 {
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) {
-            const bool known = op.kind == OpKind::Forward || op.kind == OpKind::Backward || op.kind == OpKind::InputGrad ||
-                               op.kind == OpKind::WeightGrad;
+            const bool known = op.kind == OpKind::Forward || isReturn(op.kind) || op.kind == OpKind::WeightGrad;
             if (!known || op.count != 1 || op.half != 0 || op.slice >= 0) return false;
         }
     return true;

@@ -119,11 +119,11 @@ struct CsvReader {
     std::optional<Place> blank;   // between cells
     std::optional<Place> lowered; // a cell that compute-only files don't have
 
-    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
+    tl::unexpected<Error> error(const std::string& what, std::string remedy = {}) const
     {
-        return error(here(), std::move(what), std::move(remedy));
+        return error(here(), what, std::move(remedy));
     }
-    static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
+    static tl::unexpected<Error> error(const Place& place, const std::string& what, std::string remedy = {})
     {
         return fail(ErrorCode::Unreadable,
                     fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, cut(what, 4 * mostQuoted)),
@@ -414,7 +414,7 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                 check.cell = static_cast<int>(i) + 1;
                 check.text = plain;
                 if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
-                if (!old || (op.kind != OpKind::Backward && op.kind != OpKind::InputGrad)) return plain;
+                if (!old || !isReturn(op.kind)) return plain;
                 const std::size_t letter = plain.find_first_of("BI");
                 return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
             };

@@ -288,7 +288,7 @@ if [ "${CUTS:-3}" -ge 50 ]; then
         for i in 1 2; do
             link_down
             sleep 25
-            expect_that 'the lost connection is shown' grep -q 'the job goes on there, trying again' err.txt
+            expect_that 'the lost connection is shown' grep -q 'the job keeps running there; trying again' err.txt
             before=$(steps_in link.stagewright)
             link_up
             expect_that 'it goes on' wait_for link.stagewright $((before + 50))

@@ -161,7 +161,7 @@ run cat shared.csv
 expect_out '0UNSHARD0,0F0,0RESHARD0'
 run stagewright plan -p 2 -m 4 --replicas 2 --replica-batch 3,5
 expect_code 2
-expect_err 'a plan is of one number of microbatches'
+expect_err 'a plan has one number of microbatches'
 run stagewright plan -p 2 -m 4 --replicas 2 --pareto 3
 expect_code 2
 expect_err '--pareto plans activations against time'

@@ -45,7 +45,7 @@ refused() { # refused TEXT OPTION...
     expect_code 2
     expect_err "$text"
 }
-refused 'one replica has nobody to share with' simulate --shard weights
+refused 'a single replica has none to share with' simulate --shard weights
 refused "nothing called 'weight' to shard" simulate --replicas 2 --shard weight
 refused 'do not sum to 1' simulate --replicas 2 --shard weights:shares=1/2,1/3
 refused '3 shares of the state for 2 ranks' simulate --replicas 2 --shard weights:shares=1/3,1/3,1/3
@@ -60,7 +60,7 @@ refused 'with stashed weights' check -s pipedream -p 2 -m 4 --replicas 2 --cut 0
 refused 'these costs do not say how many samples' sweep -s 1f1b -p 2 -m 4 --replicas 2 --replica-batch 3x2,5x1
 refused '2 shares of the batch for 3 replicas' simulate --replicas 3 --replica-batch 3,5
 refused '--collectives: trained ranks exchange their pieces point to point' record --replicas 2 --shard weights --collectives tree -o "refused.stagewright"
-refused 'one replica has nobody to share with' check -s 1f1b --shard optimizer
+refused 'a single replica has none to share with' check -s 1f1b --shard optimizer
 refused '2 reductions of gradients that stay whole' check -s gpipe -p 1 -m 2 --replicas 2 --shard optimizer --reduce microbatch --backend cpu
 
 # real replicas: gradients, losses and weights of the one-rank replay, bit for bit; also three copies, which add up by pieces

@@ -105,20 +105,6 @@ int messagesOf(const Schedule& schedule)
     return count;
 }
 
-std::vector<int> warmupsOf(const Schedule& schedule)
-{
-    std::vector<int> out;
-    for (const auto& list : schedule.order) {
-        int forwards = 0;
-        for (const Op& op : list) {
-            if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) break;
-            if (op.kind == OpKind::Forward) ++forwards;
-        }
-        out.push_back(forwards);
-    }
-    return out;
-}
-
 bool nothingMissing(const Schedule& schedule, const Validation& validation)
 {
     for (const Fault& fault : validation.faults)
@@ -137,6 +123,20 @@ bool plainOps(const Schedule& schedule)
 }
 
 } // namespace
+
+std::vector<int> warmupsOf(const Schedule& schedule)
+{
+    std::vector<int> out;
+    for (const auto& list : schedule.order) {
+        int forwards = 0;
+        for (const Op& op : list) {
+            if (isReturn(op.kind)) break;
+            if (op.kind == OpKind::Forward) ++forwards;
+        }
+        out.push_back(forwards);
+    }
+    return out;
+}
 
 Result<Value> Figures::figure(std::string_view key) const
 {

@@ -30,6 +30,8 @@ struct CapFault {
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap);
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, std::span<const Bytes> caps); // by rank
 
+std::vector<int> warmupsOf(const Schedule& schedule); // forwards before the first backward, by rank
+
 // Figures by name.
 class Figures : public Report {
 public:

@@ -15,7 +15,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
-#include "schedules/model/op.h"
+#include "traces/lessons/reports.h"
 #include "widgets/lessons/page_reading.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/style.h"
@@ -24,21 +24,6 @@ namespace stagewright {
 namespace {
 
 QString numberText(double value) { return QString::number(value, 'g', 6); }
-
-// Forwards before the first backward, by rank.
-std::vector<int> warmupsOf(const Schedule& schedule)
-{
-    std::vector<int> warmups;
-    for (const auto& rank : schedule.order) {
-        int forwards = 0;
-        for (const Op& op : rank) {
-            if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) break;
-            if (op.kind == OpKind::Forward) ++forwards;
-        }
-        warmups.push_back(forwards);
-    }
-    return warmups;
-}
 
 // Turning the wheel scrolls the page: it never changes a value under the pointer.
 class WheelPasses : public QObject {
@@ -173,7 +158,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         }
         line->addStretch(1);
         m_fill.push_back([boxes](const lessons::Canvas& now) {
-            const std::vector<int> warmups = warmupsOf(now.schedule);
+            const std::vector<int> warmups = lessons::warmupsOf(now.schedule);
             for (std::size_t i = 0; i < boxes->size() && i < warmups.size(); ++i)
                 if (!(*boxes)[i]->hasFocus()) (*boxes)[i]->setValue(warmups[i]);
         });

@@ -102,7 +102,7 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                 continue;
             }
             if (!isCompute(op.kind)) continue;
-            return fail(ErrorCode::Usage, fmt::format("the costs of {} have no time for {} on rank {}", origin, toText(op), r),
+            return fail(ErrorCode::Usage, fmt::format("the costs of {} have no duration of {} on rank {}", origin, toText(op), r),
                         op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
                                                     : "take costs from a run that has it, such as one of zb-h1");
         }

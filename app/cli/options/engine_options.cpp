@@ -46,7 +46,7 @@ constexpr auto notUnderTorch = std::to_array<NotHonoured>({
     {"--rank-memory", "", "PyTorch's memory can't be limited so"},
     {"--keep-warmup", "", "PyTorch's warm-up steps are not traced"},
 });
-constexpr const char* inItsConfig = "the job's own configuration says it";
+constexpr const char* inItsConfig = "set it in the job's configuration";
 constexpr auto notUnderTitan = std::to_array<NotHonoured>({
     {"--model", "", inItsConfig},
     {"--model-file", "", inItsConfig},

@@ -166,7 +166,7 @@ void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& ra
                "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a pipeline; an order that needs more is refused, naming rank and op")
         .form("X|SIZE|P%[,…]");
     verb.value("--rank-memory", &rankMemory,
-               "All that a rank may hold, or one size for each rank or replica: counted, so emulated; an allocation beyond it ends the training, naming rank and op")
+               "Everything a rank may hold, or one size for each rank or replica; emulated by counting: an allocation beyond it ends the training and names rank and op")
         .form("SIZE[,SIZE…]");
 }
 

@@ -49,7 +49,7 @@ void addPerturbOption(OptionSet& verb, std::vector<std::string>& perturb)
 {
     verb.value("--perturb", &perturb,
                "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times), "
-               "jitter=0.05 varies each op's time, transient=2@3:4 slows a rank in step 3, secret=7 does one of the first three unseen")
+               "jitter=0.05 varies each op's time, transient=2@3:4 slows a rank in step 3, secret=7 picks one of the first three and hides it")
         .form("WHAT=WHERE:X")
         .commas()
         .each();

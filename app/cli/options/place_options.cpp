@@ -49,7 +49,7 @@ Result<void> placeHonours(const PlaceOptions& place, const std::map<std::string,
     if (place.detach && place.scriptOnly) return fail(ErrorCode::Usage, "--detach and --script-only can't be combined", "choose one of them");
     if (place.elsewhere() && given.contains("--job")) return fail(ErrorCode::Usage, "--job is the folder over there, which --host and --slurm choose", "leave it out");
     if (place.elsewhere() && given.contains("--keep-trace"))
-        return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched", "leave it out, or record there by hand");
+        return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched", "omit it, or record there by hand");
     if (auto options = slurmOptions(place); !options) return tl::unexpected(std::move(options.error()));
     return {};
 }

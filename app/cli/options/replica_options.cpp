@@ -32,7 +32,7 @@ Result<void> readReduce(const std::string& text, ReplicaChoice& choice)
         return fail(ErrorCode::Usage, fmt::format("--reduce: '{}' is not the size of a bucket", *parameter), "write bucket=SIZE, such as bucket=25MB");
     auto bytes = parseBytes(std::string(*value));
     if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--reduce"));
-    if (*bytes < 1) return fail(ErrorCode::Usage, "--reduce: a bucket of 0 bytes takes nothing", "leave bucket= out for a stage's gradients at once");
+    if (*bytes < 1) return fail(ErrorCode::Usage, "--reduce: a bucket of 0 bytes holds nothing", "leave bucket= out for a stage's gradients at once");
     choice.sharding.bucket = *bytes;
     return {};
 }
@@ -115,7 +115,7 @@ Result<std::vector<double>> readSpeeds(const std::string& text, int replicas, in
 Result<void> checkUses(const Schedule& schedule, const ReplicaOptions& options, const ReplicaChoice& choice)
 {
     if (choice.sharding.level != ShardLevel::None && options.replicas < 2 && !schedule.placement.hasCopies())
-        return fail(ErrorCode::Usage, fmt::format("--shard {}: one replica has nobody to share with", options.shard), "give --replicas 2 or more");
+        return fail(ErrorCode::Usage, fmt::format("--shard {}: a single replica has none to share with", options.shard), "give --replicas 2 or more");
     if (!options.gather.empty() && choice.sharding.level != ShardLevel::Weights)
         return fail(ErrorCode::Usage, "--gather: the weights are not sharded, so nothing is gathered for an op", "give --shard weights, or leave it out");
     for (const auto& [name, text] : {std::pair("--replica-batch", options.batch), std::pair("--speed", options.speed), std::pair("--cut", options.cut)})

@@ -509,7 +509,7 @@ Command command_check()
                 addPerturbOption(verb, options->perturb);
                 addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
                 verb.value("--seed", &options->seed, "Seed of weights and data [1]").form("N").check(wholeNumber(0, 4'000'000'000));
-                verb.value("--processes", &options->processes, "Ranks in so many processes that mpirun starts, held against threads bit for bit").form("N").check(wholeNumber(1, 4096));
+                verb.value("--processes", &options->processes, "Run the ranks in N processes started by mpirun, and compare with threads bit for bit").form("N").check(wholeNumber(1, 4096));
                 addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");
                 verb.notes("Exit code 1 if a check fails.");
                 return [options](Session& session) { return options->place.elsewhere() ? callOnHost("check", options->place, session) : runCheckAnywhere(*options, session); };

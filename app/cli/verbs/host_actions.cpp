@@ -42,7 +42,7 @@ Result<int> add(const HostOptions& options, Session& session)
     host.setup = options.setup;
     if (auto kept = keepHost(host); !kept) return tl::unexpected(std::move(kept.error()));
     if (session.json) session.answer(hostJson(host));
-    session.note(fmt::format("kept in {}; 'stagewright hosts test {}' says what is there", hostsFile(), host.name));
+    session.note(fmt::format("kept in {}; 'stagewright hosts test {}' shows what it has", hostsFile(), host.name));
     return ExitDone;
 }
 

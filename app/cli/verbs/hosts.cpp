@@ -35,8 +35,8 @@ std::string help()
     std::string text = "Actions:\n";
     for (const HostAction& action : hostActions())
         if (!action.hidden) text += fmt::format("  {:<24} {}\n", fmt::format("{} {}", action.name, action.form), action.about);
-    return text + "Hosts are reached by OpenSSH with your own configuration, agent and known hosts. A job goes on when the connection or this\n"
-                  "computer ends.\n"
+    return text + "Hosts are reached by OpenSSH with your own configuration, agent and known hosts. A job keeps running when the connection\n"
+                  "drops or this computer is off.\n"
                   "Examples: stagewright hosts add node1 user@node1.example --setup 'module load cuda'\n"
                   "          stagewright hosts install node1\n"
                   "          stagewright record -s 1f1b -p 4 --host node1\n"
@@ -55,7 +55,7 @@ Command command_hosts()
                 verb.value("--folder", &options->folder, "add: where 'install' puts the program there [~/.local/lib/stagewright]").form("FOLDER");
                 verb.value("--scratch", &options->scratch, "add: where jobs keep their files there, on a cluster a folder that its nodes share [~/.local/state/stagewright/hosted]").form("FOLDER");
                 verb.value("--setup", &options->setup, "add: a line for its shell before anything else, such as 'module load cuda'; repeat it").form("LINE").each();
-                verb.flag("--ask", options->ask, "jobs: connect to the hosts, and bring what is there");
+                verb.flag("--ask", options->ask, "jobs: connect to the hosts and fetch what is there");
                 verb.flag("--here", options->here, "forget: only what is kept on this computer");
                 verb.notes(help());
                 return [options](Session& session) { return runHosts(*options, session); };

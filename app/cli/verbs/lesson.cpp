@@ -276,7 +276,7 @@ Result<int> makeTemplate(const std::string& name, Session& session)
     for (const char c : id)
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
             return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is not a lesson id", name, id), "use lower-case letters, digits and '-'");
-    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} already exists", path), "choose another name, or remove it first");
+    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} already exists", path), "choose another name, or remove that one first");
     if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written) return tl::unexpected(std::move(written.error()));
     session.out(fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n", path, path, learnerFolder() + "/lessons"));
     if (session.json) session.answer({{"file", path}});

@@ -97,7 +97,7 @@ RunFailure failureOf(const std::string& answer, const std::string& complaints)
         }
     if (failure.message.empty()) failure.message = complaints.substr(0, complaints.find('\n'));
     if (failure.message.starts_with("stagewright: ")) failure.message.erase(0, 13);
-    if (failure.message.empty()) failure.message = "the recording failed without a message";
+    if (failure.message.empty()) failure.message = "the recording failed and gave no reason";
     return failure;
 }
 

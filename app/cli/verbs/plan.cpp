@@ -128,7 +128,7 @@ struct SharedPlan {
 Result<SharedPlan> sharePlan(const PlanChoice& options, const PlanRequest& request, const Plan& plan)
 {
     auto choice = chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
-        return fail(ErrorCode::Usage, "--replica-batch: a plan is of one number of microbatches", "plan each number on its own, and simulate them together");
+        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches", "plan each number on its own, and simulate them together");
     });
     if (!choice) return tl::unexpected(std::move(choice.error()));
     SharedPlan out{std::move(*choice), request.costs, nullptr};
@@ -258,7 +258,7 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     auto request = readRequest(options);
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
-        if (options.replicas.any()) return fail(ErrorCode::Usage, "--pareto plans activations against time: --replicas and what they share add to neither", "omit them, or omit --pareto");
+        if (options.replicas.any()) return fail(ErrorCode::Usage, "--pareto plans activations against time; --replicas and what they share change neither", "omit them, or omit --pareto");
         if (!options.output.empty() || !options.memoryLimits.empty())
             return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
         return runPareto(options, *request, session);

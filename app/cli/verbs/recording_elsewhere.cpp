@@ -155,7 +155,7 @@ Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Se
     watch.changed = [&](const HostJob& now) { showState(now, session); };
     watch.connection = [&](const std::string& sentence) {
         if (sentence.empty() && lost) session.note("connected again");
-        if (!sentence.empty() && !lost) session.warn(sentence + "; the job goes on there, trying again");
+        if (!sentence.empty() && !lost) session.warn(sentence + "; the job keeps running there; trying again");
         lost = !sentence.empty();
         session.progress().event({{"event", "connection"}, {"job", job.id}, {"lost", textOrNull(sentence)}});
     };
@@ -185,7 +185,7 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOpt
     if (!order) return tl::unexpected(std::move(order.error()));
     auto job = startJob(*order, session.stop());
     if (!job) return tl::unexpected(std::move(job.error()));
-    session.note(fmt::format("job {}{}; 'stagewright hosts attach {}' goes on if this ends", job->id, job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob), job->id));
+    session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job->id, job->slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job->slurmJob), job->id));
     showState(*job, session);
     const bool existed = std::filesystem::exists(settings.file);
     auto recording = followElsewhere(*job, {}, session);
@@ -213,7 +213,7 @@ Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& p
     if (!job) return tl::unexpected(std::move(job.error()));
     if (session.json) session.answer({{"job", job->id}, {"host", textOrNull(job->host)}, {"slurm_job", textOrNull(job->slurmJob)}, {"file", job->file}});
     session.out(fmt::format("{}\n", job->id));
-    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' brings its steps", job->id));
+    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' fetches its steps", job->id));
     return ExitDone;
 }
 

@@ -99,7 +99,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     const auto& names = options.schedule.schedules;
     if (names.size() > 1)
         return fail(ErrorCode::Usage, fmt::format("--schedule: simulate takes one schedule, not {}", names.size()),
-                    "call it once for each; 'stagewright compare' compares stored runs");
+                    "run it once for each; 'stagewright compare' compares stored runs");
     const std::string name = names.empty() ? "1f1b" : names.front();
     ShapeOptions shape = options.schedule.shape;
     shape.costs = generatorCosts(options.costs);

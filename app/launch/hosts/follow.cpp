@@ -341,7 +341,7 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
     auto copy = JobCopy::open(job, watch.event);
     if (!copy) {
         Error& error = copy.error();
-        error.remedy += fmt::format("{}job {} is not affected: 'stagewright hosts attach {}' brings its steps", error.remedy.empty() ? "" : "; ", job.id, job.id);
+        error.remedy += fmt::format("{}job {} is not affected: 'stagewright hosts attach {}' fetches its steps", error.remedy.empty() ? "" : "; ", job.id, job.id);
         return tl::unexpected(std::move(error));
     }
     return JobFollower(job, std::move(*host), **copy, options, watch, stop).run();

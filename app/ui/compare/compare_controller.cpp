@@ -14,6 +14,7 @@
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/model/kinds.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/compare_panel.h"
 #include "widgets/memory/memory_view.h"
@@ -39,7 +40,7 @@ std::optional<Nanos> startOf(const RunView& view, Op op)
 {
     const StepOps ops(*view.run->timeline, view.step);
     SpanId span = ops.find(op);
-    if (span == noSpan && (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad)) {
+    if (span == noSpan && isReturn(op.kind)) {
         op.kind = op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
         span = ops.find(op);
     }
@@ -268,7 +269,7 @@ void CompareController::ask(const Question& question, int against)
         });
 }
 
-void CompareController::compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views)
+void CompareController::compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views)
 {
     m_answering.start(
         [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },

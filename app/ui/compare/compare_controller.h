@@ -58,7 +58,7 @@ private:
     QString statusText() const;
     QString title() const;              // the runs by name
     std::vector<RunRef> chosen() const; // the runs compared or about to be; else the run shown
-    void compareViews(const Question& question, quint64 request, int against, std::vector<std::shared_ptr<const RunView>> views);
+    void compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views);
     void present(bool fit);
     void refresh();         // actions, and the strip's visibility
     void measureBaseline(); // the run shown against the baseline

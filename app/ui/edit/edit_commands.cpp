@@ -14,6 +14,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/edit/missing_collectives.h"
+#include "schedules/model/kinds.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
@@ -112,7 +113,7 @@ void EditController::refreshActions()
         any = true;
         whole = whole || op->kind == OpKind::Backward;
         parts = parts || op->kind == OpKind::InputGrad || op->kind == OpKind::WeightGrad;
-        compute = compute || op->kind == OpKind::Forward || op->kind == OpKind::Backward || op->kind == OpKind::InputGrad;
+        compute = compute || op->kind == OpKind::Forward || isReturn(op->kind);
         if (whole && parts && compute) break;
     }
     auto enable = [&](std::initializer_list<I> ids, bool on) {

@@ -21,9 +21,9 @@
 namespace stagewright {
 
 // One change of the notes of a run, as the lists before and after.
-class NotesChange : public QUndoCommand {
+class NotesController::Change : public QUndoCommand {
 public:
-    NotesChange(NotesController& controller, RunRef ref, std::vector<Note> before, std::vector<Note> after, const QString& words)
+    Change(NotesController& controller, RunRef ref, Notes before, Notes after, const QString& words)
         : QUndoCommand(words), m_controller(controller), m_ref(std::move(ref)), m_before(std::move(before)), m_after(std::move(after))
     {
     }
@@ -33,7 +33,7 @@ public:
 private:
     NotesController& m_controller;
     RunRef m_ref;
-    std::vector<Note> m_before, m_after;
+    Notes m_before, m_after;
 };
 
 NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
@@ -321,7 +321,7 @@ void NotesController::change(const RunRef& ref, const QString& words, Notes afte
 {
     Notes before = own(ref);
     if (before == after) return;
-    m_undo.push(new NotesChange(*this, ref, std::move(before), std::move(after), words));
+    m_undo.push(new Change(*this, ref, std::move(before), std::move(after), words));
 }
 
 void NotesController::apply(const RunRef& ref, const Notes& own)

@@ -51,7 +51,7 @@ public:
     bool escape() override; // takes the hits away
 
 private:
-    friend class NotesChange;
+    class Change;
     using Notes = std::vector<Note>;
     std::optional<Note> noteOfSelection() const; // temporary or to be stored; with a suggested text
     void apply(const RunRef& ref, const Notes& own);
