@@ -117,6 +117,26 @@ private slots:
         QCOMPARE(leftovers(), QStringList());
     }
 
+    // Thousands of small members: one folder for all, with the file of one at a time.
+    void membersShareAFolder()
+    {
+        writeFile(path("small.tar"), tarOf({{"a/one.json", "{}"}, {"b/two.json", "[]"}}));
+        auto archive = Archive::open(path("small.tar"));
+        QVERIFY(archive.has_value());
+        const auto first = (*archive)->next({});
+        QVERIFY(first && *first);
+        const QFileInfo one(QString::fromStdString((*first)->path));
+        QVERIFY(one.isFile());
+        const auto second = (*archive)->next({});
+        QVERIFY(second && *second);
+        const QFileInfo two(QString::fromStdString((*second)->path));
+        QCOMPARE(two.absolutePath(), one.absolutePath());
+        QCOMPARE(QDir(two.absolutePath()).entryList(QDir::Files), QStringList{QStringLiteral("two.json")});
+        const auto end = (*archive)->next({});
+        QVERIFY(end && !*end);
+        QCOMPARE(leftovers(), QStringList());
+    }
+
     void limitsHold()
     {
         const std::string text = rank("gpu_rank4.json");
