@@ -126,6 +126,26 @@ private slots:
         QCOMPARE(table.error().code, ErrorCode::Cancelled);
     }
 
+    // A report within it reads a run, which stops with the query.
+    void aReportInAQueryCanBeStopped()
+    {
+        auto file = fresh();
+        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 4, 64)));
+        std::stop_source stop;
+        int reports = 0;
+        Progress progress;
+        progress.stop = stop.get_token();
+        progress.report = [&](std::string_view, std::int64_t, std::int64_t) {
+            ++reports;
+            stop.request_stop();
+        };
+        const auto table = file->query("SELECT * FROM report_bubbles(1)", 100, progress);
+        QVERIFY(!table.has_value());
+        QCOMPARE(table.error().code, ErrorCode::Cancelled);
+        QCOMPARE(reports, 1);
+        VERIFY_RESULT(file->query("SELECT * FROM report_bubbles(1)"));
+    }
+
     void theFirstViewIsTheSpans_data()
     {
         QTest::addColumn<std::uint32_t>("seed");
