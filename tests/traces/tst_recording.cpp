@@ -157,6 +157,24 @@ private slots:
         QVERIFY2(before > 0 && each > 500 && each <= 10 * 1024, qPrintable(QStringLiteral("%1 bytes").arg(each)));
     }
 
+    // Steps move into the tables a few megabytes at a time, into the room of those before them.
+    void aFoldedFileIsFull()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {8, 512, 40, "1f1b"});
+        for (int step = 0; step < 40; ++step) QVERIFY(recording.append().has_value());
+        QVERIFY(recording.finish().has_value());
+        const auto size = static_cast<std::int64_t>(fs::file_size(path));
+        {
+            auto file = RunFile::open(path, OpenMode::Write);
+            QVERIFY(file.has_value());
+            QVERIFY((*file)->compact().has_value());
+        }
+        const auto compacted = static_cast<std::int64_t>(fs::file_size(path));
+        QVERIFY2(compacted > (8 << 20), qPrintable(QString::number(compacted)));
+        QVERIFY2(size < compacted * 3 / 2, qPrintable(QStringLiteral("%1 bytes, compacted %2").arg(size).arg(compacted)));
+    }
+
     // While somebody reads for long, nothing is written twice; after that the log is small again.
     void aStuckReaderCostsLittle()
     {
