@@ -57,6 +57,23 @@ void writeFile(const std::string& path, const std::string& bytes, bool packed = 
     gzclose(file);
 }
 
+// A frame of zstd with its blocks stored as they are.
+std::string zstdOf(const std::string& bytes)
+{
+    const auto number = [](std::size_t value, int size) {
+        std::string out;
+        for (int i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+        return out;
+    };
+    constexpr std::size_t largest = std::size_t{128} << 10;
+    std::string out = number(0xfd2fb528, 4) + number(0xa0, 1) + number(bytes.size(), 4); // one segment, its size in four bytes
+    for (std::size_t at = 0; at < bytes.size(); at += largest) {
+        const std::string block = bytes.substr(at, largest);
+        out += number((at + largest >= bytes.size() ? 1 : 0) | block.size() << 3, 3) + block;
+    }
+    return out;
+}
+
 } // namespace
 
 class TestArchives : public QObject {
@@ -114,6 +131,52 @@ private slots:
         QCOMPARE(read->refused.size(), std::size_t(3));
         for (const RefusedFile& one : read->refused) QVERIFY2(one.error.message.find("leads out of the archive") != std::string::npos, one.error.message.c_str());
         QCOMPARE(read->runs.size(), std::size_t(1));
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    void aZstTraceIsTheTrace_data()
+    {
+        QTest::addColumn<bool>("packed");
+        QTest::newRow("json.zst") << false;
+        QTest::newRow("tar.zst") << true;
+    }
+    void aZstTraceIsTheTrace()
+    {
+        QFETCH(const bool, packed);
+        const std::string text = rank("gpu_rank4.json");
+        const std::string name = path(packed ? "rank4.tar.zst" : "rank4.json.zst");
+        const std::string all = zstdOf(packed ? tarOf({{"rank4.json", text}}) : text);
+        writeFile(name, all);
+        const auto plain = importTraces({import_rig::dataFile("gpu_rank4.json")}, {}), read = importTraces({name}, {});
+        QVERIFY2(plain && read, read ? "" : read.error().message.c_str());
+        QVERIFY(read->refused.empty());
+        QCOMPARE(read->runs.size(), std::size_t(1));
+        QCOMPARE(read->runs[0].run.timeline->spans().size(), plain->runs[0].run.timeline->spans().size());
+        QCOMPARE(read->runs[0].run.timeline->edges().size(), plain->runs[0].run.timeline->edges().size());
+        QCOMPARE(read->runs[0].ops, plain->runs[0].ops);
+        writeFile(name, all.substr(0, 7)); // within the frame's header
+        const auto cut = importTraces({name}, {});
+        QVERIFY(!cut || cut->runs.empty());
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    // Thousands of small members: one folder for all, with the file of one at a time.
+    void membersShareAFolder()
+    {
+        writeFile(path("small.tar"), tarOf({{"a/one.json", "{}"}, {"b/two.json", "[]"}}));
+        auto archive = Archive::open(path("small.tar"));
+        QVERIFY(archive.has_value());
+        const auto first = (*archive)->next({});
+        QVERIFY(first && *first);
+        const QFileInfo one(QString::fromStdString((*first)->path));
+        QVERIFY(one.isFile());
+        const auto second = (*archive)->next({});
+        QVERIFY(second && *second);
+        const QFileInfo two(QString::fromStdString((*second)->path));
+        QCOMPARE(two.absolutePath(), one.absolutePath());
+        QCOMPARE(QDir(two.absolutePath()).entryList(QDir::Files), QStringList{QStringLiteral("two.json")});
+        const auto end = (*archive)->next({});
+        QVERIFY(end && !*end);
         QCOMPARE(leftovers(), QStringList());
     }
 

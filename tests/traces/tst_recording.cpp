@@ -13,6 +13,10 @@
 #include <unistd.h>
 
 #include "recorded_runs.h"
+#include "traces/compare/compare.h"
+#include "traces/export/html_report.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/fit/residuals.h"
 #include "traces/report/run_report.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
@@ -93,7 +97,7 @@ void compareTables(const Run& whole, const Run& some, int step)
 {
     int compared = 0;
     for (const AnalysisInfo* analysis : allAnalyses()) {
-        if (analysis->ofEveryStep) continue;
+        if (analysis->ofEveryStep || analysis->name == "residuals") continue; // over the steps that were read
         const ReportTable all = reportTable(*analysis, whole, step), part = reportTable(*analysis, some, step);
         QCOMPARE(part.unknown, all.unknown);
         QVERIFY2(part.rows == all.rows, analysis->name.data());
@@ -101,6 +105,32 @@ void compareTables(const Run& whole, const Run& some, int step)
         compared += all.rows.empty() ? 0 : 1;
     }
     QVERIFY(compared > 5);
+}
+
+// What is over the measured steps is over those that were read, and says how many; the rest is as of the whole run.
+void compareOverSteps(const Run& whole, const Run& some)
+{
+    const auto all = compareRuns(whole, whole), part = compareRuns(some, some);
+    QVERIFY(all && part);
+    QCOMPARE(part->headline, all->headline);
+    QCOMPARE(part->why, all->why);
+    QCOMPARE(part->ops.size(), all->ops.size());
+    QCOMPARE(part->metrics.size(), all->metrics.size());
+    for (std::size_t i = 0; i < all->metrics.size(); ++i) QVERIFY2(part->metrics[i].a == all->metrics[i].a && part->metrics[i].b == all->metrics[i].b, all->metrics[i].key.c_str());
+    QVERIFY(part->historyA != nullptr);
+
+    const auto costs = fitCosts(*some.timeline, some.info.warmupSteps), allCosts = fitCosts(*whole.timeline, whole.info.warmupSteps);
+    QVERIFY(costs && allCosts);
+    QVERIFY2(QString::fromStdString(costs->origin).contains(QRegularExpression(QStringLiteral("^fitted from \\d+ of steps"))), costs->origin.c_str());
+    QCOMPARE(costs->launch.size(), allCosts->launch.size());
+    const auto residuals = residualsOf(some, *costs), allResiduals = residualsOf(whole, *allCosts);
+    QVERIFY(residuals && allResiduals);
+    QVERIFY(residuals->steps < residuals->measured && residuals->measured == allResiduals->steps);
+    QCOMPARE(residuals->ops.size(), allResiduals->ops.size());
+    const ReportTable table = reportTable(*findAnalysis("residuals"), some, 0);
+    QVERIFY2(QString::fromStdString(table.sentence).contains(QStringLiteral("(median of %1 of %2 steps)").arg(residuals->steps).arg(residuals->measured)), table.sentence.c_str());
+    const auto page = htmlReport(some);
+    QVERIFY2(page && page->find("What would help") != std::string::npos, page ? "" : page.error().message.c_str());
 }
 
 } // namespace
@@ -125,6 +155,24 @@ private slots:
         for (int step = 0; step < 400; ++step) QVERIFY(recording.append().has_value());
         const std::int64_t each = (samples::writtenBytes() - before) / 400;
         QVERIFY2(before > 0 && each > 500 && each <= 10 * 1024, qPrintable(QStringLiteral("%1 bytes").arg(each)));
+    }
+
+    // Steps move into the tables a few megabytes at a time, into the room of those before them.
+    void aFoldedFileIsFull()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {8, 512, 40, "1f1b"});
+        for (int step = 0; step < 40; ++step) QVERIFY(recording.append().has_value());
+        QVERIFY(recording.finish().has_value());
+        const auto size = static_cast<std::int64_t>(fs::file_size(path));
+        {
+            auto file = RunFile::open(path, OpenMode::Write);
+            QVERIFY(file.has_value());
+            QVERIFY((*file)->compact().has_value());
+        }
+        const auto compacted = static_cast<std::int64_t>(fs::file_size(path));
+        QVERIFY2(compacted > (8 << 20), qPrintable(QString::number(compacted)));
+        QVERIFY2(size < compacted * 3 / 2, qPrintable(QStringLiteral("%1 bytes, compacted %2").arg(size).arg(compacted)));
     }
 
     // While somebody reads for long, nothing is written twice; after that the log is small again.
@@ -390,6 +438,7 @@ private slots:
                 compareReports(*whole, *some, step);
                 compareTables(*whole, *some, step < 0 ? whole->representativeStep() : step);
             }
+            compareOverSteps(*whole, file->readForReport(1, -1).value());
         }
     }
 

@@ -58,6 +58,39 @@ private slots:
         QCOMPARE(limited->columns[10], std::string("name"));
     }
 
+    // A kernel under no op, and a recorded op: what the first doesn't have is NULL, not 0 or F.
+    void unknownIsNull()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        Span kernel;
+        kernel.end = 10;
+        kernel.label = builder.intern("gemm") & 0xffffffu;
+        builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
+        MemoryEvent event;
+        event.delta = 64;
+        event.category = MemoryCategory::Workspace;
+        builder.addMemory(event);
+        Run run;
+        run.info.name = "kernels";
+        run.timeline = builder.build().value();
+        auto file = fresh();
+        VERIFY_RESULT(file->add(run));
+        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 4)));
+        const auto first = [&](const std::string& sql) {
+            const auto table = file->query(sql);
+            QStringList cells;
+            if (table && !table->rows.empty())
+                for (const std::string& cell : table->rows[0]) cells << QString::fromStdString(cell);
+            return cells.join(QLatin1Char(' '));
+        };
+        QCOMPARE(first("SELECT stages IS NULL, microbatches IS NULL FROM runs WHERE run=1"), QStringLiteral("1 1"));
+        QCOMPARE(first("SELECT kind IS NULL, stage IS NULL, microbatch IS NULL, name FROM spans WHERE run=1"), QStringLiteral("1 1 1 gemm"));
+        QCOMPARE(first("SELECT stage IS NULL, delta_bytes FROM memory WHERE run=1"), QStringLiteral("1 64"));
+        QCOMPARE(first("SELECT stages, microbatches FROM runs WHERE run=2"), QStringLiteral("2 4"));
+        QCOMPARE(first("SELECT count(*) FROM spans WHERE run=2 AND (kind IS NULL OR stage IS NULL)"), QStringLiteral("0"));
+        QCOMPARE(first("SELECT count(*) FROM memory WHERE run=2 AND stage IS NULL"), QStringLiteral("0"));
+    }
+
     void sqlOnlyReads_data()
     {
         QTest::addColumn<QString>("sql");
@@ -91,6 +124,26 @@ private slots:
         const auto table = file->query("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT count(*) FROM n", 1, progress);
         QVERIFY(!table.has_value());
         QCOMPARE(table.error().code, ErrorCode::Cancelled);
+    }
+
+    // A report within it reads a run, which stops with the query.
+    void aReportInAQueryCanBeStopped()
+    {
+        auto file = fresh();
+        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 4, 64)));
+        std::stop_source stop;
+        int reports = 0;
+        Progress progress;
+        progress.stop = stop.get_token();
+        progress.report = [&](std::string_view, std::int64_t, std::int64_t) {
+            ++reports;
+            stop.request_stop();
+        };
+        const auto table = file->query("SELECT * FROM report_bubbles(1)", 100, progress);
+        QVERIFY(!table.has_value());
+        QCOMPARE(table.error().code, ErrorCode::Cancelled);
+        QCOMPARE(reports, 1);
+        VERIFY_RESULT(file->query("SELECT * FROM report_bubbles(1)"));
     }
 
     void theFirstViewIsTheSpans_data()

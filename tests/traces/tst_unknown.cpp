@@ -52,6 +52,25 @@ Run deviceRun(const std::string& name, Nanos longer = 0)
     return run;
 }
 
+// A kernel that no range launched, maybe with memory.
+Run kernelsAlone(std::optional<MemoryCategory> category = {})
+{
+    TimelineBuilder builder(Provenance::Imported, "wall", 1);
+    Span kernel;
+    kernel.end = 10 * us;
+    kernel.label = builder.intern("gemm") & 0xffffffu;
+    builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
+    if (category) {
+        MemoryEvent event;
+        event.delta = 1024;
+        event.category = *category;
+        builder.addMemory(event);
+    }
+    Run run;
+    run.timeline = builder.build().value();
+    return run;
+}
+
 } // namespace
 
 class TestUnknown : public QObject {
@@ -61,22 +80,30 @@ private slots:
     void memoryWithoutOps()
     {
         for (const MemoryCategory category : {MemoryCategory::Workspace, MemoryCategory::Activations}) {
-            TimelineBuilder builder(Provenance::Imported, "wall", 1);
-            Span kernel;
-            kernel.end = 10 * us;
-            kernel.label = builder.intern("gemm") & 0xffffffu;
-            builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
-            MemoryEvent event;
-            event.delta = 1024;
-            event.category = category;
-            builder.addMemory(event);
-            Run run;
-            run.timeline = builder.build().value();
+            const Run run = kernelsAlone(category);
             const auto figures = reportOf(run, {}).value().figures();
             const auto peak = std::find_if(figures.begin(), figures.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
             QVERIFY(peak != figures.end());
             QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace ? "the run doesn't say what its memory is used for" : ""));
+            const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
+            QCOMPARE(table.rows.size(), std::size_t(1));
+            for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
+                const bool known = category != MemoryCategory::Workspace || static_cast<MemoryCategory>(c) == category;
+                QCOMPARE(table.rows[0][c + 1] == AnalysisCell(), !known);
+            }
+            QCOMPARE(table.sentence.empty(), category != MemoryCategory::Workspace);
+            QVERIFY(table.rows[0][static_cast<std::size_t>(category) + 1] == AnalysisCell(std::int64_t{1024}));
         }
+    }
+
+    // Rules can name ranges only where there are some.
+    void whatToDoWithoutOps()
+    {
+        QVERIFY(QString::fromStdString(reportOf(deviceRun("a"))->noOps).contains("--rules"));
+        const auto report = reportOf(kernelsAlone());
+        QVERIFY(report);
+        QVERIFY2(QString::fromStdString(report->noOps).contains("record_function") && !QString::fromStdString(report->noOps).contains("rules"), report->noOps.c_str());
+        QCOMPARE(reportTable(*findAnalysis("bubbles"), kernelsAlone(), 0).unknown, report->noOps);
     }
 
     void deviceTimeByHand()

@@ -237,6 +237,26 @@ private slots:
         QVERIFY2(labels.contains(QStringLiteral("train_step, rank 0")) && !labels.contains(QStringLiteral("Forward, rank 0")), qPrintable(labels.join(QLatin1Char('\n'))));
     }
 
+    // A kernel's section says how it was launched, as its tooltip does.
+    void launchesInTheSelection()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        Span kernel;
+        kernel.end = 1000;
+        kernel.label = builder.intern("gemm", "grid 8×2×1, block 128×1×1, inputs [[64,512]]") & 0xffffffu;
+        const SpanId id = builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
+        auto run = std::make_shared<Run>();
+        run->timeline = builder.build().value();
+        run->info.ranks = 1;
+        SidePanel side;
+        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
+        side.setSelection(id);
+        QStringList labels;
+        for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();
+        for (const char* text : {"Grid", "8×2×1", "Block", "128×1×1", "Inputs", "[[64,512]]"})
+            QVERIFY2(labels.contains(QString::fromUtf8(text)), qPrintable(QString::fromUtf8(text) + QStringLiteral(" not in:\n") + labels.join(QLatin1Char('\n'))));
+    }
+
     void notesAreATable()
     {
         NotesPanel panel;

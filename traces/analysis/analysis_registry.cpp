@@ -44,7 +44,7 @@ std::string_view AnalysisColumn::unit() const
 std::string unknownWithoutOps(const Run& run)
 {
     if (run.timeline->empty()) return "the run has no spans";
-    return hasOps(*run.timeline) ? "" : std::string(noOpRecognised);
+    return hasOps(*run.timeline) ? "" : std::string(whyNoOps(*run.timeline));
 }
 
 std::string unknownWithoutMessages(const Run& run)

@@ -8,6 +8,7 @@
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -15,7 +16,7 @@ namespace analyses {
 
 namespace {
 
-constexpr int mostSteps = 1'000; // the first ones; more would take seconds
+constexpr std::size_t mostSteps = 1'000; // the first ones; more would take seconds
 
 std::vector<AnalysisColumn> stepColumns()
 {
@@ -35,7 +36,9 @@ Result<AnalysisRows> stepRows(const Run& run, int)
     const Timeline& timeline = *run.timeline;
     AnalysisRows out;
     std::vector<double> windows;
-    for (int step = 0; step < std::min(timeline.steps(), mostSteps); ++step) {
+    std::vector<int> steps = stepsFrom(timeline, 0);
+    if (steps.size() > mostSteps) steps.resize(mostSteps);
+    for (const int step : steps) {
         Nanos first = 0, last = 0, computing = 0, exposed = 0, copying = 0, idle = 0;
         std::int64_t ranks = 0, calls = 0;
         for (const RankDeviceTime& rank : analyseDeviceTime(timeline, step)) {
@@ -61,7 +64,8 @@ Result<AnalysisRows> stepRows(const Run& run, int)
         std::sort(sorted.begin(), sorted.end());
         const double median = sorted[sorted.size() / 2];
         const auto slowest = std::max_element(windows.begin(), windows.end()) - windows.begin();
-        out.sentence = fmt::format("of {} steps step {} takes longest: {}, {} against the median", windows.size(), std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),
+        const std::string all = run.median && timeline.steps() > static_cast<int>(windows.size()) ? fmt::format("{} of {}", windows.size(), timeline.steps()) : std::to_string(windows.size());
+        out.sentence = fmt::format("of {} steps step {} takes longest: {}, {} against the median", all, std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),
                                    formatDuration(static_cast<Nanos>(windows[static_cast<std::size_t>(slowest)])), formatChange(median > 0 ? windows[static_cast<std::size_t>(slowest)] / median - 1 : 0));
     }
     return out;

@@ -1,5 +1,6 @@
 #include "traces/analysis/memory.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/step/step_ops.h"
 
 #include <algorithm>
 #include <limits>
@@ -116,13 +117,27 @@ std::vector<AnalysisColumn> memoryColumns()
     return columns;
 }
 
+// Without ops only what the trace itself names has a use; a memory snapshot names nothing.
+bool hasUses(const Timeline& timeline)
+{
+    const auto events = timeline.memory();
+    return std::any_of(events.begin(), events.end(), [](const MemoryEvent& event) { return event.category != MemoryCategory::Workspace; }) || hasOps(timeline);
+}
+
 Result<AnalysisRows> memoryRows(const Run& run, int step)
 {
     AnalysisRows out;
+    const bool uses = hasUses(*run.timeline);
+    if (!uses) out.sentence = "the trace doesn't say what its memory is used for: all of it is under workspace";
     for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
         auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{std::int64_t{rank}});
-        for (std::size_t category = 0; category < memoryCategoryCount; ++category)
-            row.emplace_back(memorySeries(*run.timeline, rank, static_cast<MemoryCategory>(category), step).peak);
+        for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
+            const auto category = static_cast<MemoryCategory>(c);
+            if (uses || category == MemoryCategory::Workspace)
+                row.emplace_back(memorySeries(*run.timeline, rank, category, step).peak);
+            else
+                row.emplace_back();
+        }
     }
     return out;
 }

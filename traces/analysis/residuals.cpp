@@ -1,4 +1,4 @@
-// What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, whichever is shown.
+// What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, of a large run of those that a report reads, whichever is shown.
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
@@ -50,14 +50,15 @@ Result<AnalysisRows> residualRows(const Run& run, int)
         out.ops.push_back(of.worst);
     }
     const Units units{timeline.timeUnit(), timeline.memoryUnit()};
-    out.sentence = fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep), units.timeText(residuals->measuredStep),
-                               counted(residuals->steps, "step"), formatChange(residuals->error));
+    const bool some = run.median && residuals->steps < residuals->measured; // of a large run
+    const std::string steps = some ? fmt::format("{} of {}", residuals->steps, counted(residuals->measured, "step")) : counted(residuals->steps, "step");
+    out.sentence = fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep), units.timeText(residuals->measuredStep), steps, formatChange(residuals->error));
     return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo residuals;
-const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows, true};
+const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows};
 
 } // namespace stagewright::analyses

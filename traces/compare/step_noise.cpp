@@ -81,12 +81,11 @@ std::shared_ptr<const OpHistory> OpHistory::of(const Run& run)
     if (!run.timeline) return nullptr;
     const Timeline& timeline = *run.timeline;
     auto history = std::make_shared<OpHistory>();
-    history->m_first = std::max(0, run.info.warmupSteps);
-    history->m_steps = timeline.steps() - history->m_first;
-    if (history->m_steps < 2) return nullptr;
-    const auto steps = static_cast<std::size_t>(history->m_steps);
+    const std::vector<int> numbers = stepsFrom(timeline, std::max(0, run.info.warmupSteps));
+    const std::size_t steps = history->m_steps = numbers.size();
+    if (steps < 2) return nullptr;
     for (std::size_t i = 0; i < steps; ++i) {
-        const StepOps ops(timeline, history->m_first + static_cast<int>(i));
+        const StepOps ops(timeline, numbers[i]);
         for (int rank = 0; rank < ops.ranks(); ++rank)
             for (const SpanId id : ops.busy(rank)) {
                 const Span& span = timeline.spans()[id];
@@ -108,7 +107,7 @@ std::span<const Nanos> OpHistory::row(const std::vector<Nanos>& values, const Op
 {
     const auto found = m_rows.find({rank, op});
     if (found == m_rows.end()) return {};
-    return std::span(values).subspan(found->second, static_cast<std::size_t>(m_steps));
+    return std::span(values).subspan(found->second, m_steps);
 }
 
 namespace {

@@ -39,15 +39,13 @@ bool hasNoise(const Run& run);
 // Time of the measured steps of a run, for the noise of its makespan; makespan is that of the step shown, which is all of a run without noise.
 StepSample stepTimesOf(const Run& run, Nanos makespan);
 
-// Start (from the step's window begin) and duration of every op in every measured step.
+// Start (from the step's window begin) and duration of every op in every measured step; of a large run in those that a report reads.
 class OpHistory {
 public:
     // Null if the run has fewer than two measured steps, or more than 4 million ops in them. O(spans).
     static std::shared_ptr<const OpHistory> of(const Run& run);
 
-    int steps() const { return m_steps; }
-    int firstStep() const { return m_first; }
-    // By measured step; empty: the op does not occur. A step without it repeats −1.
+    // By measured step that was read; empty: the op does not occur. A step without it repeats −1.
     std::span<const Nanos> durations(const Op& op, int rank) const { return row(m_durations, op, rank); }
     std::span<const Nanos> starts(const Op& op, int rank) const { return row(m_starts, op, rank); }
     StepSample duration(const Op& op, int rank) const;
@@ -62,8 +60,7 @@ private:
             return std::hash<Op>()(key.second) * 31 + static_cast<std::size_t>(key.first);
         }
     };
-    int m_first = 0;
-    int m_steps = 0;
+    std::size_t m_steps = 0;
     std::unordered_map<std::pair<int, Op>, std::size_t, Hash> m_rows; // (rank, op)
     std::vector<Nanos> m_starts;
     std::vector<Nanos> m_durations;

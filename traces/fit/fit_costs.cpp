@@ -30,7 +30,9 @@ public:
         if (m_timeline.schedule()) m_stages = std::max(m_stages, m_timeline.schedule()->stages);
         m_costs = CostModel(m_stages, CostSource::Fitted);
         m_costs.memory.resize(static_cast<std::size_t>(m_stages));
-        m_costs.origin = fmt::format("fitted from steps {} to {} of {} {} timeline", stepNumber(m_firstStep), m_timeline.steps(), m_timeline.provenance() == Provenance::Imported ? "an" : "a",
+        const int steps = m_timeline.steps() - m_firstStep, there = static_cast<int>(stepsFrom(m_timeline, m_firstStep).size());
+        const std::string some = there < steps ? fmt::format("{} of ", there) : std::string(); // of a large run
+        m_costs.origin = fmt::format("fitted from {}steps {} to {} of {} {} timeline", some, stepNumber(m_firstStep), m_timeline.steps(), m_timeline.provenance() == Provenance::Imported ? "an" : "a",
                                      toText(m_timeline.provenance()));
         m_costs.timeUnit = m_timeline.timeUnit();
         m_costs.memoryUnit = m_timeline.memoryUnit();
@@ -77,14 +79,14 @@ private:
     // that waits in a send or receive is not free; a backward after its recomputation was launched with it.
     void setLaunch()
     {
-        constexpr int mostSteps = 16;
-        const int steps = m_timeline.steps() - m_firstStep;
+        constexpr std::size_t mostSteps = 16;
+        const std::vector<int> steps = stepsFrom(m_timeline, m_firstStep);
         std::vector<std::vector<Nanos>> delays(static_cast<std::size_t>(std::max(0, m_timeline.ranks())));
         m_waits.resize(delays.size());
         for (const Track& track : m_timeline.tracks())
             if (track.lane == Lane::Wait) m_waits[static_cast<std::size_t>(track.rank)].push_back(&track);
-        for (int k = 0; k < std::min(steps, mostSteps); ++k)
-            addDelays(m_firstStep + static_cast<int>(static_cast<std::int64_t>(k) * steps / std::min(steps, mostSteps)), delays);
+        const std::size_t asked = std::min(steps.size(), mostSteps);
+        for (std::size_t k = 0; k < asked; ++k) addDelays(steps[k * steps.size() / asked], delays);
         std::vector<Nanos> launch;
         for (auto& of : delays) launch.push_back(of.empty() ? 0 : lowerMedian(of));
         if (std::any_of(launch.begin(), launch.end(), [](Nanos delay) { return delay > 0; })) m_costs.launch = std::move(launch);

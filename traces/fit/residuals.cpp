@@ -74,7 +74,8 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     const int first = std::clamp(run.info.warmupSteps, 0, std::max(0, timeline.steps() - 1));
     std::vector<Nanos> steps;
     std::map<std::tuple<OpKind, int, int>, std::vector<SpanId>> groups;
-    for (int step = first; step < timeline.steps(); ++step) {
+    out.measured = timeline.steps() - first;
+    for (const int step : stepsFrom(timeline, first)) {
         const StepOps ops(timeline, step);
         if (ops.empty()) continue;
         steps.push_back(ops.windowEnd() - ops.windowBegin());

@@ -27,8 +27,9 @@ struct Residuals {
     std::vector<OpResiduals> ops; // by kind, stage, rank
     Nanos predictedStep = 0;      // makespan of the schedule simulated with the costs
     Nanos measuredStep = 0;       // median makespan of the measured steps
-    std::int64_t steps = 0;
-    double error = 0; // (predicted − measured) / measured of the step
+    std::int64_t steps = 0;       // that were read and have ops
+    std::int64_t measured = 0;    // steps of the run but its warm-up
+    double error = 0;             // (predicted − measured) / measured of the step
 };
 
 struct OpResidual { // one op; residual: measured − predicted
@@ -45,7 +46,7 @@ std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, cons
 // schedule without pairs. Only a recomputation still waits for what its backward needs.
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
 
-// The run's warm-up steps are left out. Usage error if the run has no schedule.
+// The run's warm-up steps are left out, and of a large run those that were not read. Usage error if the run has no schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 
 } // namespace stagewright

@@ -47,9 +47,8 @@ std::string firstBytes(const std::string& path)
     return {bytes.data(), static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount()))};
 }
 
-const Compression* compressionOf(const std::string& path)
+const Compression* compressionOf(std::string_view head)
 {
-    const std::string head = firstBytes(path);
     for (const Compression& one : compressions)
         if (head.starts_with(one.magic)) return &one;
     return nullptr;
@@ -87,9 +86,9 @@ Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const Ar
                 isZip(path) ? fmt::format("unpack it (unzip {}) and import the folder", path) : fmt::format("unpack it (tar -xf {}) and import the folder", path));
 }
 
-Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path)
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std::string_view head)
 {
-    const Compression* of = compressionOf(path);
+    const Compression* of = compressionOf(head);
     if (of == nullptr) return std::unique_ptr<ByteSource>();
     return fail(ErrorCode::Unreadable, fmt::format("file {}: compressed with {}, which this build can't read: it has no libarchive", path, of->name), fmt::format("unpack it: {} {}", of->command, path));
 }
@@ -168,7 +167,7 @@ void removeAbandoned(const fs::path& temporary)
 class Members final : public Archive {
 public:
     Members(std::string path, const ArchiveLimits& limits) : m_path(std::move(path)), m_limits(limits) {}
-    ~Members() override { clear(); }
+    ~Members() override { end(); }
 
     Result<void> start()
     {
@@ -203,7 +202,7 @@ public:
             if (auto unpacked = unpack(name, base, progress); !unpacked) return tl::unexpected(std::move(unpacked.error()));
             return std::optional(UnpackedMember{name, m_file});
         }
-        m_ended = true;
+        end();
         return std::optional<UnpackedMember>();
     }
 
@@ -212,22 +211,29 @@ public:
 private:
     tl::unexpected<Error> stop(ErrorCode code, std::string message, std::string remedy)
     {
-        m_ended = true;
-        clear();
+        end();
         return fail(code, std::move(message), std::move(remedy));
     }
 
-    Result<void> unpack(const std::string& name, const std::string& base, const Progress& progress)
+    // One for all members.
+    Result<void> makeFolder()
     {
+        if (!m_folder.empty()) return {};
         std::error_code failed;
         const fs::path temporary = fs::temp_directory_path(failed);
-        if (!failed && m_members == 1) removeAbandoned(temporary);
+        if (!failed) removeAbandoned(temporary);
         std::string pattern = (temporary / fmt::format("{}XXXXXX", unpackedIn)).string();
         if (failed || mkdtemp(pattern.data()) == nullptr)
             return stop(ErrorCode::Failed, fmt::format("archive {}: no temporary folder can be made: {}", m_path, failed ? failed.message() : std::strerror(errno)), "set TMPDIR to a folder that is writable");
         m_folder = pattern;
         m_lock = ::open(m_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (m_lock >= 0) (void)::flock(m_lock, LOCK_EX | LOCK_NB);
+        return {};
+    }
+
+    Result<void> unpack(const std::string& name, const std::string& base, const Progress& progress)
+    {
+        if (auto made = makeFolder(); !made) return made;
         m_file = (fs::path(m_folder) / base).string();
         std::ofstream out(m_file, std::ios::binary);
         m_block.resize(blockSize);
@@ -253,6 +259,15 @@ private:
 
     void clear()
     {
+        std::error_code ignored;
+        if (m_file.empty()) return;
+        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(m_file + suffix, ignored); // with what reading a database may leave
+        m_file.clear();
+    }
+
+    void end()
+    {
+        m_ended = true;
         std::error_code ignored;
         if (!m_folder.empty()) fs::remove_all(m_folder, ignored);
         m_folder.clear();
@@ -280,9 +295,9 @@ Result<std::unique_ptr<Archive>> Archive::open(const std::string& path, const Ar
     return std::unique_ptr<Archive>(std::move(members));
 }
 
-Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path)
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std::string_view head)
 {
-    if (compressionOf(path) == nullptr) return std::unique_ptr<ByteSource>();
+    if (compressionOf(head) == nullptr) return std::unique_ptr<ByteSource>();
     auto source = std::make_unique<Compressed>(path);
     source->restart();
     return std::unique_ptr<ByteSource>(std::move(source));

@@ -1,5 +1,5 @@
 // Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other, each to a temporary
-// file in TMPDIR that is removed before the next one: nothing else is ever on disk, and what a killed program left there the next one removes. Single compressed files are read without one (byte_source.h).
+// file in a folder in TMPDIR, which is removed before the next one: nothing else is ever on disk, and what a killed program left there the next one removes. Single compressed files are read without one (byte_source.h).
 // Without libarchive at build time each is refused with the command that unpacks it.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
@@ -40,7 +41,7 @@ public:
     virtual std::int64_t consumed() const = 0; // bytes of the archive
 };
 
-// A file compressed with zstd, xz, bzip2 or lz4, as its bytes; nullptr: it is not.
-Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path);
+// A file compressed with zstd, xz, bzip2 or lz4, by its first bytes, as what is in it; nullptr: it is not.
+Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std::string_view head);
 
 } // namespace stagewright

@@ -128,12 +128,13 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
         close(file);
         return fail(ErrorCode::Unreadable, fmt::format("file {}: not a regular file", path), S_ISDIR(about.st_mode) ? "name the files in the folder" : "write its contents to a file first");
     }
-    if (auto packed = openCompressed(path); !packed || *packed) {
+    std::array<char, 8> first{};
+    const std::string_view head(first.data(), static_cast<std::size_t>(std::max<ssize_t>(0, pread(file, first.data(), first.size(), 0))));
+    if (auto packed = openCompressed(path, head); !packed || *packed) {
         close(file);
         return packed;
     }
-    std::array<unsigned char, 2> magic{};
-    if (pread(file, magic.data(), magic.size(), 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
+    if (head.starts_with("\x1f\x8b")) {
         gzFile packed = gzdopen(file, "rb");
         if (packed == nullptr) {
             close(file);
@@ -147,11 +148,15 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
 std::string headOf(const std::string& path, std::size_t bytes)
 {
     auto source = ByteSource::open(path);
-    if (!source) return {};
+    return source ? headOf(**source, bytes) : std::string();
+}
+
+std::string headOf(ByteSource& source, std::size_t bytes)
+{
     std::string head(bytes, '\0');
     std::size_t filled = 0;
     while (filled < bytes) {
-        const std::size_t got = (*source)->read(head.data() + filled, bytes - filled);
+        const std::size_t got = source.read(head.data() + filled, bytes - filled);
         if (got == 0) break;
         filled += got;
     }

@@ -30,6 +30,7 @@ protected:
 
 // The first bytes of a file, uncompressed, by which formats are recognised. Empty if unreadable.
 std::string headOf(const std::string& path, std::size_t bytes = 65536);
+std::string headOf(ByteSource& source, std::size_t bytes = 65536); // of one that was not read yet
 
 // Of memory, for tests.
 std::unique_ptr<ByteSource> byteSourceOf(std::string bytes);

@@ -93,8 +93,11 @@ const char* outsideString(const char* at, const char* end)
 } // namespace
 
 JsonEvents::JsonEvents(ByteSource& source, std::stop_token stop, const Sizes& sizes)
-    : m_source(source), m_stop(std::move(stop)), m_sizes(sizes), m_buffer(front + 4 * sizes.window + padding), m_limit(sizes.batch)
+    : m_source(source), m_stop(std::move(stop)), m_sizes(sizes), m_limit(sizes.batch)
 {
+    constexpr std::size_t least = std::size_t{1} << 16; // of small files, of which there may be thousands
+    m_sizes.window = std::min(sizes.window, std::max(least, static_cast<std::size_t>(source.size())));
+    m_buffer.resize(front + 4 * m_sizes.window + padding);
 }
 
 bool JsonEvents::fill()

@@ -134,8 +134,10 @@ Error unknown(const std::string& path, std::string_view head)
 
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
 {
-    if (auto opened = ByteSource::open(path); !opened) return tl::unexpected(std::move(opened.error()));
-    const std::string head = headOf(path);
+    auto source = ByteSource::open(path);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    const std::string head = headOf(**source);
+    source->reset();
     const FormatInfo* info = formatOfHead(head);
     const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
     for (const FormatInfo* one : allFormats())

@@ -122,11 +122,11 @@ std::vector<std::string> RunReport::sentences() const
 
 namespace {
 
-std::string whyNoOps(const Run& run, const RunReport& report)
+std::string whyWithoutOps(const Run& run, const RunReport& report)
 {
     if (report.bubbles.windowEnd > report.bubbles.windowBegin || !StepOps(*run.timeline, report.step).empty()) return {};
     if (run.timeline->steps() == 0) return "the run has no complete step";
-    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step)) : std::string(noOpRecognised);
+    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step)) : std::string(whyNoOps(*run.timeline));
 }
 
 } // namespace
@@ -152,7 +152,7 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     auto bubbles = analyseBubbles(timeline, report.step, options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     report.bubbles = std::move(*bubbles);
-    report.noOps = whyNoOps(run, report);
+    report.noOps = whyWithoutOps(run, report);
     if (hasKernels(timeline)) {
         report.devices = analyseDeviceTime(timeline, report.step);
         report.idle = analyseDeviceIdle(timeline, report.step);

@@ -246,4 +246,19 @@ bool hasOps(const Timeline& timeline)
     return false;
 }
 
+std::vector<int> stepsFrom(const Timeline& timeline, int first)
+{
+    std::vector<int> steps;
+    for (const StepMark& mark : timeline.stepMarks())
+        if (mark.step >= first && (steps.empty() || steps.back() != mark.step)) steps.push_back(mark.step);
+    return steps;
+}
+
+std::string_view whyNoOps(const Timeline& timeline)
+{
+    const auto tracks = timeline.tracks();
+    const bool ranges = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return track.lane == Lane::Other && track.end > track.begin; });
+    return ranges ? noOpRecognised : noRanges;
+}
+
 } // namespace stagewright

@@ -88,10 +88,14 @@ private:
     std::vector<std::size_t> m_firstOfRank;
 };
 
+// Of the steps from `first` on those that have spans, in order: a run may be read without some.
+std::vector<int> stepsFrom(const Timeline& timeline, int first);
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
 bool isBusyOp(const Op& op);
 // Whether a compute lane holds such an op in any step. O(spans) where none does.
 bool hasOps(const Timeline& timeline);
+std::string_view whyNoOps(const Timeline& timeline); // of one without: a clause, lower case
 inline constexpr std::string_view noOpRecognised = "no range of the trace is recognised as an op: name them in rules (import --rules)";
+inline constexpr std::string_view noRanges = "the trace has no named ranges to recognise ops by: record with record_function or NVTX ranges around the passes";
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {
@@ -84,6 +85,9 @@ public:
     // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
     void keepDigests();
     TableDigests* digests() const { return m_digests.get(); }
+    // Of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody may stop it.
+    const Progress* query() const { return m_query; }
+    void setQuery(const Progress* progress) { m_query = progress; }
 
 private:
     friend class Watch;
@@ -94,6 +98,7 @@ private:
     std::unordered_map<std::string, Statement> m_cache;
     std::unique_ptr<TableDigests> m_digests;
     Watch* m_watch = nullptr; // the innermost
+    const Progress* m_query = nullptr;
 };
 
 // While it lives, whatever SQLite does on the connection ends with Cancelled once `ends` says so: it is asked many times a second. They nest.

@@ -37,6 +37,18 @@ private:
     sqlite3* m_handle;
 };
 
+// What a query calls, such as report_NAME(), stops with it.
+class Running {
+public:
+    Running(Database& database, const Progress& progress) : m_database(database) { m_database.setQuery(&progress); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { m_database.setQuery(nullptr); }
+
+private:
+    Database& m_database;
+};
+
 // A query holds one view of the file. What is recorded meanwhile stays in SQLite's log, which is not to grow without end.
 class LogGrowth {
 public:
@@ -88,6 +100,7 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
     LogGrowth log(database);
     const Watch watch(database, [&] { return progress.cancelled() || log.tooMuch(); });
     const ReadingOnly guard(database.handle());
+    const Running running(database, progress);
     sqlite3_stmt* handle = nullptr;
     const char* tail = nullptr;
     const int code = sqlite3_prepare_v2(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, &handle, &tail);

@@ -17,13 +17,14 @@ namespace {
 // The run last asked for, read by a connection of its own: reading takes a savepoint, which a query may not.
 class LastRun {
 public:
-    explicit LastRun(std::string path) : m_path(std::move(path)) {}
+    explicit LastRun(const Database& asking) : m_asking(asking) {}
 
     // Of a large run what a table of that step needs (−1: of the representative one); the whole run once another step is asked for, or a table of all.
     Result<std::shared_ptr<const Run>> read(std::int64_t id, int step, bool ofEveryStep)
     {
+        const Progress progress = m_asking.query() != nullptr ? *m_asking.query() : Progress();
         if (!m_file) {
-            auto opened = RunFile::open(m_path, OpenMode::Read);
+            auto opened = RunFile::open(m_asking.path(), OpenMode::Read);
             if (!opened) return tl::unexpected(std::move(opened.error()));
             m_file = std::move(*opened);
         }
@@ -36,7 +37,7 @@ public:
             m_part = std::nullopt;
             if (!known && !ofEveryStep && info.spanCount > wholeRunSpans) m_part = step;
             m_run = nullptr;
-            auto run = m_part ? m_file->readForReport(id, step) : m_file->read(id);
+            auto run = m_part ? m_file->readForReport(id, step, progress) : m_file->read(id, progress);
             if (!run) return tl::unexpected(std::move(run.error()));
             m_run = std::make_shared<const Run>(std::move(*run));
             return m_run;
@@ -45,7 +46,7 @@ public:
     }
 
 private:
-    std::string m_path;
+    const Database& m_asking; // it lives longer
     std::unique_ptr<RunFile> m_file;
     std::shared_ptr<const Run> m_run;
     std::optional<int> m_part; // the step that it was read for; nothing: it is whole
@@ -152,7 +153,7 @@ int filter(sqlite3_vtab_cursor* base, int arguments, const char*, int, sqlite3_v
     const std::int64_t asked = given ? std::clamp<std::int64_t>(sqlite3_value_int64(values[1]), -1, std::numeric_limits<int>::max()) : -1;
     if (given && asked < 0) return SQLITE_OK;
     auto run = cursor.function->runs->read(cursor.run, static_cast<int>(asked), cursor.function->analysis->ofEveryStep);
-    if (!run) return failed(base->pVtab, *cursor.function, run.error().message);
+    if (!run) return run.error().code == ErrorCode::Cancelled ? SQLITE_INTERRUPT : failed(base->pVtab, *cursor.function, run.error().message);
     if (!*run || !(*run)->timeline) return SQLITE_OK;
     const Timeline& timeline = *(*run)->timeline;
     const std::int64_t step = given ? asked : std::max(0, (*run)->representativeStep());
@@ -224,7 +225,7 @@ const sqlite3_module& callbacks()
 
 Result<void> registerReportFunctions(Database& database)
 {
-    const auto runs = std::make_shared<LastRun>(database.path());
+    const auto runs = std::make_shared<LastRun>(database);
     for (const AnalysisInfo* analysis : allAnalyses()) {
         const std::string name = reportFunction(*analysis);
         const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &callbacks(), new Function{analysis, runs},

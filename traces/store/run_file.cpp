@@ -181,13 +181,20 @@ Result<void> keepTemporaries(RunStore& store)
     return store.database->execute(fmt::format("PRAGMA temp_store={}", *steps > many ? "FILE" : "MEMORY"));
 }
 
-Result<void> withQueryViews(RunStore& store, int version)
+// With the first query: of a file that is opened for one read it would be most of the work.
+Result<void> prepareQueries(RunStore& store)
 {
+    if (store.queries) return {};
+    if (auto done = registerSqlTables(*store.database); !done) return done;
+    if (auto done = registerReportFunctions(*store.database); !done) return done;
     const bool reading = store.mode == OpenMode::Read;
     if (reading)
         if (auto done = store.database->execute("PRAGMA query_only=0"); !done) return done;
-    if (auto done = addQueryViews(*store.database, version); !done) return done;
-    return reading ? store.database->execute("PRAGMA query_only=1") : Result<void>();
+    if (auto done = addQueryViews(*store.database, store.version); !done) return done;
+    if (reading)
+        if (auto done = store.database->execute("PRAGMA query_only=1"); !done) return done;
+    store.queries = true;
+    return {};
 }
 
 } // namespace
@@ -221,7 +228,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     const auto version = trusted(*store, bytes);
     if (!version) return tl::unexpected(version.error());
     if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
-    store->logs = mode != OpenMode::Read || *version >= 5;
+    store->version = mode == OpenMode::Read ? *version : runFileVersion();
+    store->logs = store->version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
         store->database->keepDigests();
@@ -235,9 +243,6 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         const auto infos = inSnapshot(*store, [&] { return readRunInfos(*store); });
         if (!infos) return tl::unexpected(deadline.passed() ? takesTooLong(*store) : infos.error());
     }
-    if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
-    if (auto done = registerReportFunctions(*store->database); !done) return tl::unexpected(done.error());
-    if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
     auto state = std::make_unique<State>();
     state->store = std::move(store);
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
@@ -530,6 +535,7 @@ Result<void> RunFile::removeQuery(const std::string& name)
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
 {
+    if (auto prepared = prepareQueries(*m_state->store); !prepared) return tl::unexpected(std::move(prepared.error()));
     return withAllSteps(
         *m_state->store, [&] { return runQuery(*m_state->store->database, sql, maxRows, progress); }, progress.stop);
 }

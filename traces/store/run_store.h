@@ -40,7 +40,9 @@ struct RunStore {
     int writers = 0;           // live RunWriters
     std::int64_t pageSize = 0; // while recording
     std::uint64_t device = 0, inode = 0;
-    bool logs = true; // the file has steps that may not be folded yet: version 5 and later
+    int version = 0;      // of the file, as it is read
+    bool queries = false; // the tables, functions and views of SQL are there
+    bool logs = true;     // the file has steps that may not be folded yet: version 5 and later
     UnfoldedSteps unfolded;
 
     Result<void> mayWrite(); // acquires the lock; release it afterwards

@@ -31,15 +31,22 @@ protected:
     static bool countOk(std::int64_t count) { return count >= 0 && count <= static_cast<std::int64_t>(blockRows); }
 };
 
-// Ranks of one of the run's pipelines (schedules/model/mesh.h): rank = replica × these + pipeline rank. All of them where it has no replicas.
-std::int64_t pipelineRanksOf(Database& database, std::int64_t run)
+struct Shape {
+    // Ranks of one of the run's pipelines (schedules/model/mesh.h): rank = replica × these + pipeline rank. All of them where it has no replicas.
+    std::int64_t pipelineRanks = 1 << 20;
+    bool stages = true; // false: unknown
+};
+
+Shape shapeOf(Database& database, std::int64_t run)
 {
-    constexpr std::int64_t all = 1 << 20;
-    auto statement = database.prepare("SELECT ranks / coalesce(json_extract(schedule, '$.replicas'), 1) FROM run WHERE id=?");
-    if (!statement) return all;
+    Shape shape;
+    auto statement = database.prepare("SELECT ranks / coalesce(json_extract(schedule, '$.replicas'), 1), stages FROM run WHERE id=?");
+    if (!statement) return shape;
     statement->bind(run);
-    const auto found = database.step(*statement);
-    return found && *found && statement->integer(0) > 0 ? statement->integer(0) : all;
+    if (const auto found = database.step(*statement); !found || !*found) return shape;
+    if (statement->integer(0) > 0) shape.pipelineRanks = statement->integer(0);
+    shape.stages = statement->integer(1) > 0;
+    return shape;
 }
 
 class SpanSource : public BlockSource {
@@ -49,7 +56,7 @@ public:
         const std::int64_t run = row.integer(0);
         if (run != m_run || m_first) {
             ok = readLabels(database, run);
-            m_pipelineRanks = pipelineRanksOf(database, run);
+            m_shape = shapeOf(database, run);
         }
         m_first = false;
         m_run = run;
@@ -65,13 +72,14 @@ public:
     void column(sqlite3_context* context, int column, std::size_t row) const override
     {
         const auto& [span, cpu] = m_spans[row];
+        const bool named = span.label != 0 && span.op == Op{}; // foreign work of no op: it has a name alone
         switch (column) {
         case 0: return sqlite3_result_int64(context, m_run);
         case 1: return sqlite3_result_int64(context, m_step);
         case 2: return sqlite3_result_int64(context, m_rank);
         case 3: return resultText(context, m_lane);
-        case 4: return sqlite3_result_int(context, span.op.stage);
-        case 5: return resultText(context, ruleOf(span.op.kind).text);
+        case 4: return named ? sqlite3_result_null(context) : sqlite3_result_int(context, span.op.stage);
+        case 5: return named ? sqlite3_result_null(context) : resultText(context, ruleOf(span.op.kind).text);
         case 6: return span.op.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, span.op.microbatch);
         case 7: return sqlite3_result_int64(context, span.start);
         case 8: return sqlite3_result_int64(context, span.end);
@@ -79,8 +87,8 @@ public:
         case 10: return resultText(context, nameOf(span));
         case 11: return sqlite3_result_int64(context, span.duration());
         case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
-        case 14: return sqlite3_result_int64(context, m_rank / m_pipelineRanks);
-        case 15: return sqlite3_result_int64(context, m_rank % m_pipelineRanks);
+        case 14: return sqlite3_result_int64(context, m_rank / m_shape.pipelineRanks);
+        case 15: return sqlite3_result_int64(context, m_rank % m_shape.pipelineRanks);
         default: return sqlite3_result_int64(context, stepNumber(m_step));
         }
     }
@@ -110,7 +118,7 @@ private:
     std::int64_t m_run = 0;
     std::int64_t m_step = 0;
     std::int64_t m_rank = 0;
-    std::int64_t m_pipelineRanks = 1;
+    Shape m_shape;
     std::int64_t m_firstSpan = 0;
     std::string m_lane;
     std::map<std::int64_t, std::string> m_labels;
@@ -121,7 +129,7 @@ class MemorySource : public BlockSource {
 public:
     std::size_t load(Database& database, const Statement& row, bool& ok) override
     {
-        if (row.integer(0) != m_run || m_first) m_pipelineRanks = pipelineRanksOf(database, row.integer(0));
+        if (row.integer(0) != m_run || m_first) m_shape = shapeOf(database, row.integer(0));
         m_first = false;
         m_run = row.integer(0);
         const std::int64_t rank = row.integer(1);
@@ -138,13 +146,13 @@ public:
         case 0: return sqlite3_result_int64(context, m_run);
         case 1: return sqlite3_result_int(context, event.step);
         case 2: return sqlite3_result_int(context, event.rank);
-        case 3: return sqlite3_result_int(context, event.stage);
+        case 3: return m_shape.stages ? sqlite3_result_int(context, event.stage) : sqlite3_result_null(context);
         case 4: return event.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, event.microbatch);
         case 5: return resultText(context, toText(event.category));
         case 6: return sqlite3_result_int64(context, event.time);
         case 7: return sqlite3_result_int64(context, event.delta);
-        case 9: return sqlite3_result_int64(context, event.rank / m_pipelineRanks);
-        case 10: return sqlite3_result_int64(context, event.rank % m_pipelineRanks);
+        case 9: return sqlite3_result_int64(context, event.rank / m_shape.pipelineRanks);
+        case 10: return sqlite3_result_int64(context, event.rank % m_shape.pipelineRanks);
         default: return sqlite3_result_int(context, stepNumber(event.step));
         }
     }
@@ -152,7 +160,7 @@ public:
 private:
     bool m_first = true;
     std::int64_t m_run = 0;
-    std::int64_t m_pipelineRanks = 1;
+    Shape m_shape;
     std::vector<MemoryEvent> m_events;
 };
 

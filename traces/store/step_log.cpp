@@ -21,6 +21,7 @@ constexpr std::size_t mostRatio = 64;                         // of a step's row
 constexpr std::size_t mostCompressed = std::size_t{64} << 10; // larger steps are blocks, which are small already
 constexpr std::size_t stepsBetween = 64;                      // read, between two looks at the time
 constexpr int stepsAtOnce = 512;                              // folded in a transaction
+constexpr std::size_t bytesAtOnce = std::size_t{4} << 20;     // or these: what they leave free, those after them use
 
 void putNumber(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t value)
 {
@@ -211,6 +212,7 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
     if (*newest) all = counted->integer(0);
     *counted = Statement();
     for (bool more = true; more;) {
+        more = false;
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
         auto steps = bound(database, fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log WHERE run=? AND id>? ORDER BY id LIMIT {}", stepsAtOnce),
@@ -219,10 +221,14 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
         std::vector<std::int64_t> done;
         LoggedStep totals;
         int read = 0;
-        for (; read < stepsAtOnce; ++read) {
+        std::size_t bytes = 0;
+        for (;; ++read) {
+            more = read == stepsAtOnce || bytes >= bytesAtOnce;
+            if (more) break;
             const auto row = database.step(*steps);
             if (!row) return tl::unexpected(row.error());
             if (!*row) break;
+            bytes += steps->blob(1).size();
             last = steps->integer(0);
             totals = totalsIn(*steps, 3);
             if (!unpackStep(steps->blob(2), rows) || !unpackStep(steps->blob(1), blocks)) {
@@ -238,7 +244,6 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
                 whole = false;
         }
         *steps = Statement();
-        more = read == stepsAtOnce;
         if (read > 0)
             if (auto set = setTotals(database, run, totals); !set) return tl::unexpected(set.error());
         for (const std::int64_t id : done) {

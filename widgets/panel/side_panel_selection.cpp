@@ -123,6 +123,7 @@ void SidePanel::describeLaunch(SpanId id)
     if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), QString::fromStdString(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));
     if (launch.time)
         m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units), tr("From the call on the host until it started."));
+    for (const auto& [title, sizes] : launchShape(timeline, span)) m_selection->addRow(title, sizes, tr("How it was launched."));
     if (const QString name = QString::fromStdString(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
 }
 

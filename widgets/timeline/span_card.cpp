@@ -102,6 +102,19 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     return out;
 }
 
+std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work)
+{
+    std::vector<std::pair<QString, QString>> out; // of "grid 8×2×1, block 128×1×1, inputs [[64,512]]"
+    for (const QString& part : named(std::string(timeline.shapeOf(work))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
+        constexpr qsizetype most = 48; // inputs can be long lists
+        const QString sizes = part.section(QLatin1Char(' '), 1);
+        const QString title = part.startsWith(QLatin1String("grid")) ? SpanCardWords::tr("Grid") : part.startsWith(QLatin1String("block")) ? SpanCardWords::tr("Block")
+                                                                                                                                           : SpanCardWords::tr("Inputs");
+        out.emplace_back(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + QStringLiteral("…"));
+    }
+    return out;
+}
+
 const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
 {
     if (panel.bubbles && panel.bubbles->step == step) return &*panel.bubbles;
@@ -152,14 +165,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
             add(SpanCardWords::tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
             add(SpanCardWords::tr("After its start"), durationText(s.start - timeline.spans()[launch.by].start, panel.units));
-        // "grid 8×2×1", "block 128×1×1", "inputs [[64,512]]"
-        for (const QString& part : named(std::string(timeline.shapeOf(s))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
-            constexpr qsizetype most = 48; // inputs can be long lists
-            const QString sizes = part.section(QLatin1Char(' '), 1);
-            const QString title = part.startsWith(QLatin1String("grid")) ? SpanCardWords::tr("Grid") : part.startsWith(QLatin1String("block")) ? SpanCardWords::tr("Block")
-                                                                                                                                               : SpanCardWords::tr("Inputs");
-            add(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + QStringLiteral("…"));
-        }
+        for (const auto& [title, sizes] : launchShape(timeline, s)) add(title, sizes);
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
     }

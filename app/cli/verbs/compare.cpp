@@ -62,7 +62,7 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     if (options.runs.size() > 2 || (options.runs.size() == 2 && !reference.run.empty()))
         return fail(ErrorCode::Usage, "--plan compares one run with its own plan", "write FILE RUN --plan");
     if (options.runs.size() == 2) reference.run = options.runs[1];
-    auto stored = readRun(reference);
+    auto stored = readRunForReport(reference, -1);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     auto plan = planOf(stored->run);
@@ -93,7 +93,7 @@ Result<int> runCompare(const CompareChoice& options, Session& session)
     if (!references) return tl::unexpected(std::move(references.error()));
     std::vector<Run> runs;
     for (const RunReference& reference : *references) {
-        auto stored = readRun(reference);
+        auto stored = readRunForReport(reference, -1);
         if (!stored) return tl::unexpected(std::move(stored.error()));
         warnOfDamage(*stored, session);
         runs.push_back(std::move(stored->run));

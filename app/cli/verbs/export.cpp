@@ -133,7 +133,7 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Expor
 // Another run by number or name of the same file, or FILE#RUN.
 Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, Session& session)
 {
-    auto other = readRun(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against));
+    auto other = readRunForReport(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against), -1);
     if (other) warnOfDamage(*other, session);
     return other;
 }
@@ -183,7 +183,7 @@ Result<int> runExport(const ExportChoice& options, Session& session)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
-    auto stored = format.drawn ? readRunForReport(reference, options.step - 1) : readRun(reference); // what is drawn is read by the program that draws it
+    auto stored = format.oneStep ? readRunForReport(reference, std::max(-1, options.step - 1)) : readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     const Result<Json> counts = format.drawn ? draw(format, *stored, options) : write(format, *stored, options, session);

@@ -60,7 +60,7 @@ std::vector<std::string> tablesAsked(const ReportChoice& options)
 bool needsEveryStep(const ReportChoice& options)
 {
     const std::vector<std::string> tables = tablesAsked(options);
-    return options.residuals || std::any_of(tables.begin(), tables.end(), [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
+    return std::any_of(tables.begin(), tables.end(), [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
 }
 
 // Of one step what it is made from. What-ifs without the run's own costs are fitted to all steps.
