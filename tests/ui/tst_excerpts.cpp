@@ -79,7 +79,7 @@ private slots:
         QVERIFY(settle());
         QCOMPARE(hasExcerpt(), lanes);
         QCOMPARE(workspace().viewState()->selected().valid(), lanes);
-        if (!lanes) QVERIFY2(m_window->statusBar()->currentMessage().contains(QStringLiteral("zoom in until")), qPrintable(m_window->statusBar()->currentMessage()));
+        if (!lanes) QVERIFY2(m_window->statusBar()->currentMessage().contains(QStringLiteral("Zoom in to at most 1,500 to select")), qPrintable(m_window->statusBar()->currentMessage()));
         if (lanes) {
             const Span& span = panel().timeline->spans()[workspace().viewState()->selected().span];
             const auto pixels = static_cast<Nanos>(3 * workspace().views().timeline->axis().nanosPerPixel()); // ops are about a pixel wide

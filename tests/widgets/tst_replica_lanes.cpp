@@ -178,7 +178,8 @@ private slots:
         QVERIFY(lanes > 1);
         PanelOptions plain;
         plain.causes = false;
-        for (const PanelRank& rank : makePanel(several->timeline, plain)->ranks)
+        const auto withoutCauses = makePanel(several->timeline, plain);
+        for (const PanelRank& rank : withoutCauses->ranks)
             for (const PanelLane& lane : rank.lanes) QVERIFY(lane.exposed.empty());
     }
 

@@ -76,7 +76,7 @@ void ExcerptController::clicked(int panel, int rank, Nanos axisTime)
     const Nanos origin = m_base->panel->origin;
     TimeRange around = m_workspace.viewState()->visible();
     if (!large->keepsLanes() && large->spansIn(around.begin + origin, around.end + origin) > large->limits.excerpt) {
-        m_workspace.room().tell(tr("%L1 spans are in view. Zoom in until at most %L2 are, to select ops and see causes, arrows and memory")
+        m_workspace.room().tell(tr("%L1 spans are in view. Zoom in to at most %L2 to select ops and see causes, arrows and memory")
                                     .arg(large->spansIn(around.begin + origin, around.end + origin))
                                     .arg(large->limits.excerpt),
                                 8000);
