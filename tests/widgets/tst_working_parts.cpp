@@ -44,6 +44,20 @@ class TestWorkingParts : public QObject {
         return findSpans(*panel.timeline, parsed, 0).size();
     }
 
+    // What the side panel says of a run of one rank with this span selected.
+    static QStringList panelLabels(std::shared_ptr<const Timeline> timeline, SpanId selected)
+    {
+        auto run = std::make_shared<Run>();
+        run->timeline = std::move(timeline);
+        run->info.ranks = 1;
+        SidePanel side;
+        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
+        side.setSelection(selected);
+        QStringList labels;
+        for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();
+        return labels;
+    }
+
 private slots:
     void lettersMatchInOrder()
     {
@@ -226,14 +240,7 @@ private slots:
         };
         QVERIFY2(text(op).contains(QStringLiteral("stage 0")), qPrintable(text(op)));
         QVERIFY2(!text(step).contains(QStringLiteral("stage")) && text(step).contains(QStringLiteral("train_step"), Qt::CaseInsensitive), qPrintable(text(step)));
-        auto run = std::make_shared<Run>();
-        run->timeline = *timeline;
-        run->info.ranks = 1;
-        SidePanel side;
-        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
-        side.setSelection(step);
-        QStringList labels;
-        for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();
+        const QStringList labels = panelLabels(*timeline, step);
         QVERIFY2(labels.contains(QStringLiteral("train_step, rank 0")) && !labels.contains(QStringLiteral("Forward, rank 0")), qPrintable(labels.join(QLatin1Char('\n'))));
     }
 
@@ -245,14 +252,7 @@ private slots:
         kernel.end = 1000;
         kernel.label = builder.intern("gemm", "grid 8×2×1, block 128×1×1, inputs [[64,512]]") & 0xffffffu;
         const SpanId id = builder.addSpan(builder.addTrack(0, Lane::Kernel, "rank 0 stream 7"), kernel);
-        auto run = std::make_shared<Run>();
-        run->timeline = builder.build().value();
-        run->info.ranks = 1;
-        SidePanel side;
-        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
-        side.setSelection(id);
-        QStringList labels;
-        for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();
+        const QStringList labels = panelLabels(builder.build().value(), id);
         for (const char* text : {"Grid", "8×2×1", "Block", "128×1×1", "Inputs", "[[64,512]]"})
             QVERIFY2(labels.contains(QString::fromUtf8(text)), qPrintable(QString::fromUtf8(text) + QStringLiteral(" not in:\n") + labels.join(QLatin1Char('\n'))));
     }
