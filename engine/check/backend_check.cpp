@@ -10,12 +10,6 @@ namespace stagewright {
 
 namespace {
 
-Precision precisionOf(const TrainingOptions& options)
-{
-    if (options.device.precision != Precision::Default) return options.device.precision;
-    return options.backend == "cpu" ? Precision::Fp32 : Precision::Bf16;
-}
-
 Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, int microbatches)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
@@ -44,7 +38,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
 
     BackendComparison result;
     result.backend = options.backend;
-    result.precision = precisionOf(options);
+    result.precision = traitsOf(options.backend).settled(options.device.precision);
     result.steps = steps;
     result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.model.layers) : result.precision == Precision::Tf32 ? 1e-2
                                                                                                                                                          : 1e-4;

@@ -20,9 +20,9 @@ namespace {
 // Where the order of W differs, sums are rounded differently: how far such gradients may differ.
 double orderToleranceOf(const TrainingOptions& options)
 {
-    if (options.backend == "cpu" && options.device.precision != Precision::Bf16) return 1e-5;
-    switch (options.device.precision) {
-    case Precision::Fp32: return 1e-4;
+    const BackendTraits& traits = traitsOf(options.backend);
+    switch (traits.settled(options.device.precision)) {
+    case Precision::Fp32: return traits.reorderedTolerance;
     case Precision::Tf32: return 1e-2;
     default: return 1e-1; // activations of 8 bits
     }

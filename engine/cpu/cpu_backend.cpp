@@ -27,7 +27,7 @@ std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> s
 {
     std::int64_t bytes = 0;
     for (const StageSlice& slice : slices) {
-        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, layoutOf("cpu", precision));
+        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, backends::cpuTraits().layout(precision));
         bytes += memory.weight + memory.gradient + memory.optimizer;
     }
     return bytes;
@@ -87,7 +87,7 @@ public:
     Capabilities capabilities() const override
     {
         Capabilities can;
-        can.elementBytes = layoutOf("cpu", m_precision).elementBytes;
+        can.elementBytes = traits().layout(m_precision).elementBytes;
         if (m_narrow != nullptr) can.math = this; // in fp32 it is what others are compared with
         return can;
     }

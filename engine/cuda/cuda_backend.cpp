@@ -11,6 +11,7 @@
 
 #include "engine/cuda/ceilings.h"
 #include "engine/cuda/collective_check.h"
+#include "engine/cuda/cuda_traits.h"
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
@@ -136,7 +137,7 @@ class CudaBackend final : public Backend, public layers::MathSource, public Coll
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
     {
-        if (m_options.precision == Precision::Default) m_options.precision = Precision::Bf16;
+        m_options.precision = backends::cudaTraits().settled(m_options.precision);
     }
 
     std::string_view name() const override { return "cuda"; }
@@ -151,8 +152,8 @@ public:
         if (Result<void> fits = checkModel(model); !fits) return fits;
         double needed = 0; // one stage per rank, at most: what a rank takes in addition is little compared with its stages
         for (const StageSlice& slice : slices) {
-            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, layoutOf(name(), m_options.precision));
-            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cudaRankBytes);
+            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, traits().layout(m_options.precision));
+            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cuda::rankBytes);
         }
         double free = 0;
         for (const Device& device : *there)
@@ -195,7 +196,7 @@ public:
         return m_options.sharing == DeviceSharing::Partitions ? ranks : static_cast<int>(there->size());
     }
 
-    Capabilities capabilities() const override { return {layoutOf(name(), m_options.precision).elementBytes, this, this}; }
+    Capabilities capabilities() const override { return {traits().layout(m_options.precision).elementBytes, this, this}; }
 
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator) override
@@ -260,7 +261,7 @@ private:
                         "use a smaller microbatch or a shorter sequence");
         }
         try {
-            const int streamFrom = cudaStreamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
+            const int streamFrom = cuda::streamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
                                                         cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom), share);
         } catch (const std::bad_alloc&) {

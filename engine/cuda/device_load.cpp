@@ -1,50 +1,14 @@
 #include "engine/cuda/device_load.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <fstream>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "engine/cuda/module.h"
-#include "engine/device/machine.h"
 
 namespace stagewright {
 namespace {
-
-class HostGauge final : public LoadGauge {
-public:
-    HostGauge() { computed(); }
-    std::vector<DeviceLoad> read() override
-    {
-        DeviceLoad load;
-        load.name = "processor";
-        const std::int64_t page = ::sysconf(_SC_PAGESIZE);
-        std::int64_t size = 0, resident = 0;
-        std::ifstream("/proc/self/statm") >> size >> resident;
-        load.usedBytes = resident * page;
-        load.totalBytes = std::max(std::int64_t{0}, static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * page);
-        load.busy = computed();
-        return {load};
-    }
-
-private:
-    double computed() // since the last call
-    {
-        const auto now = std::chrono::steady_clock::now();
-        const double cpu = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-        const double elapsed = std::chrono::duration<double>(now - m_last).count();
-        const double used = cpu - m_cpu;
-        m_last = now;
-        m_cpu = cpu;
-        return elapsed > 0 ? std::clamp(used / (elapsed * usableCores()), 0.0, 1.0) : -1;
-    }
-    std::chrono::steady_clock::time_point m_last;
-    double m_cpu = 0;
-};
 
 // The part of NVIDIA's management library and driver that reports how busy a GPU is; loaded like the driver itself, if present.
 class Management {
@@ -128,11 +92,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<LoadGauge> openLoadGauge(std::string_view backend, const std::vector<int>& devices)
+std::unique_ptr<LoadGauge> cuda::openLoad(const std::vector<int>& devices)
 {
-    if (backend == "cpu") return std::make_unique<HostGauge>();
     const Result<cuda::Module>& module = cuda::theModule();
-    if (backend != "cuda" || !module) return nullptr;
+    if (!module) return nullptr;
     std::vector<int> numbers = devices;
     std::int32_t count = 0;
     if (module->table->deviceCount(&count) != 0) return nullptr;

@@ -1,30 +1,14 @@
-// DeviceLoad: how full and how busy a device is now, shown while a run is recorded.
+// How full and how busy the GPUs are.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
-namespace stagewright {
+#include "engine/device/load.h"
 
-struct DeviceLoad {
-    std::string name;           // "GPU 0"; "processor"
-    std::int64_t usedBytes = 0; // by everybody on a GPU; by this process on the host
-    std::int64_t totalBytes = 0;
-    double busy = -1; // share of time since the last reading (a GPU: of the driver's last sampling period) in which it
-                      // computed; of all cores for the host. −1: not known
-};
+namespace stagewright::cuda {
 
-// Reads in microseconds for the host, in about a millisecond for GPUs. One thread at a time.
-class LoadGauge {
-public:
-    virtual ~LoadGauge() = default;
-    virtual std::vector<DeviceLoad> read() = 0;
-};
+// devices: by number, empty for all. Null without a driver.
+std::unique_ptr<LoadGauge> openLoad(const std::vector<int>& devices);
 
-// backend: "cpu" or "cuda"; devices: GPUs by number, empty for all. Null where there is nothing to read.
-std::unique_ptr<LoadGauge> openLoadGauge(std::string_view backend, const std::vector<int>& devices);
-
-} // namespace stagewright
+} // namespace stagewright::cuda

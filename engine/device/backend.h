@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/device/device_options.h"
 #include "engine/device/memory.h"
 #include "engine/device/shared_state.h"
+#include "engine/device/traits.h"
 #include "engine/model/model_config.h"
 #include "schedules/base/result.h"
 #include "schedules/model/cost_model.h"
@@ -155,35 +157,6 @@ public:
     virtual std::vector<LayerCosts> partTimes() const { return {}; }
 };
 
-// Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,
-// gradients of weights and optimizer state are fp32 always.
-enum class Precision {
-    Default,
-    Fp32,
-    Tf32,
-    Bf16,
-};
-// How ranks share one device: queues side by side, or an equal part of its processors each.
-enum class DeviceSharing {
-    Queues,
-    Partitions,
-};
-enum class DeviceTransport {
-    Copies,
-    Nccl,
-}; // messages between devices: peer copies of the driver; NCCL, each rank on a device of its own
-struct DeviceOptions {
-    std::vector<int> devices; // rank r runs on the r-th, modulo their number; empty: all that are usable
-    Precision precision = Precision::Default;
-    DeviceSharing sharing = DeviceSharing::Queues;
-    DeviceTransport transport = DeviceTransport::Copies;
-    std::string products{}; // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
-    bool operator==(const DeviceOptions&) const = default;
-};
-std::string_view toText(Precision precision);
-std::string_view toText(DeviceSharing sharing);
-std::string_view toText(DeviceTransport transport);
-
 struct DeviceInfo {
     std::string backend;
     std::string name; // "AMD EPYC …, 2 cores"
@@ -203,6 +176,7 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
+    const BackendTraits& traits() const { return traitsOf(name()); }
     virtual std::vector<DeviceInfo> devices() const = 0;
     // Whether the device can hold all these stages at once (weights, gradients, optimizer state); Unavailable with both
     // numbers where it can't. Called before any of them is created.

@@ -1,4 +1,4 @@
-// The makers of the backends listed in backends.def, one each: stagewright::backends::<name>().
+// The makers of the backends listed in backends.def, and their traits: stagewright::backends::<name>() and <name>Traits().
 #pragma once
 
 #include <memory>
@@ -7,7 +7,9 @@
 
 namespace stagewright::backends {
 
-#define STAGEWRIGHT_BACKEND(name) Result<std::unique_ptr<Backend>> name(const DeviceOptions& options);
+#define STAGEWRIGHT_BACKEND(name)                                        \
+    Result<std::unique_ptr<Backend>> name(const DeviceOptions& options); \
+    const BackendTraits& name##Traits();
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND
 

@@ -18,7 +18,7 @@ std::vector<StageMemory> ConfiguredModel::memoryOf(const std::vector<int>& layer
 {
     std::vector<StageMemory> memory;
     if (auto slices = sliceModel(model, static_cast<int>(layersByStage.size()), layersByStage))
-        for (const StageSlice& slice : *slices) memory.push_back(stageMemoryOf(model, slice, microbatchSize, optimizer, layoutOf(backend, precision)));
+        for (const StageSlice& slice : *slices) memory.push_back(stageMemoryOf(model, slice, microbatchSize, optimizer, traitsOf(backend).layout(precision)));
     return memory;
 }
 

@@ -1,8 +1,6 @@
 #include "engine/layers/stage_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <limits>
 
 #include "engine/layers/attention_sizes.h"
 
@@ -12,7 +10,6 @@ namespace {
 
 constexpr Bytes floatBytes = sizeof(float);
 constexpr Bytes lossSlots = 256 * sizeof(double); // of a device's last stage
-constexpr int widestStreamedHead = 128;
 
 struct AttentionMemory {
     Bytes kept = 0;
@@ -21,14 +18,14 @@ struct AttentionMemory {
 
 AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const StageLayout& layout)
 {
-    if (!layout.cuda) {
+    if (!layout.onDevice()) {
         const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
         if (layout.elementBytes < floatBytes)
             return {floatBytes * static_cast<Bytes>(cpu::narrow::probabilityFloats(shape)),
                     floatBytes * static_cast<Bytes>(std::max(cpu::narrow::forwardWorkspace(shape), cpu::narrow::backwardWorkspace(shape)))};
         return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)), floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
     }
-    if (model.sequence >= cudaStreamFrom(layout.elementBytes, model.hidden / model.heads)) {
+    if (model.sequence >= layout.streamFrom(layout.elementBytes, model.hidden / model.heads)) {
         const Bytes rows = floatBytes * microbatchSize * model.sequence * model.heads;
         return {rows, rows};
     }
@@ -51,22 +48,6 @@ Bytes narrowWorkspace(const ModelConfig& model, const StageSlice& slice, int row
 }
 
 } // namespace
-
-int cudaStreamFrom(int elementBytes, int headWidth)
-{
-    if (headWidth > widestStreamedHead) return std::numeric_limits<int>::max();
-    const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
-    const int given = text ? std::atoi(text) : 0;
-    if (given > 0) return given;
-    return elementBytes == 2 && headWidth % 8 == 0 ? 512 : 4096;
-}
-
-StageLayout layoutOf(std::string_view backend, Precision precision)
-{
-    if (backend != "cuda") return {false, precision == Precision::Bf16 ? 2 : 4};
-    const bool narrow = precision == Precision::Bf16 || precision == Precision::Default;
-    return {true, narrow ? 2 : 4};
-}
 
 std::vector<std::int64_t> layerElements(const ModelConfig& model, const StageSlice& slice)
 {
@@ -96,12 +77,12 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     Bytes afterInput = layers * (16 * stream + floatBytes * 13 * hidden);
     // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it computes at once.
     Bytes workspace = stream;
-    if (!layout.cuda && element < floatBytes)
+    if (!layout.onDevice() && element < floatBytes)
         workspace = narrowWorkspace(model, slice, static_cast<int>(rows), stream, attention.workspace);
     else if (layers > 0)
-        workspace = std::max((layout.cuda ? 6 : 5) * stream, 2 * stream + attention.workspace);
+        workspace = std::max((layout.onDevice() ? 6 : 5) * stream, 2 * stream + attention.workspace);
     else if (slice.last)
-        workspace = 2 * stream + (layout.cuda ? floatBytes * rows + tokens : 0); // a row's loss, and the targets
+        workspace = 2 * stream + (layout.onDevice() ? floatBytes * rows + tokens : 0); // a row's loss, and the targets
     if (slice.first) {
         weights += (vocabulary + model.sequence) * hidden;
         afterForward += tokens;
@@ -111,7 +92,7 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
         weights += (vocabulary + 2) * hidden;
         afterForward += stream + floatBytes * rows + logits;
         afterInput += stream + logits + 2 * floatBytes * hidden;
-        if (layout.cuda) workspace += lossSlots;
+        if (layout.onDevice()) workspace += lossSlots;
     }
 
     const Bytes states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1

@@ -89,7 +89,7 @@ Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, con
                    {"schedule_name", job.schedule.name},
                    {"schedule", "schedule.csv"},
                    {"form", schedule->form},
-                   {"backend", job.training.backend == "cuda" ? "nccl" : "gloo"},
+                   {"backend", traitsOf(job.training.backend).torchTransport},
                    {"steps", job.steps},
                    {"warmup", job.warmup},
                    {"microbatch_size", job.training.microbatchSize},

@@ -11,17 +11,6 @@
 
 namespace stagewright {
 
-namespace {
-
-// The one that a backend chose if none was requested.
-Precision precisionOf(Precision asked, const Backend& backend)
-{
-    if (asked != Precision::Default) return asked;
-    return backend.capabilities().elementBytes == 2 ? Precision::Bf16 : Precision::Fp32;
-}
-
-} // namespace
-
 std::vector<ParameterView> RankTraining::parameters(int stage, int copy)
 {
     const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
@@ -146,7 +135,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     if (m_state->ranks.front().memory) {
-        add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
+        add("precision", std::string(toText(m_state->backend->traits().settled(options.device.precision))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
         if (options.device.sharing == DeviceSharing::Queues) add("devices", fmt::format("{}", m_state->backend->sideBySide(m_state->schedule->ranks)));
         const bool byMpi = options.job && options.device.transport == DeviceTransport::Copies;
@@ -177,7 +166,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
 std::vector<LayerCosts> RankTraining::layerCosts() const
 {
     const TrainingOptions& options = m_state->options;
-    const StageLayout layout = layoutOf(options.backend, options.device.precision);
+    const StageLayout layout = traitsOf(options.backend).layout(options.device.precision);
     const auto memoryOf = [&](LayerCosts::Part part) { // of a single part, next to a stage of others
         StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding, part == LayerCosts::Part::Head};
         return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);

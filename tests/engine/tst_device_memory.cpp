@@ -1,6 +1,7 @@
 // What a stage takes on a CUDA device, predicted and counted: on the fake device, in every layout.
 #include <QTest>
 
+#include "engine/cuda/cuda_traits.h"
 #include "engine/device/backend.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/model/corpus.h"
@@ -16,12 +17,12 @@ private slots:
     void streamsWhereItPays()
     {
         qunsetenv("STAGEWRIGHT_CUDA_FLASH_FROM");
-        QCOMPARE(cudaStreamFrom(2, 64), 512); // on the matrix units
-        QCOMPARE(cudaStreamFrom(4, 64), 4096);
-        QCOMPARE(cudaStreamFrom(2, 60), 4096);
-        QCOMPARE(cudaStreamFrom(2, 136), std::numeric_limits<int>::max());
+        QCOMPARE(cuda::streamFrom(2, 64), 512); // on the matrix units
+        QCOMPARE(cuda::streamFrom(4, 64), 4096);
+        QCOMPARE(cuda::streamFrom(2, 60), 4096);
+        QCOMPARE(cuda::streamFrom(2, 136), std::numeric_limits<int>::max());
         qputenv("STAGEWRIGHT_CUDA_FLASH_FROM", "7");
-        QCOMPARE(cudaStreamFrom(4, 60), 7);
+        QCOMPARE(cuda::streamFrom(4, 60), 7);
     }
 
     void memoryIsForetold_data()
@@ -54,7 +55,7 @@ private slots:
         constexpr int batch = 3;
         const auto backend = *makeBackend("cuda", {{}, static_cast<Precision>(precision), {}});
         const OptimizerConfig optimizer{};
-        const StageLayout layout = layoutOf("cuda", static_cast<Precision>(precision));
+        const StageLayout layout = traitsOf("cuda").layout(static_cast<Precision>(precision));
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * model.sequence), 7);
         const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
         for (const StageSlice& slice : slices) {

@@ -196,7 +196,7 @@ private slots:
         model.heads = 2;
         model.sequence = sequence;
         const auto backend = *makeBackend("cpu", narrowOptions());
-        const StageLayout layout = layoutOf("cpu", Precision::Bf16);
+        const StageLayout layout = traitsOf("cpu").layout(Precision::Bf16);
         QCOMPARE(backend->capabilities().elementBytes, layout.elementBytes);
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * sequence), 7);
         const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
@@ -230,8 +230,8 @@ private slots:
     {
         const StageSlice slice{1, 1, 2, false, false};
         const ModelConfig model = smallModel();
-        const StageMemory wide = stageMemoryOf(model, slice, 2, {}, layoutOf("cpu", Precision::Fp32));
-        const StageMemory narrow = stageMemoryOf(model, slice, 2, {}, layoutOf("cpu", Precision::Bf16));
+        const StageMemory wide = stageMemoryOf(model, slice, 2, {}, traitsOf("cpu").layout(Precision::Fp32));
+        const StageMemory narrow = stageMemoryOf(model, slice, 2, {}, traitsOf("cpu").layout(Precision::Bf16));
         QCOMPARE(narrow.boundary * 2, wide.boundary);
         QVERIFY(narrow.activation < 0.52 * static_cast<double>(wide.activation)); // deviations stay fp32
         QCOMPARE(narrow.gradient, wide.gradient);

@@ -122,6 +122,7 @@ private slots:
         QVERIFY(!firstFault(s));
 
         RecordDialog dialog;
+        dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setDevices({{QStringLiteral("cuda"), {}, QStringLiteral("none here")}});
         dialog.setSettings(s); // before its host is known
@@ -240,6 +241,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
     void gpusAreChosenWhereThereAreAny()
     {
         RecordDialog dialog;
+        dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
         RecordSettings s;

@@ -203,7 +203,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     model.add(tr("Sequence"), m_sequence);
 
     FieldGrid device(this, right, tr("Device"));
-    m_backend = choice("backend", {{tr("processor"), ""}, {tr("GPUs (CUDA)"), "cuda"}}, tr("Device that the ranks compute on."));
+    m_backend = choice("backend", {{tr("processor"), ""}}, tr("Device that the ranks compute on."));
     m_devices = line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
     m_precision = choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
                          tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."));
@@ -502,21 +502,33 @@ void RecordDialog::setTargets(const QStringList& files, const QString& newFile)
     check();
 }
 
+void RecordDialog::setBackends(const QVector<TrainingBackend>& backends)
+{
+    for (const TrainingBackend& one : backends)
+        if (m_backend->findData(one.name) < 0) m_backend->addItem(one.title, one.name);
+}
+
 void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
 {
-    QStringList names, reasons;
-    for (const TrainingDevice& device : devices) {
-        if (device.backend != QLatin1String("cuda")) continue;
-        if (device.reason.isEmpty())
-            names << device.name;
-        else
-            reasons << (device.name.isEmpty() ? device.reason : tr("%1: %2").arg(device.name, device.reason));
+    QString tips;
+    for (int i = 0; i < m_backend->count(); ++i) {
+        const QString backend = m_backend->itemData(i).toString();
+        if (backend.isEmpty() || devices.isEmpty()) continue; // the processor; nothing is known
+        QStringList names, reasons;
+        for (const TrainingDevice& device : devices) {
+            if (device.backend != backend) continue;
+            if (device.reason.isEmpty())
+                names << device.name;
+            else
+                reasons << (device.name.isEmpty() ? device.reason : tr("%1: %2").arg(device.name, device.reason));
+        }
+        if (names.isEmpty() && reasons.isEmpty()) reasons << tr("stagewright was built without them");
+        m_whyUnusable[backend] = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
+        const QString tip = names.isEmpty() ? tr("No usable GPU: %1").arg(m_whyUnusable[backend]) : names.join(QLatin1Char('\n'));
+        m_backend->setItemData(i, tip, Qt::ToolTipRole);
+        tips += QLatin1Char('\n') + tip;
     }
-    m_noCuda = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
-    if (names.isEmpty() && m_noCuda.isEmpty() && !devices.isEmpty()) m_noCuda = tr("stagewright was built without CUDA");
-    const QString tip = m_noCuda.isEmpty() ? names.join(QLatin1Char('\n')) : tr("No usable GPU: %1").arg(m_noCuda);
-    m_backend->setItemData(m_backend->findData(QStringLiteral("cuda")), devices.isEmpty() ? QVariant() : QVariant(tip), Qt::ToolTipRole);
-    if (!devices.isEmpty()) m_backend->setToolTip(tr("Device that the ranks compute on.") + QLatin1Char('\n') + tip);
+    if (!devices.isEmpty()) m_backend->setToolTip(tr("Device that the ranks compute on.") + tips);
     check();
 }
 
@@ -596,7 +608,8 @@ void RecordDialog::check()
     showPlace(s);
     showDevice(s);
     auto fault = firstFault(s);
-    if (!fault && !s.backend.isEmpty() && !s.torch() && !s.elsewhere() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(m_noCuda)};
+    const QString unusable = s.torch() || s.elsewhere() ? QString() : m_whyUnusable.value(s.backend);
+    if (!fault && !unusable.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
     QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;

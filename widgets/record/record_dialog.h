@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QDialog>
+#include <QHash>
 #include <QVector>
 
 #include "widgets/job.h"
@@ -30,9 +31,10 @@ public:
     void setTargets(const QStringList& files, const QString& newFile);
     QString targetFile() const; // existing, or a new path
     bool targetIsNew() const;
-    void setProgram(const QString& program);                 // empty: recording is disabled, with the reason
-    void setDevices(const QVector<TrainingDevice>& devices); // CUDA is offered if one of its devices is usable, else the reason is shown
-    void setHosts(const QStringList& names);                 // of `stagewright hosts`; they are offered beside this computer
+    void setProgram(const QString& program);                    // empty: recording is disabled, with the reason
+    void setBackends(const QVector<TrainingBackend>& backends); // besides the processor; before the settings
+    void setDevices(const QVector<TrainingDevice>& devices);    // a backend without a usable one is refused, with the reason
+    void setHosts(const QStringList& names);                    // of `stagewright hosts`; they are offered beside this computer
     QString faultText() const;
     QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
 
@@ -65,9 +67,9 @@ private:
     QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;
-    QString m_noCuda;                  // why CUDA is unusable; empty: usable, or unknown
-    QLineEdit* m_parameters = nullptr; // of the current schedule in the list
-    Job m_checking;                    // which schedules are possible
+    QHash<QString, QString> m_whyUnusable; // by backend; empty: usable, or unknown
+    QLineEdit* m_parameters = nullptr;     // of the current schedule in the list
+    Job m_checking;                        // which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;
     QString m_optimizer;
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;

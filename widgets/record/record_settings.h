@@ -30,7 +30,7 @@ struct RecordSettings {
     int microbatchSize = 4;
     int steps = 8;
     int warmup = 1;
-    QString backend;      // "", "cuda"; empty: the processor
+    QString backend;      // TrainingBackend::name; empty: the processor
     QString devices;      // of cuda: "0,1"; empty: all
     QString precision;    // "", "fp32", "tf32" (GPUs only), "bf16"; empty: the device's default
     QString sharing;      // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic

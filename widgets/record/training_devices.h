@@ -11,8 +11,14 @@ class QObject;
 
 namespace stagewright {
 
+// A kind of device besides the processor, as --backend names it and as lists show it.
+struct TrainingBackend {
+    QString name;  // "cuda"
+    QString title; // "GPUs (CUDA)"
+};
+
 struct TrainingDevice {
-    QString backend; // "cpu", "cuda"
+    QString backend; // TrainingBackend::name
     QString name;    // "NVIDIA H200"; empty if unknown
     QString reason;  // why it is unusable; empty: usable
 };

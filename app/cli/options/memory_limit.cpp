@@ -136,7 +136,7 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     bytes.memoryUnit = 1;
     bytes.memory.clear();
     for (const StageSlice& slice : *slices)
-        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer, layoutOf(training.backend, training.device.precision)));
+        bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer, traitsOf(training.backend).layout(training.device.precision)));
     return checkMemoryLimit(text, schedule, bytes);
 }
 

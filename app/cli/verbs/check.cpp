@@ -132,15 +132,10 @@ ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
     return model;
 }
 
-bool onDevice(const std::string& backend)
-{
-    return backend != "cpu";
-}
-
 // The reference is the CPU in fp32.
 bool isCompared(const TrainingOptions& training)
 {
-    return onDevice(training.backend) || training.device.precision == Precision::Bf16;
+    return traitsOf(training.backend).hasDevices || training.device.precision == Precision::Bf16;
 }
 
 std::vector<Precision> precisionsOf(const TrainingOptions& training)
@@ -187,7 +182,7 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
         auto result = compareWithCpu(options, 2, steps, stop);
         if (!result) return tl::unexpected(std::move(result.error()));
         passed = passed && result->passed;
-        table.add({fmt::format("{} against cpu{}, {}", result->backend, onDevice(result->backend) ? "" : " in fp32", plural(result->steps, "step")), std::string(toText(precision)),
+        table.add({fmt::format("{} against cpu{}, {}", result->backend, traitsOf(result->backend).hasDevices ? "" : " in fp32", plural(result->steps, "step")), std::string(toText(precision)),
                    fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
                    fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
                   result->passed ? Tint::None : Tint::Bad);
@@ -393,7 +388,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
-        training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
+        training.device = traitsOf(backend).hasDevices || !options.backend.empty() ? devices : DeviceOptions{};
         if (speaks && isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
@@ -403,7 +398,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             passed = passed && *same;
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
         }
-        if (speaks && !onDevice(backend)) {
+        if (speaks && !traitsOf(backend).hasDevices) {
             training.model = *model;
             auto same = compareDouble(training, session, doubleTable, doubles);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));

@@ -8,7 +8,7 @@
 
 namespace stagewright {
 
-DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept) : m_hasDevices(backend != "cpu")
+DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept) : m_hasDevices(traitsOf(backend).hasDevices)
 {
     if (!m_hasDevices || !wanted) return;
     auto loaded = GpuTracer::load();

@@ -15,7 +15,7 @@
 #include "app/cli/verbs/device_tracing.h"
 #include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
-#include "engine/cuda/device_load.h"
+#include "engine/device/traits.h"
 #include "engine/transport/bytes.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/step_number.h"
@@ -384,7 +384,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                     {"file", settings.file},
                     {"clock", std::string(toText(one.training->clock()))}});
     }
-    const auto gauge = openLoadGauge(settings.training.backend, settings.training.device.devices);
+    const auto gauge = traitsOf(settings.training.backend).openLoad(settings.training.device.devices);
     const int stepsEach = settings.warmup + settings.steps;
     const auto total = static_cast<std::int64_t>(stepsEach) * static_cast<std::int64_t>(ongoing.size());
     std::int64_t done = 0;

@@ -198,7 +198,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
         if (!parsed) return tl::unexpected(std::move(parsed.error()));
         std::tie(file, function) = std::move(*parsed);
     }
-    auto python = choosePython(options.python, settings.training.backend == "cuda", session.stop());
+    auto python = choosePython(options.python, traitsOf(settings.training.backend).hasDevices, session.stop());
     if (!python) return tl::unexpected(std::move(python.error()));
     if (*python->version > newestTorch)
         session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python->path, python->torch, toText(oldestTorch), toText(newestTorch)));

@@ -12,6 +12,7 @@
 #include <QStandardPaths>
 #include <QVBoxLayout>
 
+#include "app/costs/training_backends.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/text/csv.h"
 #include "traces/report/run_report.h"
@@ -173,6 +174,10 @@ RecordDialog* RecordController::openRecordDialog()
     auto* dialog = new RecordDialog(m_workspace.window());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setProgram(findStagewright());
+    QVector<TrainingBackend> backends;
+    for (const BackendTitle& backend : backendsWithDevices())
+        backends.append({QString::fromUtf8(backend.name), QString::fromUtf8(backend.title)});
+    dialog->setBackends(backends);
     QStringList targets;
     if (m_workspace.shown().view() && !m_workspace.library()->isSimulated(m_workspace.shown().view()->ref.file)) targets << m_workspace.shown().view()->ref.file;
     for (const QString& file : m_workspace.runs()->files())

@@ -1,5 +1,5 @@
-// What a backend is set to, in the words of options and configurations.
-#include "engine/device/backend.h"
+// In the words of options and configurations.
+#include "engine/device/device_options.h"
 
 namespace stagewright {
 
