@@ -158,7 +158,7 @@ QString textOf(const QWidget* widget)
 // Answers the keys and the context menu of one widget.
 class CopyKeys : public QObject {
 public:
-    CopyKeys(QWidget* widget, const std::function<TableText()>& table) : QObject(widget), m_table(std::move(table)) { widget->installEventFilter(this); }
+    CopyKeys(QWidget* widget, std::function<TableText()> table) : QObject(widget), m_table(std::move(table)) { widget->installEventFilter(this); }
     TableText table() const { return m_table(); }
 
 protected:

@@ -145,7 +145,7 @@ private:
         if (option.m_commas) one->delimiter(',');
         if (option.m_each) one->allow_extra_args(false);
         if (option.m_most > 0) one->expected(option.m_least, option.m_most);
-        if (option.m_given) one->each([given = option.m_given](const std::string&) { *given = true; });
+        if (option.m_given != nullptr) one->each([given = option.m_given](const std::string&) { *given = true; });
         return one;
     }
     static CLI::Option* make(CLI::App& app, const Option& option, bool* flag) { return app.add_flag(option.m_names, *flag, option.m_help); }

@@ -24,7 +24,7 @@ double narrowGradientTolerance(int layers)
     return 3.0 / 512 * std::sqrt(24.0 * layers);
 }
 
-Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, std::stop_token stop)
+Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, const std::stop_token& stop)
 {
     TrainingOptions device = options;
     device.stageLayers.clear();

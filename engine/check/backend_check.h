@@ -27,6 +27,6 @@ struct BackendComparison {
 };
 
 // options.backend, options.device and options.model say what is compared; steps ≥ 1, microbatches of one step ≥ 1.
-Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, std::stop_token stop);
+Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, const std::stop_token& stop);
 
 } // namespace stagewright

@@ -44,7 +44,7 @@ bool weightsInMicrobatchOrder(const Schedule& schedule)
 }
 
 Result<Difference> againstUndivided(const Schedule& schedule, const Replay& replay, const TrainingOptions& options,
-                                    const BackendMaker& makeBackend, std::stop_token stop)
+                                    const BackendMaker& makeBackend, const std::stop_token& stop)
 {
     TrainingOptions whole = options;
     whole.stageLayers.clear();
@@ -152,7 +152,7 @@ Schedule undividedSchedule(int microbatches)
 }
 
 Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
-                                  std::stop_token stop)
+                                  const std::stop_token& stop)
 {
     TrainingOptions agreed = options;
     if (Result<void> all = agreeOnOptions(agreed, schedule.ranks); !all) return tl::unexpected(std::move(all.error()));
@@ -161,7 +161,7 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
 }
 
 Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
-                                  std::stop_token stop, const BackendMaker& makeBackend)
+                                  const std::stop_token& stop, const BackendMaker& makeBackend)
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
     const auto checked = CheckedSchedule::of(given);

@@ -24,7 +24,7 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
 
 // checkSchedule() of an asynchronous schedule: against the one-rank model of its update rule (stale_model.h): bit for bit,
 // predicted weights within 1e-5 (relative L2), as the prediction is computed apart. The deviation is from synchronous training.
-Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop,
                                const BackendMaker& makeBackend);
 
 // Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to serve it. The

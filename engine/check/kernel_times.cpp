@@ -240,7 +240,7 @@ private:
 
 } // namespace
 
-Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options, const ModelConfig& model, int microbatchSize, std::stop_token stop)
+Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options, const ModelConfig& model, int microbatchSize, const std::stop_token& stop)
 {
     if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(std::move(usable.error()));
     const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;

@@ -20,6 +20,6 @@ struct KernelTime {
 // The kernels of a block's forward and backward, the ends and the optimizer, on the backend's first device, on one rank. The first two
 // are "large product" and "large copy", against which the others' rates can be held; what fits a cache may be above the copy's. Usage: heads or
 // elements that the backend refuses, shapes beyond 2³¹ elements; Unavailable: no device; Failed: with the kernel's name; Cancelled.
-Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options, const ModelConfig& model, int microbatchSize, std::stop_token stop);
+Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options, const ModelConfig& model, int microbatchSize, const std::stop_token& stop);
 
 } // namespace stagewright

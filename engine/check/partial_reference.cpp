@@ -17,6 +17,7 @@ namespace {
 Result<Schedule> undividedReplicas(const Schedule& schedule)
 {
     std::vector<Schedule> each;
+    each.reserve(static_cast<std::size_t>(schedule.replicas));
     for (int replica = 0; replica < schedule.replicas; ++replica) each.push_back(undividedSchedule(replicaSchedule(schedule, replica).microbatches));
     return overReplicas(each);
 }
@@ -105,7 +106,7 @@ void PartialReference::before(Training& training)
     m_probe->takeWeights(valuesOf(training));
 }
 
-Result<void> PartialReference::after(Training& training, std::stop_token stop)
+Result<void> PartialReference::after(Training& training, const std::stop_token& stop)
 {
     for (Replay* replay : {m_along.get(), m_probe.get()}) {
         auto loss = replay->step(stop);

@@ -26,7 +26,7 @@ public:
 
     // Around each step of the training, which keeps its gradients.
     void before(Training& training);
-    Result<void> after(Training& training, std::stop_token stop);
+    Result<void> after(Training& training, const std::stop_token& stop);
 
     // After the last step.
     double loss() const { return m_loss; }                                 // of synchronous training from the same start

@@ -93,7 +93,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
         losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.ofRank(rank).shareOf(part.part) * model.loss(part.part);
 }
 
-Result<double> Replay::step(std::stop_token stop)
+Result<double> Replay::step(const std::stop_token& stop)
 {
     try {
         m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_shapes);

@@ -21,7 +21,7 @@ public:
     static Result<std::unique_ptr<Replay>> create(const Schedule& schedule, const TrainingOptions& options,
                                                   std::unique_ptr<Backend> backend);
 
-    Result<double> step(std::stop_token stop); // the mean loss
+    Result<double> step(const std::stop_token& stop); // the mean loss
     // After step(): by stage, by parameter, as they were before clipping.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
     std::vector<std::vector<std::string>> parameterNames() const;                  // by stage, by parameter

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -80,7 +82,7 @@ void Difference::add(std::span<const float> a, std::span<const float> b)
 
 bool sameBits(double a, double b)
 {
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 Difference compareGradients(const std::vector<std::vector<float>>& training,
@@ -135,7 +137,7 @@ Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> train
     return result;
 }
 
-Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop,
                                const BackendMaker& makeBackend)
 {
     const Schedule& schedule = checked->compute();

@@ -204,7 +204,7 @@ void StaleModel::update(Stage& stage)
         stage.history.pop_front();
 }
 
-Result<double> StaleModel::step(std::stop_token stop)
+Result<double> StaleModel::step(const std::stop_token& stop)
 {
     try {
         m_data.sample(*m_options.data, m_options.seed, m_step++, m_schedule.microbatches, BatchShapes(m_schedule, m_shapes, {}));

@@ -33,7 +33,7 @@ public:
                                                       std::unique_ptr<Backend> backend, Staleness staleness);
     ~StaleModel();
 
-    Result<double> step(std::stop_token stop); // the mean loss
+    Result<double> step(const std::stop_token& stop); // the mean loss
     // By stage, by parameter: gradients of the last update, newest weights.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
     std::vector<std::vector<std::vector<float>>> weights() const;

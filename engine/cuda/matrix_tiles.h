@@ -65,7 +65,7 @@ STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::
         const int row = (i * tileThreads + t.thread()) / pieces;
         const int piece = (i * tileThreads + t.thread()) % pieces;
         const bool there = first + row < rows && piece * 8 < width;
-        t.copy16(pieceAt<Width>(tile, row, piece), there ? matrix + static_cast<std::size_t>(first + row) * stride + piece * 8 : matrix, there);
+        t.copy16(pieceAt<Width>(tile, row, piece), there ? matrix + static_cast<std::size_t>(first + row) * stride + std::size_t{8} * piece : matrix, there);
     }
 }
 

@@ -345,11 +345,13 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     const std::vector<Part> there = keptParts(parts);
     m_parameters.needGradients();
     std::vector<KeptPart*> now;
+    now.reserve(there.size());
     for (const Part& part : there)
         now.push_back(&m_kept.at(part));
     m_timer.begin(there.size() == 1 && isWhole(there.front()));
     if (m_head) {
         std::vector<Pending<Head::Saved>> pending;
+        pending.reserve(now.size());
         for (KeptPart* part : now)
             pending.push_back({part->shape, &part->head});
         m_head->weightGrad(pending, m_lossScale);

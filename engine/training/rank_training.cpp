@@ -87,7 +87,7 @@ Result<void> RankTraining::start(ProcessTeam* processes)
     return m_state->team->agree(m_state->control.error());
 }
 
-Result<StepOutcome> RankTraining::step(std::stop_token stop)
+Result<StepOutcome> RankTraining::step(const std::stop_token& stop)
 {
     try {
         return runStep(stop);

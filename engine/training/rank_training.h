@@ -26,7 +26,7 @@ public:
 
     // Starts the ranks and waits until they have made their stages.
     Result<void> start(ProcessTeam* processes);
-    Result<StepOutcome> step(std::stop_token stop) override;
+    Result<StepOutcome> step(const std::stop_token& stop) override;
     std::optional<Deadlock> stall() const override { return m_stall; }
     std::optional<Error> lost() const override { return m_state->team->lost(); }
     const Schedule& schedule() const override { return *m_state->schedule; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "engine/training/gradient_rules.h"
 #include "profiler/record/clock.h"
@@ -205,7 +206,10 @@ void StateExchange::reduce(int number, int position)
         rest.retag(bucketTag(number));
         std::vector<Buffer> parts(stage.chunks.size()); // from the front on: the chunks are in the reverse order
         for (std::size_t i = stage.chunks.size(); i-- > 0;)
-            parts[i] = rest.size() > stage.chunks[i].size() ? rest.splitOff(stage.chunks[i].size()) : std::move(rest);
+            if (rest.size() > stage.chunks[i].size())
+                parts[i] = rest.splitOff(stage.chunks[i].size());
+            else
+                parts[i] = std::exchange(rest, Buffer()); // the last of them
         for (std::size_t i = 0; i < stage.chunks.size(); ++i) {
             if (stage.chunks[i].owner == stage.own)
                 reduction.own.push_back(std::move(parts[i]));

@@ -111,7 +111,7 @@ public:
 
     // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
     // dropped, an Error (Cancelled, Failed) says why, and the training can't continue.
-    virtual Result<StepOutcome> step(std::stop_token stop) = 0;
+    virtual Result<StepOutcome> step(const std::stop_token& stop) = 0;
 
     // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages; with a way
     // out where the schedule itself hangs. None: no such step.
@@ -185,6 +185,6 @@ struct CheckResult {
     std::string note;
     bool passed = false;
 };
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop);
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop);
 
 } // namespace stagewright

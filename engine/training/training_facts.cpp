@@ -34,6 +34,7 @@ std::vector<std::vector<float>> RankTraining::lastGradients() const
 std::vector<Bytes> RankTraining::peak(MemoryCategory category) const
 {
     std::vector<Bytes> peaks;
+    peaks.reserve(static_cast<std::size_t>(m_state->schedule->ranks));
     for (int rank = 0; rank < m_state->schedule->ranks; ++rank) peaks.push_back(m_state->peaksOf(rank).of[static_cast<std::size_t>(category)]);
     return peaks;
 }
@@ -41,10 +42,8 @@ std::vector<Bytes> RankTraining::peak(MemoryCategory category) const
 std::vector<std::pair<std::string, std::string>> RankTraining::environment() const
 {
     auto facts = m_state->backend->environment();
-    for (auto& fact : machineFacts())
-        facts.push_back(std::move(fact));
-    for (auto& fact : m_state->team->facts())
-        facts.push_back(std::move(fact));
+    for (const auto& more : {machineFacts(), m_state->team->facts()})
+        facts.insert(facts.end(), more.begin(), more.end());
     return facts;
 }
 

@@ -17,6 +17,6 @@ Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const Che
 // Creates a new backend on each call: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
 Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
-                                  std::stop_token stop, const BackendMaker& makeBackend);
+                                  const std::stop_token& stop, const BackendMaker& makeBackend);
 
 } // namespace stagewright

@@ -87,7 +87,7 @@ Found reordered(Pipeline& pipeline, const Words& words, const Block& block)
         for (const auto& duration : pipeline.duration)
             pass = std::min(pass, duration.front());
         const Bytes half = std::max<Bytes>(pipeline.change(PassKind::Forward, 0), 1);
-        const int peak = static_cast<int>(std::min<Bytes>(pipeline.cap.front() / half, 2 * pipeline.ranks));
+        const int peak = static_cast<int>(std::min<Bytes>(pipeline.cap.front() / half, Bytes{2} * pipeline.ranks));
         const Nanos slots = Nanos{6} * pipeline.microbatches + std::max(searchedBubble(pipeline.ranks, peak), pipeline.ranks - 1);
         limits.enough = slots * pass;
     }

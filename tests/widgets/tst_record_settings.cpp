@@ -315,6 +315,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
     void theProcessorTakesBf16()
     {
         RecordDialog dialog;
+        dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
         RecordSettings s;

@@ -219,6 +219,7 @@ void KinetoHost::placeOps()
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(apart[a].start, apart[a].end) < std::pair(apart[b].start, apart[b].end); });
     std::vector<Span> sorted;
+    sorted.reserve(order.size());
     for (const std::size_t i : order) sorted.push_back(apart[i]);
     const auto rows = sublanes(sorted);
     for (std::size_t k = 0; k < order.size(); ++k) {

@@ -357,6 +357,7 @@ private:
     {
         std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order); });
         std::vector<Span> spans;
+        spans.reserve(messages.size());
         for (const Message& message : messages) spans.push_back(message.span);
         const auto lanes = sublanes(spans);
         const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());

@@ -88,6 +88,7 @@ private:
         const std::size_t asked = std::min(steps.size(), mostSteps);
         for (std::size_t k = 0; k < asked; ++k) addDelays(steps[k * steps.size() / asked], delays);
         std::vector<Nanos> launch;
+        launch.reserve(delays.size());
         for (auto& of : delays) launch.push_back(of.empty() ? 0 : lowerMedian(of));
         if (std::any_of(launch.begin(), launch.end(), [](Nanos delay) { return delay > 0; })) m_costs.launch = std::move(launch);
     }

@@ -35,7 +35,7 @@ Marks marksOf(const char* at)
 {
     Marks marks;
     for (int i = 0; i < 4; ++i) {
-        const __m128i v = sixteen(at + 16 * i);
+        const __m128i v = sixteen(at + std::ptrdiff_t{16} * i);
         const __m128i w = _mm_or_si128(v, _mm_set1_epi8(0x20)); // '[' and ']' become '{' and '}'
         const auto bits = [i](__m128i equal) { return static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(equal))) << (16 * i); };
         marks.quotes |= bits(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')));

@@ -287,12 +287,14 @@ private:
     {
         std::string now;
         for (const std::string& word : partsOf(words, " ")) {
-            if (!now.empty() && widthOf(now + ' ' + word) > room) {
+            const std::string longer = now.empty() ? word : fmt::format("{} {}", now, word);
+            if (!now.empty() && widthOf(longer) > room) {
                 label(x, y, now);
                 y += 12;
-                now.clear();
+                now = word;
+            } else {
+                now = longer;
             }
-            now += (now.empty() ? "" : " ") + word;
         }
         label(x, y, now);
     }

@@ -137,7 +137,7 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
     return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
 }
 
-// How long opening a file may take.
+// How long opening a file may compute.
 double secondsFor(std::int64_t bytes)
 {
     constexpr double least = 4, bytesEach = 10e6;
@@ -158,7 +158,7 @@ Result<int> trusted(RunStore& store, std::int64_t bytes)
     const auto check = [&]() -> Result<int> {
         constexpr std::int64_t largestStep = 1'000'000'000; // SQLite's own limit of a row
         if (auto done = limitFor(database, store.mode == OpenMode::Read ? bytes : std::max(bytes, largestStep)); !done) return tl::unexpected(std::move(done.error()));
-        const auto version = checkRunFile(database);
+        auto version = checkRunFile(database);
         if (!version) return version;
         auto ignored = checkSchema(database, *version);
         if (!ignored) return tl::unexpected(std::move(ignored.error()));

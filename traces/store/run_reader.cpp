@@ -426,7 +426,7 @@ private:
         std::vector<MemoryEvent> block;
         const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
         if (!table) return tl::unexpected(table.error());
-        const auto bases = *table == 0 ? Result<void>() : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
+        auto bases = *table == 0 ? Result<void>() : forEachRow(m_database, "SELECT DISTINCT segment FROM memory_base WHERE run=?" + wanted(), m_id, [&](const Statement& row) -> Result<void> {
             started[row.integer(0)] = false;
             return {};
         });

@@ -292,7 +292,7 @@ Result<void> StreamReplay::State::take(const StepBlock& block)
     }
 }
 
-Result<std::unique_ptr<StreamReplay>> StreamReplay::open(const std::string& runFile, std::vector<ReplayedRun> known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
+Result<std::unique_ptr<StreamReplay>> StreamReplay::open(const std::string& runFile, const std::vector<ReplayedRun>& known, std::function<Result<void>(const std::vector<ReplayedRun>&)> began)
 {
     auto state = std::make_unique<State>();
     auto opened = RunFile::open(runFile, OpenMode::Create);

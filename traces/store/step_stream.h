@@ -46,7 +46,7 @@ class StreamReplay {
 public:
     // Opens or creates the run file and holds it as its writer. known: what an earlier replay of the same stream has put there; runs that
     // were removed since begin again. began: a run has got its place here and no step yet; what is kept of runs() then survives a crash.
-    static Result<std::unique_ptr<StreamReplay>> open(const std::string& runFile, std::vector<ReplayedRun> known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
+    static Result<std::unique_ptr<StreamReplay>> open(const std::string& runFile, const std::vector<ReplayedRun>& known = {}, std::function<Result<void>(const std::vector<ReplayedRun>&)> began = {});
     // Runs that have not ended become interrupted, as those of a killed writer.
     ~StreamReplay();
 

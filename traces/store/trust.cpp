@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <ctime>
 #include <map>
 #include <mutex>
 
@@ -55,9 +55,11 @@ bool hasVirtualName(std::string_view name)
     return std::find(names.begin(), names.end(), name) != names.end() || name.starts_with("report_");
 }
 
-double now()
+double computedSeconds() // of this thread
 {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 } // namespace
@@ -117,11 +119,11 @@ Result<void> checkPages(Database& database, bool all)
     return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))), "restore it from a copy, or record again");
 }
 
-Deadline::Deadline(Database& database, double seconds) : m_until(now() + seconds), m_watch(database, [this] { return passed(); }) {}
+Deadline::Deadline(Database& database, double seconds) : m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); }) {}
 
 bool Deadline::passed() const
 {
-    return now() > m_until;
+    return computedSeconds() > m_until;
 }
 
 } // namespace stagewright

@@ -20,7 +20,8 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version);
 // The tree of pages, without what indexes hold; all: those too. Unreadable with the first thing that is wrong.
 Result<void> checkPages(Database& database, bool all);
 
-// Ends whatever SQLite does on the connection after so many seconds, while it lives.
+// Ends whatever SQLite does on the connection once the calling thread has computed for so many seconds, while it lives. Waiting does not count: a busy
+// machine or a slow disk is no fault of the file. Made and asked on one thread.
 class Deadline {
 public:
     Deadline(Database& database, double seconds);

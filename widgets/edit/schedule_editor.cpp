@@ -148,7 +148,7 @@ bool ScheduleEditor::apply(const QString& text, Result<Edited> change, int merge
         cancelPreview();
         return false;
     }
-    push(text, std::move(change->schedule), std::move(change->positions), mergeId);
+    push(text, change->schedule, std::move(change->positions), mergeId);
     return true;
 }
 
@@ -177,7 +177,7 @@ bool ScheduleEditor::insertDelay(int rank, int at, Nanos delay)
     if (!m_active || rank < 0 || at < 0 || delay <= 0 || delay > 0xffffffffLL) return false;
     auto next = stagewright::insertDelay(m_schedule, rank, static_cast<std::size_t>(at), static_cast<std::uint32_t>(delay));
     if (!next) return false;
-    push(tr("Insert delay on rank %1").arg(rank), std::move(next->schedule), {{rank, at}});
+    push(tr("Insert delay on rank %1").arg(rank), next->schedule, {{rank, at}});
     return true;
 }
 
@@ -186,7 +186,7 @@ bool ScheduleEditor::removeDelay(OpPosition at)
     if (!m_active || !at.valid()) return false;
     auto next = stagewright::removeDelay(m_schedule, at.rank, static_cast<std::size_t>(at.position));
     if (!next) return false;
-    push(tr("Remove delay on rank %1").arg(at.rank), std::move(next->schedule), {});
+    push(tr("Remove delay on rank %1").arg(at.rank), next->schedule, {});
     return true;
 }
 

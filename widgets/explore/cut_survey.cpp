@@ -26,6 +26,7 @@ Result<CostModel> costsByLayer(AnalyticCosts analytic)
 std::vector<int> evenCuts(int replicas, int layers)
 {
     std::vector<int> out;
+    out.reserve(static_cast<std::size_t>(std::max(0, replicas)));
     for (int k = 0; k < replicas; ++k) out.push_back(static_cast<int>(static_cast<std::int64_t>(k) * layers / replicas));
     return out;
 }

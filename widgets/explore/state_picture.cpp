@@ -98,7 +98,7 @@ QString StatePicture::textOf(int row, int level) const
     if (!m_rows || row < 0 || row >= static_cast<int>(m_rows->size())) return {};
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
     const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
-    const QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
+    QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + zeroTitle(level);
     if (!cell.done) return name;
     if (!cell.good()) return name + QStringLiteral(": ") + QString::fromStdString(cell.error);
     QString text = tr("%1: a step takes %2; rank %3 holds %4").arg(name, durationText(cell.step)).arg(cell.rank).arg(bytesText(cell.peak()));

@@ -148,8 +148,8 @@ void paintExposed(QPainter& painter, const TimelineScene& scene, const PanelLane
 // "stage 2, microbatch 1" or, for less room, "2·1": of which stage and microbatch.
 QString collectiveLabel(const Op& op, double room, const QFontMetricsF& metrics)
 {
-    const QString whole = op.microbatch < 0 ? QCoreApplication::translate("TimelineView", "stage %1").arg(op.stage)
-                                            : QCoreApplication::translate("TimelineView", "stage %1, microbatch %2").arg(op.stage).arg(op.microbatch);
+    QString whole = op.microbatch < 0 ? QCoreApplication::translate("TimelineView", "stage %1").arg(op.stage)
+                                      : QCoreApplication::translate("TimelineView", "stage %1, microbatch %2").arg(op.stage).arg(op.microbatch);
     if (metrics.horizontalAdvance(whole) <= room) return whole;
     return op.microbatch < 0 ? QString::number(op.stage) : QStringLiteral("%1·%2").arg(op.stage).arg(op.microbatch);
 }

@@ -139,6 +139,7 @@ Result<Schedule> cutLists(const Schedule& schedule, const ReplicaOptions& option
     if (!read) return tl::unexpected(std::move(read.error()).with("--cut"));
     cuts = std::move(*read);
     std::vector<int> first;
+    first.reserve(cuts.size());
     for (const int cut : cuts) first.push_back(firstStageOf(cut, layers));
     auto lists = withoutBackwardBelow(schedule, first);
     if (!lists) return tl::unexpected(std::move(lists.error()).with("--cut"));

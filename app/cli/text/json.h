@@ -97,8 +97,8 @@ private:
 class Json::Item {
 public:
     template <typename T>
-    requires std::constructible_from<Json, T>
-    Item(T&& value) : m_value(std::forward<T>(value))
+    requires(std::constructible_from<Json, T> && !std::same_as<std::remove_cvref_t<T>, Item>)
+        Item(T&& value) : m_value(std::forward<T>(value))
     {
     }
     Item(std::initializer_list<Item> items) : m_value(items) {}

@@ -255,7 +255,7 @@ std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& o
         const TraceFacts trace = tracing.factsOf(*one.training, traced, untraced);
         facts.emplace_back(one.writer->id(), trace.environment());
         for (std::string line : trace.warnings()) {
-            if (trace.state == TraceState::Attached) line = one.training->schedule().name + ": " + line;
+            if (trace.state == TraceState::Attached) line.insert(0, one.training->schedule().name + ": ");
             if (std::find(warned.begin(), warned.end(), line) == warned.end()) session.warn(line);
             warned.push_back(std::move(line));
         }

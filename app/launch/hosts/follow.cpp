@@ -109,7 +109,7 @@ Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
     auto files = fileList(order.files);
     if (!files) return tl::unexpected(std::move(files.error()));
     Message slurm = Message::array();
-    for (const auto& [key, value] : order.slurm) slurm.push_back(value.empty() ? key : key + "=" + value);
+    for (const auto& [key, value] : order.slurm) slurm.push_back(value.empty() ? key : fmt::format("{}={}", key, value));
     return Message{{"do", "start"}, {"job", order.job.id}, {"arguments", order.arguments}, {"files", std::move(*files)}, {"queued", order.job.slurm}, {"slurm", std::move(slurm)}, {"tasks", order.tasks}, {"setup", host ? host->setup : std::vector<std::string>()}};
 }
 

@@ -75,6 +75,7 @@ std::string countedGpus(const std::string& list)
     for (const std::string_view name : split(list, ";"))
         if (!trimmed(name).empty()) ++byName[std::string(trimmed(name))];
     std::vector<std::string> parts;
+    parts.reserve(byName.size());
     for (const auto& [name, count] : byName) parts.push_back(fmt::format("{} × {}", count, name));
     return joined(parts);
 }

@@ -165,7 +165,7 @@ RunRef RunLibrary::addTo(const QString& path, Run run)
     auto& runs = m_simulated[path];
     const auto same = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
     run.info.id = same != runs.end() ? (*same)->info.id : static_cast<std::int64_t>(runs.size()) + 1;
-    const RunRef ref{path, run.info.id};
+    RunRef ref{path, run.info.id};
     auto shared = std::make_shared<const Run>(std::move(run));
     if (same != runs.end())
         *same = shared;
@@ -382,7 +382,7 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
         &m_pool);
 }
 
-void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, std::shared_ptr<const RunView> overview, Answer answer)
+void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview, Answer answer)
 {
     struct Read {
         std::shared_ptr<const RunLanes> lanes;
@@ -548,6 +548,7 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
     std::vector<std::shared_ptr<const Run>> runs;
     if (const auto found = m_simulated.find(path); found != m_simulated.end()) runs = found->second;
     std::vector<std::vector<Note>> notes;
+    notes.reserve(runs.size());
     for (const auto& run : runs) notes.push_back(m_notes ? m_notes({path, run->info.id}) : std::vector<Note>{});
     setBusy(1);
     inBackground(

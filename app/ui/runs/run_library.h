@@ -105,7 +105,7 @@ private:
     };
     RunRef addTo(const QString& path, Run run);
     void requestPart(const RunRef& ref, int step, Answer answer);
-    void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, std::shared_ptr<const RunView> overview, Answer answer);
+    void readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview, Answer answer);
     std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();
     void dropLanes(); // off the GUI thread: freeing hundreds of megabytes takes time
     Cached* cached(const RunRef& ref);
