@@ -1,6 +1,7 @@
 // Traces in archives: every member is read, names that lead out are refused, limits hold, nothing is left behind.
 #include <QtTest/QtTest>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -33,7 +34,7 @@ std::string tarOf(const std::vector<std::pair<std::string, std::string>>& member
         std::snprintf(head + 124, 12, "%011o", static_cast<unsigned>(text.size()));
         std::snprintf(head + 136, 12, "00000000000");
         head[156] = '0';
-        std::memcpy(head + 257, "ustar\00000", 8);
+        std::copy_n("ustar\00000", 8, head + 257);
         std::memset(head + 148, ' ', 8);
         unsigned sum = 0;
         for (const char c : head) sum += static_cast<unsigned char>(c);

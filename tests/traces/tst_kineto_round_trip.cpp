@@ -1,6 +1,7 @@
 // A run out as Kineto traces and back: every op where and when it was, every message paired, nothing left out and no notes.
 #include <QtTest/QtTest>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -97,7 +98,7 @@ DeviceContent contentOf(const std::string& path)
         const std::string category = event.value("cat", ""), phase = event.value("ph", ""), name = event.value("name", "");
         const nlohmann::json args = event.value("args", nlohmann::json::object());
         if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
-            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(event.at("dur").get<double>() * 1000 + 0.5), args.contains("grid") ? args.at("grid").dump() + args.value("block", nlohmann::json()).dump() : std::string()});
+            content.work.insert({category, name, args.value("stream", -1), static_cast<Nanos>(std::llround(event.at("dur").get<double>() * 1000)), args.contains("grid") ? args.at("grid").dump() + args.value("block", nlohmann::json()).dump() : std::string()});
             ++content.works[args.value("correlation", std::int64_t{-1})];
         }
         if ((category == "cuda_runtime" || category == "cuda_driver") && args.contains("correlation")) ++content.launches[args.at("correlation").get<std::int64_t>()];

@@ -90,7 +90,7 @@ void compareReports(const Run& whole, const Run& some, int step)
     }
 }
 
-constexpr samples::RecordedShape small{2, 4, 60, "1f1b"};
+const samples::RecordedShape small{2, 4, 60, "1f1b"};
 
 // So are the tables of a step.
 void compareTables(const Run& whole, const Run& some, int step)

@@ -289,9 +289,9 @@ void TestTimelineRows::groupColumnsAreTheMean()
     groupColumns(*panel, group, Axis{{0, 10'000}, 0, 100}, Detail::Exact, columns);
     QCOMPARE(columns.mean.shares.size(), std::size_t(100));
     for (std::size_t c = 0; c < 100; ++c) {
-        const double working = 10 - static_cast<double>(c / 10); // of the ten ranks
+        const std::size_t working = 10 - c / 10; // of the ten ranks
         const double share = static_cast<double>(columns.mean.shares[c][0]);
-        QVERIFY2(std::abs(share - working / 10) < 1e-4, qPrintable(QStringLiteral("column %1: %2").arg(c).arg(share)));
+        QVERIFY2(std::abs(share - static_cast<double>(working) / 10) < 1e-4, qPrintable(QStringLiteral("column %1: %2").arg(c).arg(share)));
         QVERIFY(std::abs(static_cast<double>(columns.most[c]) - 1) < 0.01);
         QVERIFY(std::abs(static_cast<double>(columns.least[c]) - (c < 10 ? 1 : 0)) < 0.01);
     }

@@ -46,7 +46,7 @@ public:
     void editRun(Run run, const QString& change, Schedule order);
     // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else done(false) and
     // nothing has changed.
-    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done);
+    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, const std::function<void(bool)>& done);
     void saved() override;
     void recorded(const Schedule& order) override;   // it may be another than the one edited now
     void closing() override { m_autosave->flush(); } // what is being edited stays on disk, for the next start

@@ -45,7 +45,7 @@ void EditController::editRun(Run run, const QString& change, Schedule order)
     });
 }
 
-void EditController::editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done)
+void EditController::editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, const std::function<void(bool)>& done)
 {
     auto begin = [=, this] {
         const quint64 request = m_workspace.shown().request();

@@ -280,10 +280,10 @@ void LessonController::loadLessons()
             return loaded;
         },
         [this](Loaded loaded) {
-            m_library = loaded.library;
-            m_own = loaded.own;
-            m_pictures = loaded.pictures;
-            m_faults = loaded.faults;
+            m_library = std::move(loaded.library);
+            m_own = std::move(loaded.own);
+            m_pictures = std::move(loaded.pictures);
+            m_faults = std::move(loaded.faults);
             fillShelf();
             if (const auto wish = std::exchange(m_wish, std::nullopt)) start(wish->name, wish->over, wish->page);
         });

@@ -223,10 +223,11 @@ Result<void> LessonSession::show(const std::string& check)
 
 void LessonSession::adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs, const std::optional<lessons::RunFailure>& failure)
 {
+    const std::string folder = block + "/";
     for (auto it = m_learner.runs.begin(); it != m_learner.runs.end();)
-        it = it->first.rfind(block + "/", 0) == 0 ? m_learner.runs.erase(it) : std::next(it);
+        it = it->first.starts_with(folder) ? m_learner.runs.erase(it) : std::next(it);
     m_learner.failures.erase(block);
-    for (const auto& [name, run] : runs) m_learner.runs[block + "/" + name] = run;
+    for (const auto& [name, run] : runs) m_learner.runs[folder + name] = run;
     if (failure) m_learner.failures[block] = *failure;
     emit answersChanged();
 }

@@ -123,7 +123,7 @@ void MapperController::preview()
 {
     if (!m_view || !m_ranges) return;
     m_previewing.start([view = m_view, ranges = m_ranges, rules = m_panel->rules().toStdString()](const std::stop_token& stop) { return previewOf(*view, *ranges, rules, stop); },
-                       [this](Previewed answer) {
+                       [this](const Previewed& answer) {
                            m_panel->setPreview(answer.preview);
                            if (dock()->isHidden()) return;
                            m_marked = answer.marks != nullptr;

@@ -114,7 +114,7 @@ QPainterPath linesOf(QStyle::StandardPixmap what)
 // Painted when it is shown, in the colour that text has then.
 class LineIcon : public QIconEngine {
 public:
-    explicit LineIcon(QPainterPath lines) : m_lines(std::move(lines)) {}
+    explicit LineIcon(const QPainterPath& lines) : m_lines(lines) {}
     void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State) override
     {
         const auto group = mode == QIcon::Disabled ? QPalette::Disabled : QPalette::Active;
@@ -145,8 +145,8 @@ private:
 
 QIcon dialogIcon(QStyle::StandardPixmap what)
 {
-    QPainterPath lines = linesOf(what);
-    return lines.isEmpty() ? QIcon() : QIcon(new LineIcon(std::move(lines)));
+    const QPainterPath lines = linesOf(what);
+    return lines.isEmpty() ? QIcon() : QIcon(new LineIcon(lines));
 }
 
 } // namespace stagewright
