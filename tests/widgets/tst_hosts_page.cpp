@@ -77,10 +77,7 @@ private slots:
         QCOMPARE(far.remedy, QStringLiteral("see ssh far"));
         std::stop_source stop;
         stop.request_stop();
-        QElapsedTimer taken;
-        taken.start();
-        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("30")}, stop.get_token()).good());
-        QVERIFY2(taken.elapsed() < 5000, qPrintable(QString::number(taken.elapsed())));
+        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("infinity")}, stop.get_token()).good()); // or it never returns
     }
 
     void thePage()
