@@ -1,4 +1,6 @@
 // measureForwardUnit: the forward time that is the unit of latencies.
+#include "engine/training/forward_unit.h"
+
 #include <algorithm>
 
 #include "engine/training/training.h"

@@ -14,6 +14,7 @@
 #include "engine/training/process_team.h"
 #include "engine/training/rank_training.h"
 #include "engine/training/sharing_rules.h"
+#include "engine/training/thread_team.h"
 #include "engine/training/training_state.h"
 #include "engine/training/training_with_backend.h"
 #include "engine/transport/bytes.h"

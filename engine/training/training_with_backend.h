@@ -14,9 +14,4 @@ Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const
 Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
                                                  std::unique_ptr<Backend> backend);
 
-// Creates a new backend on each call: a check needs several.
-using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
-                                  std::stop_token stop, const BackendMaker& makeBackend);
-
 } // namespace stagewright

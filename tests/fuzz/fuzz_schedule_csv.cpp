@@ -7,6 +7,7 @@
 
 #include "schedules/check/validate.h"
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/op.h"
 #include "schedules/text/csv.h"

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "profiler/cupti/correlate.h"
+#include "profiler/cupti/device_times.h"
 #include "profiler/cupti/external_id.h"
 #include "profiler/cupti/trace_facts.h"
 #include "profiler/recorder.h"

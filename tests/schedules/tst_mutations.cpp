@@ -4,6 +4,7 @@
 
 #include "mutated_schedules.h"
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"

@@ -14,6 +14,7 @@
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
 #include "traces/fit/fit_costs.h"

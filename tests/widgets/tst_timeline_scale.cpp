@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "recorded_runs.h"
+#include "widgets/timeline/frame_pan.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/lane_raster.h"
 #include "widgets/timeline/run_panel.h"

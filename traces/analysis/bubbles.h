@@ -106,7 +106,4 @@ std::optional<int> stragglerRank(const BubbleReport& report);
 // is none.
 std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit);
 
-// "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
-std::string explainGap(const Timeline& timeline, const Gap& gap);
-
 } // namespace stagewright

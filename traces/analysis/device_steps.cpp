@@ -6,6 +6,7 @@
 #include "schedules/base/step_number.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/device_time.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 #include "traces/step/step_ops.h"

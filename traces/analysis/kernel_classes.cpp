@@ -1,3 +1,5 @@
+#include "traces/analysis/kernel_classes.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+#include "traces/analysis/launch_gaps.h"
+
 #include <unordered_map>
 
 #include <fmt/format.h>

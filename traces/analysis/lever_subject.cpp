@@ -1,4 +1,6 @@
 // The inputs of simulating levers, taken from a run.
+#include "traces/analysis/lever_subject.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -15,6 +15,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/plan/plan.h"
+#include "traces/analysis/lever_subject.h"
 #include "traces/step/slow_ranks.h"
 
 namespace stagewright {

@@ -1,4 +1,6 @@
 // Expressions: values, arithmetic and the functions that need no scope.
+#include "traces/lessons/expression_value.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>

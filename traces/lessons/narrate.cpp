@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"

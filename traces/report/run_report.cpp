@@ -9,6 +9,7 @@
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/slow_replicas.h"
 #include "traces/run/run_facts.h"

@@ -1,5 +1,7 @@
 // The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose arguments are hidden
 // columns, so that they join: FROM runs, report_bubbles(runs.run).
+#include "traces/store/report_functions.h"
+
 #include <algorithm>
 #include <limits>
 #include <new>

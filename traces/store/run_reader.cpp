@@ -1,4 +1,6 @@
 // Reading a run back: rows, then blocks into a TimelineBuilder. Damaged blocks are left out and counted.
+#include "traces/store/run_reader.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

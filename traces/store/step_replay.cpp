@@ -1,4 +1,7 @@
 // Replaying a stream of steps into a run file: one transaction a step, each once.
+#include "traces/store/merge.h"
+#include "traces/store/run_overview.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/step_stream.h"
 
 #include <algorithm>

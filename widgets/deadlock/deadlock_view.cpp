@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "schedules/execute/deadlock_text.h"
 #include "widgets/timeline/arrows.h"
 #include "widgets/timeline/slice_shapes.h"
 

@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/step/step_ops.h"
 #include "widgets/runs/runs_model.h"

@@ -5,6 +5,7 @@
 #include <QLabel>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"

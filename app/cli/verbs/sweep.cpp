@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
