@@ -2,9 +2,9 @@
 // validation, simulation, drawing, lowering and the explanation of deadlocks must answer for it too, under some semantics of
 // messages that the bytes choose.
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "require.h"
 #include "schedules/check/validate.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/execute/deadlock_text.h"
@@ -18,11 +18,6 @@
 using namespace stagewright;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 void explain(const Schedule& schedule, unsigned choice)
 {

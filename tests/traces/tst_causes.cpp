@@ -182,14 +182,6 @@ std::shared_ptr<const Timeline> unevenStep(const char* name, int ranks, int micr
     return timelineOf(schedule, place(schedule, durations, costs.links).value(), costs).value();
 }
 
-std::vector<std::string> everyVariant()
-{
-    std::vector<std::string> names;
-    for (const ScheduleInfo& info : allSchedules())
-        for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
-    return names;
-}
-
 } // namespace
 
 class TestCauses : public QObject {
