@@ -1,4 +1,4 @@
-// A clause of the libraries, which begin in lower case, as the start of a sentence on screen.
+// A clause of the libraries, which start in lower case, as the start of a sentence on screen.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ struct Library {
     Library()
     {
         if (!canMap(libraryBytes + spareBytes)) {
-            problem = "less address space is free than it needs";
+            problem = "it needs more address space than is free";
             return;
         }
         // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from here.

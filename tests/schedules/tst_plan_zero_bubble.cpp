@@ -168,7 +168,7 @@ private slots:
         const auto none = makeSchedule("zb-auto:limit=0.1", {4, 8, 1});
         QVERIFY(!none);
         QCOMPARE(none.error().code, ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(none.error().remedy), QString("the least that works is limit=0.25"));
+        QCOMPARE(QString::fromStdString(none.error().remedy), QString("the smallest that works is limit=0.25"));
     }
 };
 

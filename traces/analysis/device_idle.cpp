@@ -156,7 +156,7 @@ std::vector<AnalysisColumn> deviceIdleColumns()
                                         {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
     for (const StateName& name : names)
         columns.push_back({fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
-    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "Times that the device had run out of work when the host launched the next."});
+    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "How often the device had run out of work when the host launched the next."});
     columns.push_back({"longest_gap_ns", "Longest gap", ColumnKind::Time, "In which nothing ran; choosing a row goes to what ran after it."});
     return columns;
 }

@@ -50,9 +50,9 @@ std::vector<AnalysisColumn> classColumns()
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest call."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
-            {"running_ns", "Running", ColumnKind::Time, "Time in which some of them runs, summed over ranks."},
-            {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank that has least of it."},
-            {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank that has most of it."}};
+            {"running_ns", "Running", ColumnKind::Time, "Time in which at least one of them runs, summed over ranks."},
+            {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank with the least."},
+            {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank with the most."}};
 }
 
 Result<AnalysisRows> classRows(const Run& run, int step)

@@ -11,7 +11,7 @@ struct ClassTime {
     KernelClass of = KernelClass::Other;
     std::int64_t calls = 0;
     Nanos total = 0;             // sum of durations
-    Nanos running = 0;           // sum over ranks of the time in which some of them runs
+    Nanos running = 0;           // sum over ranks of the time in which at least one of them runs
     std::vector<Nanos> byRank;   // of `running`
     SpanId longestSpan = noSpan; // the first of the longest
 };

@@ -101,7 +101,7 @@ namespace {
 
 std::vector<AnalysisColumn> kernelColumns()
 {
-    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: nobody's."},
+    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
             {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
             {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
             {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name."},
