@@ -12,8 +12,9 @@
 #include "engine/check/replay.h"
 #include "engine/check/stale_check.h"
 #include "engine/training/execution_plan.h"
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
 #include "engine/transport/process_job.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {

@@ -1,5 +1,7 @@
 // Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends the process where it
 // gets none. With little address space it asks again without end, so room for its buffers is taken before they are needed.
+#include "engine/cpu/openblas.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -11,7 +13,6 @@
 
 #include <fmt/core.h>
 
-#include "engine/cpu/product_libraries.h"
 
 namespace stagewright::cpu {
 

@@ -29,6 +29,7 @@
 
 namespace stagewright {
 
+class CheckedSchedule;
 class GpuTracer;  // profiler/cupti/gpu_tracer.h
 class ProcessJob; // engine/transport/process_job.h
 struct TraceFacts;
@@ -157,5 +158,11 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks);
 
 // Serves until the leader is done with all of them, or one of them stops.
 Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job);
+
+// As Training::create, options.backend being a name for messages only. The checked one may serve several trainings.
+Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
 
 } // namespace stagewright

@@ -6,6 +6,7 @@
 
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/draft.h"
+#include "schedules/heuristic/block_schedule.h"
 
 namespace stagewright::library {
 

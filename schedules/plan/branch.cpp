@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "schedules/plan/dispatch.h"
-#include "schedules/plan/random.h"
+#include "schedules/heuristic/random.h"
 
 namespace stagewright::planning {
 

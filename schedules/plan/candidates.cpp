@@ -8,7 +8,8 @@
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/plan/block_family.h"
-#include "schedules/plan/improve.h"
+#include "schedules/heuristic/block_schedule.h"
+#include "schedules/heuristic/improve.h"
 
 namespace stagewright::planning {
 

@@ -10,7 +10,7 @@
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/fewer_bound.h"
-#include "schedules/plan/improve.h"
+#include "schedules/heuristic/improve.h"
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"

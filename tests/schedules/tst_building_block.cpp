@@ -7,6 +7,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
+#include "schedules/heuristic/block_schedule.h"
 
 using namespace stagewright;
 

@@ -52,5 +52,8 @@ std::string toText(const Value& value);
 Result<bool> holds(const Value& value);
 // Within 1e-9 (absolute below 1, else relative); lists of the same length by element.
 bool same(const Value& a, const Value& b);
+const char* kindOf(const Value& value); // "a number", for messages
+std::string numberText(double value);
+int orderOf(double a, double b); // −1, 0, 1; 0 within 1e-9
 
 } // namespace stagewright::lessons

@@ -14,6 +14,7 @@
 #include "traces/store/blocks.h"
 #include "traces/store/range_numbers.h"
 #include "traces/store/rows.h"
+#include "traces/store/rows_in_parts.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"

@@ -114,17 +114,6 @@ auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decl
         std::move(stop));
 }
 
-// Rows of a run in the order of their keys, which are the first columns of `columns`; between them the view may be renewed.
-struct RowsInParts {
-    std::string_view columns;
-    std::string_view table;
-    std::string where; // " AND …", besides the run
-    std::string_view keys;
-    std::function<Result<void>()> load = {}; // the steps again that are needed, in a new view
-};
-// Calls row(statement) for every row until it gives an error.
-Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row);
-
 struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();

@@ -11,6 +11,7 @@
 
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
+#include "traces/store/rows_in_parts.h"
 #include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"

@@ -14,12 +14,6 @@
 
 namespace stagewright {
 
-QString opOnRank(const Timeline& timeline, SpanId span)
-{
-    const Span& s = timeline.spans()[span];
-    return SidePanel::tr("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
-}
-
 void SidePanel::fillSelection()
 {
     m_selection->clear();

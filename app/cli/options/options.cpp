@@ -14,6 +14,7 @@
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/recompute.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/text/csv.h"
 
 namespace stagewright {

@@ -1,10 +1,12 @@
 // A schedule from a block: repeat, fill in the W's, squeeze, reorder. Deleting surplus microbatches is not needed: the order of m
 // microbatches is the order of more of them without the surplus.
+#include "schedules/heuristic/block_schedule.h"
+
 #include <algorithm>
 #include <limits>
 
 #include "schedules/heuristic/building_block.h"
-#include "schedules/plan/improve.h"
+#include "schedules/heuristic/improve.h"
 
 namespace stagewright {
 
