@@ -6,6 +6,6 @@
 namespace stagewright {
 
 ExitCode exitCodeOf(ErrorCode code); // the only such mapping
-std::vector<Command> allCommands(); // in the order of commands.def
+std::vector<Command> allCommands();  // in the order of commands.def
 
 } // namespace stagewright

@@ -8,7 +8,6 @@
 #include "engine/training/training.h"
 #include "schedules/check/checked_schedule.h"
 
-
 namespace stagewright {
 
 // In bf16 a number is rounded to 2⁻⁹ of itself wherever one layer hands it to the next: in a block some 12 times on the way up and

@@ -11,7 +11,6 @@
 #include "engine/training/training.h"
 #include "schedules/check/checked_schedule.h"
 
-
 namespace stagewright {
 
 // The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the

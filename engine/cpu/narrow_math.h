@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+
 #include "engine/cpu/products.h"
 #include "engine/layers/math.h"
 

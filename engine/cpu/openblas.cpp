@@ -13,7 +13,6 @@
 
 #include <fmt/core.h>
 
-
 namespace stagewright::cpu {
 
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/draft.h"
-#include "schedules/heuristic/block_schedule.h"
 
 namespace stagewright::library {
 

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/improve.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/fewer_bound.h"
-#include "schedules/heuristic/improve.h"
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"

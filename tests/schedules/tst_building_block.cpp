@@ -5,9 +5,9 @@
 
 #include "schedules/check/validate.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
-#include "schedules/heuristic/block_schedule.h"
 
 using namespace stagewright;
 

@@ -6,7 +6,6 @@
 
 #include <QCoreApplication>
 
-
 namespace stagewright {
 
 Bytes MemoryCurve::at(Nanos time) const

@@ -1,10 +1,10 @@
 // Data of the memory charts: curves of memory in use and of counters, and the steps of their axes.
 #pragma once
 
-#include <optional>
-#include <vector>
 #include <QColor>
 #include <QString>
+#include <optional>
+#include <vector>
 
 #include "traces/analysis/memory.h"
 #include "widgets/memory/extremes.h"

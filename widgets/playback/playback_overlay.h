@@ -45,7 +45,7 @@ class MemoryPlayback : public ThemedWidget {
     Q_OBJECT
 public:
     MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: provides the panels
-    const std::vector<std::vector<int>>& stacks() const { return m_stacks; } // microbatches held, by rank's index
+    const std::vector<std::vector<int>>& stacks() const { return m_stacks; }                    // microbatches held, by rank's index
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+
 #include "traces/compare/compare.h"
 
 namespace stagewright {

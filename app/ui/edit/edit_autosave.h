@@ -32,7 +32,8 @@ public:
     void preferencesChanged(); // applies to pending saves
     void flush();              // writes a pending save at once; nothing is saved afterwards
     void clear();              // saved or left: nothing to recover
-    bool pending() const { return m_due.isActive() || m_writing.running(); } // a save is due or under way
+    // A save is due or under way.
+    bool pending() const { return m_due.isActive() || m_writing.running(); }
     bool written() const { return m_written && !pending(); }
     QString file() const { return m_file; }
 
