@@ -225,7 +225,7 @@ std::string toText(const Block& block)
 
 namespace {
 
-using Words = std::vector<std::string_view>; // of a line
+using LineWords = std::vector<std::string_view>; // of a line
 
 bool readWhole(std::string_view text, int& value)
 {
@@ -237,7 +237,7 @@ tl::unexpected<Error> badWord(int line, std::string_view word, std::string_view 
     return fail(ErrorCode::Unreadable, fmt::format("block, line {}: '{}' is not {}", line, word, wanted));
 }
 
-Result<void> readHeader(const Words& words, int number, Block& block, int& devices)
+Result<void> readHeader(const LineWords& words, int number, Block& block, int& devices)
 {
     if (words.size() < 2) return badWord(number, "", "a name after 'block'");
     block.name = std::string(words[1]);
@@ -257,7 +257,7 @@ Result<void> readHeader(const Words& words, int number, Block& block, int& devic
     return {};
 }
 
-Result<void> readDevice(const Words& words, int number, const Block& block, BlockDevice& device)
+Result<void> readDevice(const LineWords& words, int number, const Block& block, BlockDevice& device)
 {
     for (std::size_t i = 1; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -285,7 +285,7 @@ Result<Block> parseBlock(std::string_view text)
     int number = 0;
     for (const std::string_view line : split(text, "\n")) {
         ++number;
-        const Words words = wordsOf(line);
+        const LineWords words = wordsOf(line);
         if (words.empty() || words.front().front() == '#') continue;
         const std::string_view first = words.front();
         if (!begun) {
