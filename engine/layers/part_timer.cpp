@@ -1,6 +1,5 @@
 #include "engine/layers/part_timer.h"
 
-
 #include "profiler/record/clock.h"
 #include "schedules/base/median.h"
 
