@@ -10,6 +10,7 @@
 #include "widgets/memory/extremes.h"
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
+#include "widgets/timeline/geometry.h"
 
 namespace stagewright {
 
