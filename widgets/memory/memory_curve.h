@@ -10,7 +10,7 @@
 #include "widgets/memory/extremes.h"
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
-#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
