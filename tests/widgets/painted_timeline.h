@@ -28,7 +28,7 @@ struct PaintedTimeline {
         return image;
     }
     QRectF rectOf(SpanId span) { return view.rectOf({0, span}).value_or(QRectF()); }
-    QRectF rectOf(const char* text) { return rectOf(spanOf(*view.panels()[0]->timeline, text)); }
+    QRectF rectOfOp(const char* text) { return rectOf(spanOf(*view.panels()[0]->timeline, text)); }
 };
 
 } // namespace stagewright::samples

@@ -38,7 +38,7 @@ private slots:
         const auto timeline = timelineOfRows({{"0F0", "0F1", "0B0", "0B1"}}, Placement::loop(1, 1), 1, 2, {{1}});
         QVERIFY(timeline);
         samples::PaintedTimeline shown(timeline);
-        const QRectF upper = shown.rectOf("0F1"), lower = shown.rectOf("0B0"), whole = shown.rectOf("0F0");
+        const QRectF upper = shown.rectOfOp("0F1"), lower = shown.rectOfOp("0B0"), whole = shown.rectOfOp("0F0");
         QCOMPARE(upper.left(), lower.left());
         QCOMPARE(upper.width(), lower.width());
         QCOMPARE(upper.height(), whole.height() / 2);
@@ -104,8 +104,8 @@ private slots:
             for (int x = static_cast<int>(rect.left()) + 6; x < rect.left() + 40; ++x) found.insert(image.pixel(x, static_cast<int>(rect.top()) + 10));
             return found.size();
         };
-        QCOMPARE(colours(shown.rectOf("0F0")), 1);
-        if (shown.rectOf("0R0").width() > 50) QVERIFY(colours(shown.rectOf("0R0")) > 1);
+        QCOMPARE(colours(shown.rectOfOp("0F0")), 1);
+        if (shown.rectOfOp("0R0").width() > 50) QVERIFY(colours(shown.rectOfOp("0R0")) > 1);
     }
 
     void labelsSayEverything()
