@@ -66,7 +66,7 @@ private slots:
         for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
             const QImage image = shown.painted(*theme);
             const auto at = [&](const char* op) {
-                const QRectF rect = shown.rectOf(op);
+                const QRectF rect = shown.rectOfOp(op);
                 return image.pixelColor(static_cast<int>(rect.left() + rect.width() / 4), static_cast<int>(rect.center().y()));
             };
             QCOMPARE(at("0F0"), theme->of(Paint::Forward, 0).fill);
