@@ -4,7 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "profiler/cupti/device_times.h"
 #include "profiler/cupti/trace_facts.h"
+#include "profiler/record/step_timeline.h"
+#include "profiler/record/virtual_clock.h"
 
 namespace stagewright {
 

@@ -6,9 +6,7 @@
 #include <cmath>
 
 #include <QCoreApplication>
-#include <QRegularExpression>
 
-#include "widgets/sentence.h"
 #include "widgets/units_text.h"
 
 namespace stagewright {
@@ -70,16 +68,6 @@ QString signedFixed(double value, int decimals)
     const QString text = fixed(value, decimals);
     const bool isZero = QString::number(value, 'f', decimals).toDouble() == 0;
     return isZero || text.startsWith(QChar(0x2212)) ? text : QLatin1Char('+') + text;
-}
-
-QString unitsText(double value, int decimals)
-{
-    QString number = fixed(value, decimals);
-    if (number.contains(QLatin1Char('.'))) {
-        while (number.endsWith(QLatin1Char('0'))) number.chop(1);
-        if (number.endsWith(QLatin1Char('.'))) number.chop(1);
-    }
-    return (number == QLatin1String("1") ? QCoreApplication::translate("stagewright::Numbers", "%1 unit") : QCoreApplication::translate("stagewright::Numbers", "%1 units")).arg(number);
 }
 
 QString durationText(Nanos duration, const Units& units, int decimals)
@@ -145,11 +133,5 @@ QString changeText(double before, double now)
 }
 
 QString countText(qint64 count, const QString& one, const QString& many) { return count == 1 ? one : many.arg(count); }
-
-QString wholeQuantities(QString text)
-{
-    static const QRegularExpression quantity(QStringLiteral("([0-9]) (ns|µs|us|ms|s|%|B|KiB|MiB|GiB|KB|MB|GB|units?|steps?|ops?|ranks?)(?![\\w])"));
-    return text.replace(quantity, QStringLiteral("\\1\u00a0\\2"));
-}
 
 } // namespace stagewright

@@ -2,20 +2,14 @@
 #pragma once
 
 #include <QColor>
-#include <QList>
-#include <QString>
 
 namespace stagewright {
-
-struct Theme;
 
 // The user's text size (QT_FONT_DPI, the desktop's font resolution) relative to 96 dpi, from 1 to 2; fixed at the first call.
 double textScale();
 int textPixels(int pixels);                        // a size of the design at the user's text size, as fontOf()
+double luminance(const QColor& colour);            // relative, as WCAG defines it
 double contrast(const QColor& a, const QColor& b); // as WCAG defines it, 1 to 21
 QColor fieldBorder(bool dark, bool highContrast);  // 3:1 or more on a theme's canvas, panels and fields
-
-// The @names of the style sheet with their colours, some mixed from the theme's; longer names first.
-QList<std::pair<QString, QColor>> styleColours(const Theme& theme);
 
 } // namespace stagewright

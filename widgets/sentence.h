@@ -1,4 +1,4 @@
-// A clause of the libraries, which begin in lower case, as the start of a sentence on screen.
+// A clause of the libraries, which start in lower case, as the start of a sentence on screen.
 #pragma once
 
 #include <string>
@@ -8,12 +8,7 @@
 
 namespace stagewright {
 
-inline QString sentence(QString text)
-{
-    const bool name = text.section(QLatin1Char(' '), 0, 0).contains(QLatin1Char('_')); // of a kernel: as it is
-    if (!text.isEmpty() && !name) text[0] = text[0].toUpper();
-    return text;
-}
+QString sentence(QString text);
 inline QString sentence(std::string_view text) { return sentence(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 

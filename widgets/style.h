@@ -2,6 +2,10 @@
 // their style from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better", "worse".
 #pragma once
 
+#include <utility>
+
+#include <QColor>
+#include <QList>
 #include <QString>
 
 #include "widgets/theme.h"
@@ -12,6 +16,8 @@ class QWidget;
 namespace stagewright {
 
 QString styleSheet(const Theme& theme);
+// The @names of the style sheet with their colours, some mixed from the theme's; longer names first.
+QList<std::pair<QString, QColor>> styleColours(const Theme& theme);
 // A label with a role; its text can be selected by mouse if `selectable`.
 // Sets the role and behaviour of such a label.
 void dressLabel(QLabel* label, const char* role, bool selectable);

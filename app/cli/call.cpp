@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/commands.h"
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
 #include "app/cli/version.h"

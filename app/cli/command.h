@@ -27,7 +27,6 @@ enum ExitCode : int {
     ExitFailed = 5,
     ExitInterrupted = 130,
 };
-ExitCode exitCodeOf(ErrorCode code); // the only such mapping
 
 using Runner = std::function<Result<int>(Session&)>;
 
@@ -38,7 +37,5 @@ struct Command {
     bool json = true;      // takes --json
     bool longWork = false; // takes --progress and --stdin-control
 };
-
-std::vector<Command> allCommands(); // in the order of commands.def
 
 } // namespace stagewright

@@ -1,3 +1,5 @@
+#include "app/cli/commands.h"
+
 #include "app/cli/command.h"
 
 namespace stagewright {

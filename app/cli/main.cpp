@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/call.h"
+#include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/session.h"
 #include "schedules/base/shown_text.h"

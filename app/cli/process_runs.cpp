@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/command.h"
+#include "app/cli/commands.h"
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
 #include "app/cli/version.h"

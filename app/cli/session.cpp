@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/text/json.h"

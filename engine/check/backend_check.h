@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 
 namespace stagewright {
 

@@ -1,7 +1,10 @@
 // checkSchedule: a schedule's training against its one-rank replay, against itself, and against the undivided model.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,8 +12,11 @@
 #include "engine/check/check.h"
 #include "engine/check/partial_reference.h"
 #include "engine/check/replay.h"
+#include "engine/check/stale_check.h"
 #include "engine/training/execution_plan.h"
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
+#include "engine/transport/process_job.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
@@ -134,6 +140,84 @@ std::string noteOf(const CheckResult& result, const Difference& whole, const std
 }
 
 } // namespace
+
+void Difference::add(std::span<const float> a, std::span<const float> b)
+{
+    if (a.size() != b.size()) {
+        equal = false;
+        error = std::numeric_limits<double>::infinity();
+        return;
+    }
+    if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return;
+    equal = false;
+    double distance = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        distance = apart <= distance ? distance : apart; // NaN stays
+        size = std::max(size, std::abs(static_cast<double>(b[i])));
+    }
+    const double relative = distance == 0 ? 0 : size > 0 ? distance / size
+                                                         : std::numeric_limits<double>::infinity();
+    error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
+}
+
+bool sameBits(double a, double b)
+{
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+Difference compareGradients(const std::vector<std::vector<float>>& training,
+                            const std::vector<std::vector<std::vector<float>>>& reference)
+{
+    Difference difference;
+    for (std::size_t stage = 0; stage < reference.size(); ++stage) {
+        std::size_t at = 0;
+        for (const std::vector<float>& tensor : reference[stage]) {
+            const std::span<const float> all(training[stage]);
+            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(),
+                           tensor);
+            at += tensor.size();
+        }
+        if (at != training[stage].size()) difference.equal = false;
+    }
+    return difference;
+}
+
+TrainingOptions clockedOptions(const TrainingOptions& options, int training)
+{
+    TrainingOptions clocked = options;
+    if (training > 0) clocked.job = nullptr;
+    const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.perDirection > 0;
+    if (clocked.clock == ClockMode::Auto) clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
+    return clocked;
+}
+
+CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options)
+{
+    CheckResult result;
+    result.schedule = schedule.name;
+    result.backend = options.backend;
+    result.shape =
+        fmt::format("p={} m={} v={}{}", schedule.pipelineRanks(), schedule.microbatches, schedule.stages / schedule.pipelineRanks(),
+                    schedule.replicas > 1 ? fmt::format(" r={}", schedule.replicas) : std::string());
+    result.weights = schedule.weights;
+    result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = result.copiesEqual = true;
+    return result;
+}
+
+bool serves(const TrainingOptions& options)
+{
+    return options.job && options.job->index() != 0;
+}
+
+Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule, const TrainingOptions& options)
+{
+    if (Result<void> served = serveTrainings(trainings, *options.job); !served) return tl::unexpected(std::move(served.error()));
+    CheckResult result = checkResultOf(schedule, options);
+    result.passed = true; // as far as is known here
+    return result;
+}
 
 Schedule undividedSchedule(int microbatches)
 {

@@ -1,13 +1,48 @@
-// What the checks of synchronous and asynchronous schedules share: comparing tensors, and their two halves.
+// checkSchedule(): a training against its one-rank replay; and what the checks of synchronous and asynchronous schedules share.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 
 namespace stagewright {
+
+// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the
+// schedule's own order (docs/numbers.md, "gradient_error").
+struct CheckResult {
+    std::string schedule;
+    std::string backend;
+    std::string shape;           // "p=4 m=8 v=1"
+    double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
+    bool gradientsEqual = false; // bit for bit
+    bool lossesEqual = false;
+    bool repeatEqual = false;         // the same bits from run to run
+    bool orderEqual = false;          // scheduleOf(run(S)) == S
+    bool copiesEqual = false;         // copies of a stage hold the same bits
+    bool weightsEqual = true;         // of ranks that share state, with the replay's, bit for bit
+    std::string sharing;              // "weights:by=layer"; empty: no ranks share state
+    std::vector<RankTraffic> traffic; // of the last step, by rank
+    int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
+    WeightRule weights = WeightRule::Synchronous;
+    bool partial = false; // replicas go back to different layers
+    double deviation = 0; // asynchronous schedules and partial backward: of their weights from those of synchronous training
+    double referenceLoss = 0;
+    double loss = 0;
+    std::string note;
+    bool passed = false;
+};
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop);
+
+// Creates a new backend on each call: a check needs several.
+using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                  const std::stop_token& stop, const BackendMaker& makeBackend);
 
 struct Difference {
     double error = 0;  // largest ‖a−b‖∞ / ‖b‖∞ over tensors; infinite where sizes differ or NaN is among them
@@ -21,11 +56,6 @@ bool sameBits(double a, double b);
 // A training's gradients (concatenated by stage) against the reference's tensors (by stage, by parameter).
 Difference compareGradients(const std::vector<std::vector<float>>& training,
                             const std::vector<std::vector<std::vector<float>>>& reference);
-
-// checkSchedule() of an asynchronous schedule: against the one-rank model of its update rule (stale_model.h): bit for bit,
-// predicted weights within 1e-5 (relative L2), as the prediction is computed apart. The deviation is from synchronous training.
-Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop,
-                               const BackendMaker& makeBackend);
 
 // Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to serve it. The
 // result says nothing there.

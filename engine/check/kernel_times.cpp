@@ -11,6 +11,7 @@
 #include "engine/layers/stage_model.h"
 #include "profiler/record/clock.h"
 #include "profiler/record/device_clock.h"
+#include "schedules/base/median.h"
 
 namespace stagewright {
 
@@ -69,9 +70,7 @@ public:
         std::vector<Nanos> taken;
         for (int i = 0; i < batches && !stop.stop_requested(); ++i)
             taken.push_back(callsTake(calls));
-        if (taken.empty()) return 0;
-        std::sort(taken.begin(), taken.end());
-        return static_cast<double>(taken[taken.size() / 2]) / calls;
+        return static_cast<double>(upperMedian(std::move(taken))) / calls;
     }
 
 private:

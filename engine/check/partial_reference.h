@@ -8,7 +8,8 @@
 
 #include "engine/check/check.h"
 #include "engine/check/replay.h"
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 
 namespace stagewright {
 

@@ -9,6 +9,7 @@
 
 #include "engine/cpu/cpu_math.h"
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/narrow_math.h"
 #include "engine/cpu/processor.h"
 #include "engine/cpu/products.h"
 #include "engine/device/backend.h"

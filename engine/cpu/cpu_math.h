@@ -9,7 +9,5 @@
 namespace stagewright::cpu {
 
 std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products); // which outlives it
-// The allocator, which outlives it too, counts the results of products before they are rounded.
-std::unique_ptr<layers::LayerMath> makeNarrowMath(const NarrowProducts& products, Allocator& allocator, int stage);
 
 } // namespace stagewright::cpu

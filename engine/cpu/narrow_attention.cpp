@@ -1,4 +1,6 @@
 // Attention of bf16 elements: scores, sums over keys and gradients of a head in fp32, in workspace.
+#include "engine/cpu/narrow_attention.h"
+
 #include <algorithm>
 #include <cmath>
 

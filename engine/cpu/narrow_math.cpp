@@ -1,8 +1,11 @@
 // bf16 elements: products of them summed up in fp32, rounded as they are stored; everything else computed in fp32.
+#include "engine/cpu/narrow_math.h"
+
 #include <algorithm>
 
 #include "engine/cpu/attention.h"
 #include "engine/cpu/cpu_math.h"
+#include "engine/cpu/narrow_attention.h"
 #include "engine/cpu/shared_math.h"
 
 namespace stagewright::cpu {

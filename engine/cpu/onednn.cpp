@@ -1,10 +1,10 @@
 // Products by oneDNN, whose kernels are made at run time for the processor at hand. Loaded where it is installed: versions 2 and 3 have the
 // same dnnl_sgemm (oneDNN's reference, "BLAS functions"), declared here, so that no header is needed to build.
+#include "engine/cpu/onednn.h"
+
 #include <cstdint>
 
 #include <dlfcn.h>
-
-#include "engine/cpu/product_libraries.h"
 
 namespace stagewright::cpu {
 

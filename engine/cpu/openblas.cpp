@@ -1,5 +1,7 @@
 // Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends the process where it
 // gets none. With little address space it asks again without end, so room for its buffers is taken before they are needed.
+#include "engine/cpu/openblas.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -10,8 +12,6 @@
 #include <sys/mman.h>
 
 #include <fmt/core.h>
-
-#include "engine/cpu/product_libraries.h"
 
 namespace stagewright::cpu {
 
@@ -49,7 +49,7 @@ struct Library {
     Library()
     {
         if (!canMap(libraryBytes + spareBytes)) {
-            problem = "less address space is free than it needs";
+            problem = "it needs more address space than is free";
             return;
         }
         // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from here.

@@ -12,8 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/cpu/onednn.h"
+#include "engine/cpu/openblas.h"
 #include "engine/cpu/processor.h"
-#include "engine/cpu/product_libraries.h"
 
 namespace stagewright::cpu {
 

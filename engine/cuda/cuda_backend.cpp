@@ -210,7 +210,7 @@ public:
     {
         constexpr int together = cuda::productAlignment / 2; // the narrowest elements in that many bytes
         if (model.hidden % together != 0)
-            return fail(ErrorCode::Usage, fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in which each tensor has to begin at {} bytes", model.hidden, together, cuda::productAlignment),
+            return fail(ErrorCode::Usage, fmt::format("hidden {} is not a multiple of {}: ranks share a stage's state in one vector, in which each tensor has to start at {} bytes", model.hidden, together, cuda::productAlignment),
                         fmt::format("use a multiple of {}, or --backend cpu", together));
         return make(model, slice, microbatchSize, seed, optimizer, &share, allocator);
     }

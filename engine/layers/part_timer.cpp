@@ -1,8 +1,7 @@
 #include "engine/layers/part_timer.h"
 
-#include <algorithm>
-
 #include "profiler/record/clock.h"
+#include "schedules/base/median.h"
 
 namespace stagewright::layers {
 
@@ -38,13 +37,8 @@ std::vector<std::array<Nanos, opKindCount>> PartTimer::medians() const
 {
     std::vector<std::array<Nanos, opKindCount>> out(m_settled.size());
     for (std::size_t part = 0; part < m_settled.size(); ++part)
-        for (std::size_t kind = 0; kind < opKindCount; ++kind) {
-            std::vector<Nanos> times = m_settled[part][kind];
-            if (times.empty()) continue;
-            const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
-            std::nth_element(times.begin(), middle, times.end());
-            out[part][kind] = *middle;
-        }
+        for (std::size_t kind = 0; kind < opKindCount; ++kind)
+            if (!m_settled[part][kind].empty()) out[part][kind] = lowerMedian(m_settled[part][kind]);
     return out;
 }
 

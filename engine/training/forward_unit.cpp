@@ -1,7 +1,10 @@
 // measureForwardUnit: the forward time that is the unit of latencies.
+#include "engine/training/forward_unit.h"
+
 #include <algorithm>
 
 #include "engine/training/training.h"
+#include "schedules/base/median.h"
 
 namespace stagewright {
 
@@ -25,12 +28,7 @@ Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions
         }
     }
     Nanos sum = 0; // of the median over microbatches, over stages
-    for (std::vector<Nanos>& of : durations) {
-        if (of.empty()) continue;
-        const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-        std::nth_element(of.begin(), middle, of.end());
-        sum += *middle;
-    }
+    for (std::vector<Nanos>& of : durations) sum += upperMedian(std::move(of));
     return sum / schedule.ranks;
 }
 

@@ -1,3 +1,5 @@
+#include "engine/training/rank_loop.h"
+
 #include <algorithm>
 #include <cmath>
 #include <exception>

@@ -77,6 +77,4 @@ public:
     virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; } // for the run's environment
 };
 
-std::unique_ptr<RankTeam> makeThreadTeam(TrainingState& state);
-
 } // namespace stagewright

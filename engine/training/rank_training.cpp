@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/training/rank_loop.h"
 #include "engine/training/watchdog.h"
 #include "schedules/base/step_number.h"
 

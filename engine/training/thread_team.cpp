@@ -1,3 +1,5 @@
+#include "engine/training/thread_team.h"
+
 #include <algorithm>
 
 #include "engine/training/rank_team.h"

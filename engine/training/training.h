@@ -29,6 +29,7 @@
 
 namespace stagewright {
 
+class CheckedSchedule;
 class GpuTracer;  // profiler/cupti/gpu_tracer.h
 class ProcessJob; // engine/transport/process_job.h
 struct TraceFacts;
@@ -158,33 +159,10 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks);
 // Serves until the leader is done with all of them, or one of them stops.
 Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job);
 
-// Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.
-Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options);
-
-// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the
-// schedule's own order (docs/numbers.md, "gradient_error").
-struct CheckResult {
-    std::string schedule;
-    std::string backend;
-    std::string shape;           // "p=4 m=8 v=1"
-    double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
-    bool gradientsEqual = false; // bit for bit
-    bool lossesEqual = false;
-    bool repeatEqual = false;         // the same bits from run to run
-    bool orderEqual = false;          // scheduleOf(run(S)) == S
-    bool copiesEqual = false;         // copies of a stage hold the same bits
-    bool weightsEqual = true;         // of ranks that share state, with the replay's, bit for bit
-    std::string sharing;              // "weights:by=layer"; empty: no ranks share state
-    std::vector<RankTraffic> traffic; // of the last step, by rank
-    int rollbacks = 0;                // optimizer steps rolled back: then equality is up to their rounding (1e-4)
-    WeightRule weights = WeightRule::Synchronous;
-    bool partial = false; // replicas go back to different layers
-    double deviation = 0; // asynchronous schedules and partial backward: of their weights from those of synchronous training
-    double referenceLoss = 0;
-    double loss = 0;
-    std::string note;
-    bool passed = false;
-};
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop);
+// As Training::create, options.backend being a name for messages only. The checked one may serve several trainings.
+Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
 
 } // namespace stagewright

@@ -173,7 +173,4 @@ struct TrainingState {
     std::unique_ptr<RankTeam> team; // goes first
 };
 
-// A rank's life: makes its stages, then obeys commands until Leave. Exceptions end in RunControl::stop().
-void runRank(const std::shared_ptr<TrainingState>& state, int rank);
-
 } // namespace stagewright

@@ -44,7 +44,7 @@ public:
         Rank& own = rankOf(fromRank);
         const std::size_t at = own.placeOf(key, true);
         End& end = own.list[at];
-        if (message.size() != end.floats) throw std::logic_error("a message is not as long as its receiver takes it to be");
+        if (message.size() != end.floats) throw std::logic_error("a message has a different length from what its receiver expects");
         end.mark = message.memory().mark();
         end.buffer = std::move(message);
         // Said first: the receiver posts its end once it knows.

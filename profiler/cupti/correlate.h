@@ -93,8 +93,4 @@ struct DeviceStep {
 // large for the ids.
 Result<DeviceStep> correlate(const GpuTrace& trace, const StepRecord& step, Nanos origin);
 
-// Ops and messages take the device's times, in which their ranks' order holds; CPU times are forgotten (they are of launching),
-// work is added. An op without work keeps its duration at most, after the previous op. Counts overlaps into device.counts.
-void placeOnDevice(StepRecord& step, DeviceStep& device);
-
 } // namespace stagewright

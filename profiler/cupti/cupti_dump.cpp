@@ -70,7 +70,7 @@ std::string writeCuptiDump(const CuptiDump& dump)
 Result<CuptiDump> readCuptiDump(std::string_view bytes)
 {
     if (!bytes.starts_with(cuptiDumpMagic))
-        return fail(ErrorCode::Unreadable, "this is not a CUPTI dump: it does not begin with SWCUPTI1");
+        return fail(ErrorCode::Unreadable, "this is not a CUPTI dump: it does not start with SWCUPTI1");
     Reader reader(bytes);
     (void)reader.piece("the mark", cuptiDumpMagic.size());
     CuptiDump dump;
@@ -84,7 +84,7 @@ Result<CuptiDump> readCuptiDump(std::string_view bytes)
     const auto strings = reader.piece("the strings", *stringBytes);
     if (!strings) return tl::unexpected(strings.error());
     if (strings->empty() || strings->front() != '\0' || strings->back() != '\0')
-        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: byte {}: the strings do not begin and end with a zero byte",
+        return fail(ErrorCode::Unreadable, fmt::format("CUPTI dump: byte {}: the strings do not start and end with a zero byte",
                                                        reader.at() - strings->size()));
     dump.strings = *strings;
     if (*buffers > reader.left() / sizeof(std::uint64_t))

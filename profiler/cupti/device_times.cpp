@@ -1,4 +1,6 @@
 // placeOnDevice: a step's ops and messages on the device's times.
+#include "profiler/cupti/device_times.h"
+
 #include <algorithm>
 
 #include "profiler/cupti/correlate.h"

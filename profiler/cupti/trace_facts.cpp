@@ -1,20 +1,14 @@
 #include "profiler/cupti/trace_facts.h"
 
-#include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "schedules/base/median.h"
 
 namespace stagewright {
 
 namespace {
-
-Nanos medianOf(std::span<const Nanos> values)
-{
-    std::vector<Nanos> sorted(values.begin(), values.end());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
-}
 
 std::string plural(std::int64_t count, std::string_view one, std::string_view many)
 {
@@ -37,8 +31,8 @@ void TraceFacts::add(const GpuTrace& trace, const DeviceStep& step)
 void TraceFacts::setCost(std::span<const Nanos> traced, std::span<const Nanos> untraced)
 {
     if (traced.empty() || untraced.empty()) return;
-    tracedStep = medianOf(traced);
-    untracedStep = medianOf(untraced);
+    tracedStep = lowerMedian(std::vector<Nanos>(traced.begin(), traced.end()));
+    untracedStep = lowerMedian(std::vector<Nanos>(untraced.begin(), untraced.end()));
 }
 
 double TraceFacts::cost() const

@@ -150,7 +150,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
             case EventKind::OpEnd:
                 if (!open)
                     return fail(ErrorCode::Failed,
-                                fmt::format("step {}, rank {}: an op ends that never began", stepNumber(step), rank));
+                                fmt::format("step {}, rank {}: an op ends that never started", stepNumber(step), rank));
                 now->end = time;
                 now->cpu = event.value < 0 || now->cpu < 0 ? -1 : event.value - now->cpu;
                 open = false;

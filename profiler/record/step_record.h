@@ -96,15 +96,4 @@ struct StepRecord {
 Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
 
-// Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with
-// place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at
-// begin. perturbation: compute ops take its factors of their time, and begin its delays later.
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {}, std::span<const int> gradientBuckets = {});
-
-// Compute lane: list, norm, optimizer; gathers and reductions of shared state on lanes of their own: from their op to the last piece, and
-// the copies labelled apart where they came later; Order edges to the op that needed them. Send lane: from the producer's end until available; Receive: copying; Wait:
-// blocked. Data edges with arrivals, memory events, CPU time, the schedule. Device work: its name as label, Launch edges from
-// the op it belongs to, collectives on a track of their own.
-Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record);
-
 } // namespace stagewright

@@ -1,3 +1,5 @@
+#include "profiler/record/step_timeline.h"
+
 #include <algorithm>
 #include <map>
 

@@ -1,3 +1,5 @@
+#include "profiler/record/virtual_clock.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -88,22 +88,21 @@ std::vector<OrderChange> candidates(const Schedule& schedule, const std::vector<
     return out;
 }
 
-void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle,
+void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels& channels, std::vector<Wait> cycle,
                std::size_t most, Deadlock& out)
 {
     if (schedule.opCount() * fewMoves > movesBudget) return;
     Schedule now = schedule;
-    std::vector<Wait> circle = cycle;
     std::vector<OrderChange> changes;
     std::size_t done = Attempt(now, cells, channels).execution.done();
     std::size_t looked = 0;
-    while (!circle.empty() && changes.size() < most) {
+    while (!cycle.empty() && changes.size() < most) {
         std::optional<Schedule> best;
-        std::vector<Wait> bestCircle;
+        std::vector<Wait> bestCycle;
         OrderChange bestChange;
         std::size_t bestDone = done;
         bool ends = false;
-        for (const OrderChange& change : candidates(now, circle)) {
+        for (const OrderChange& change : candidates(now, cycle)) {
             looked += now.opCount();
             if (looked > movesBudget) return;
             Schedule moved = now;
@@ -120,7 +119,7 @@ void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels&
             if (!attempt.ended && left.empty()) continue; // now it waits for what never comes
             bestDone = attempt.execution.done();
             best = std::move(moved);
-            bestCircle = std::move(left);
+            bestCycle = std::move(left);
             bestChange = change;
             ends = attempt.ended;
             if (ends) break;
@@ -129,7 +128,7 @@ void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels&
         changes.push_back(bestChange);
         now = std::move(*best);
         done = bestDone;
-        circle = std::move(bestCircle);
+        cycle = std::move(bestCycle);
         if (!ends) continue;
         if (!validate(now, channels).valid()) return;
         out.fix = std::move(changes);
@@ -219,7 +218,7 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
             if (!isSend(ops[i].kind) || !isReceive(ops[i + 1].kind)) continue;
             if (taken(i) || taken(i + 1) || (i > 0 && taken(i - 1))) continue;
             pairs.push_back(static_cast<std::uint32_t>(i));
-            for (const CircleOp& op : out.circle)
+            for (const CycleOp& op : out.cycleOps)
                 if (!onCircle && op.rank == static_cast<int>(r) && op.position == static_cast<int>(i)) {
                     onCircle = true;
                     out.groupedSend = ops[i];
@@ -233,7 +232,7 @@ void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channel
 
 } // namespace
 
-void findCircle(Deadlock& deadlock, int ranks)
+void findCycle(Deadlock& deadlock, int ranks)
 {
     std::vector<Wait> waits;
     for (const BlockedRank& blocked : deadlock.blocked)
@@ -241,14 +240,14 @@ void findCircle(Deadlock& deadlock, int ranks)
             waits.push_back({blocked.rank, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
     const std::vector<Wait> cycle = shortestCycle(ranks, waits);
     deadlock.cycle.clear();
-    deadlock.circle.clear();
+    deadlock.cycleOps.clear();
     deadlock.victims.clear();
     for (const Wait& wait : cycle) {
         deadlock.cycle.push_back(wait.rank);
-        deadlock.circle.push_back({wait.rank, wait.position, wait.op});
+        deadlock.cycleOps.push_back({wait.rank, wait.position, wait.op});
         const Wait& next = cycle[deadlock.cycle.size() % cycle.size()];
         if (next.position != wait.onPosition || next.op != wait.waitsFor)
-            deadlock.circle.push_back({wait.onRank, wait.onPosition, wait.waitsFor});
+            deadlock.cycleOps.push_back({wait.onRank, wait.onPosition, wait.waitsFor});
     }
     for (const BlockedRank& blocked : deadlock.blocked)
         if (blocked.onRank >= 0 && std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.rank) == deadlock.cycle.end())
@@ -290,7 +289,7 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
         }
         out.blocked.push_back(std::move(blocked));
     }
-    findCircle(out, schedule.ranks);
+    findCycle(out, schedule.ranks);
     if (channels != Channels{}) out.worksIfBuffered = Attempt(schedule, *cells, {}).ended;
     if (cycle.empty()) return out;
     tryGrouping(schedule, *cells, channels, out);

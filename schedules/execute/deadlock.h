@@ -24,7 +24,7 @@ struct BlockedRank {
 };
 
 // An op on the cycle: where a rank is blocked, or what the previous rank waits for, after the place where its own rank is blocked.
-struct CircleOp {
+struct CycleOp {
     int rank = 0;
     int position = -1;
     Op op;
@@ -41,7 +41,7 @@ struct OrderChange {
 struct Deadlock {
     std::vector<BlockedRank> blocked; // by rank; empty: nothing hangs
     std::vector<int> cycle;           // ranks of the shortest cycle, in waiting order, from its smallest rank; empty: none
-    std::vector<CircleOp> circle;     // the smallest set of ops on it, in waiting order
+    std::vector<CycleOp> cycleOps;    // the smallest set of ops on it, in waiting order
     std::vector<int> victims;         // blocked ranks that are not on the cycle
     std::vector<int> missing;         // ranks whose record is missing (stalled runs only)
     std::vector<OrderChange> fix;     // one after the other; checked: the result is valid and ends. Empty: none found
@@ -61,14 +61,7 @@ struct Deadlock {
 // shape is not sound. O(ops), and O(ops) for each order change tried, of which long schedules get fewer.
 Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& channels = {});
 
-// What is wrong, in sentences: the cycle, the victims, buffering and grouping, the fix.
-std::string describeDeadlock(const Deadlock& deadlock);
-
-// The cycle drawn on the lists: each blocked rank's ops around its position, [op] where it is blocked, <op> what another waits
-// for, and below it the arrows. Lines are at most `columns` (80 at least) wide.
-std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int columns);
-
-// Fills cycle, circle and victims from `blocked`. For explainers of real runs.
-void findCircle(Deadlock& deadlock, int ranks);
+// Fills cycle, cycleOps and victims from `blocked`. For explainers of real runs.
+void findCycle(Deadlock& deadlock, int ranks);
 
 } // namespace stagewright

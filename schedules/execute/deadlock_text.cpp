@@ -1,4 +1,6 @@
 // A deadlock in words and as a picture in characters.
+#include "schedules/execute/deadlock_text.h"
+
 #include <algorithm>
 #include <map>
 
@@ -53,9 +55,9 @@ std::string describeDeadlock(const Deadlock& deadlock)
         out += fmt::format("{} {} for the cycle\n", rankList(deadlock.victims), deadlock.victims.size() == 1 ? "waits" : "wait");
     if (deadlock.cycle.empty()) return out;
     std::string ops;
-    for (const CircleOp& op : deadlock.circle)
+    for (const CycleOp& op : deadlock.cycleOps)
         ops += toText(op.op) + " → ";
-    out += fmt::format("the cycle: {}{}\n", ops, toText(deadlock.circle.front().op));
+    out += fmt::format("the cycle: {}{}\n", ops, toText(deadlock.cycleOps.front().op));
     if (deadlock.worksIfBuffered) out += "it works if sends are buffered\n";
     if (deadlock.groupingWorks)
         out += fmt::format("posting {} together with {}, and every send with the receive after it, {}\n", toText(deadlock.groupedSend),

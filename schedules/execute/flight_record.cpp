@@ -125,7 +125,7 @@ Deadlock explainStall(std::span<const RankRecord> records, MessageMatching match
         else if (closes)
             out.blocked.back() = blocked;
     }
-    findCircle(out, ranks);
+    findCycle(out, ranks);
     return out;
 }
 

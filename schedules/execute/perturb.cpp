@@ -215,7 +215,7 @@ Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& cos
                     "give one number per stage");
     std::int64_t sum = 0;
     for (const int count : layers) {
-        if (count < 0) return fail(ErrorCode::Usage, fmt::format("{} layers on a stage; 0 is the least", count));
+        if (count < 0) return fail(ErrorCode::Usage, fmt::format("{} layers on a stage; 0 is the minimum", count));
         sum += count;
     }
     if (sum == 0) return fail(ErrorCode::Usage, "no stage has a layer", "give at least one stage a layer");

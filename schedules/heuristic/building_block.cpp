@@ -74,7 +74,7 @@ Result<void> checkBlock(const Block& block)
     if (block.devices.empty()) return fail(ErrorCode::Invalid, fmt::format("block {}: has no device", block.name));
     if (block.interval < 3 * block.chunks)
         return fail(ErrorCode::Invalid, fmt::format("block {}: an interval of {} slots for {} passes", block.name, block.interval, 3 * block.chunks),
-                    fmt::format("the least is {}", 3 * block.chunks));
+                    fmt::format("the minimum is {}", 3 * block.chunks));
     for (std::size_t d = 0; d < block.devices.size(); ++d) {
         const BlockDevice& device = block.devices[d];
         std::vector<const NamedPass*> taken(static_cast<std::size_t>(block.interval), nullptr);
@@ -195,7 +195,7 @@ Block oneForwardOneBackwardBlock(int p)
 
 Result<Block> blockOf(std::string_view schedule, int devices)
 {
-    if (devices < 1) return fail(ErrorCode::Usage, fmt::format("block {}: {} devices; one is the least", schedule, devices));
+    if (devices < 1) return fail(ErrorCode::Usage, fmt::format("block {}: {} devices; at least one is needed", schedule, devices));
     const std::string_view name = schedule.substr(0, schedule.find(':'));
     if (name == "v-min") return vMinBlock(devices);
     if (name == "v-half")
@@ -225,7 +225,7 @@ std::string toText(const Block& block)
 
 namespace {
 
-using Words = std::vector<std::string_view>; // of a line
+using LineWords = std::vector<std::string_view>; // of a line
 
 bool readWhole(std::string_view text, int& value)
 {
@@ -237,7 +237,7 @@ tl::unexpected<Error> badWord(int line, std::string_view word, std::string_view 
     return fail(ErrorCode::Unreadable, fmt::format("block, line {}: '{}' is not {}", line, word, wanted));
 }
 
-Result<void> readHeader(const Words& words, int number, Block& block, int& devices)
+Result<void> readHeader(const LineWords& words, int number, Block& block, int& devices)
 {
     if (words.size() < 2) return badWord(number, "", "a name after 'block'");
     block.name = std::string(words[1]);
@@ -257,7 +257,7 @@ Result<void> readHeader(const Words& words, int number, Block& block, int& devic
     return {};
 }
 
-Result<void> readDevice(const Words& words, int number, const Block& block, BlockDevice& device)
+Result<void> readDevice(const LineWords& words, int number, const Block& block, BlockDevice& device)
 {
     for (std::size_t i = 1; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -269,7 +269,7 @@ Result<void> readDevice(const Words& words, int number, const Block& block, Bloc
             return badWord(number, word, block.chunks == 2 ? "F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4" : "F0, I0 or W0 with a slot, such as F0=4");
         int& slot = (device.*known->slots)[static_cast<std::size_t>(known->chunk)];
         if (slot != notPlaced)
-            return fail(ErrorCode::Unreadable, fmt::format("block, line {}: {} stands twice, at {} and {}", number, known->name, slot, value));
+            return fail(ErrorCode::Unreadable, fmt::format("block, line {}: {} appears twice, at {} and {}", number, known->name, slot, value));
         slot = value;
     }
     return {};
@@ -285,11 +285,11 @@ Result<Block> parseBlock(std::string_view text)
     int number = 0;
     for (const std::string_view line : split(text, "\n")) {
         ++number;
-        const Words words = wordsOf(line);
+        const LineWords words = wordsOf(line);
         if (words.empty() || words.front().front() == '#') continue;
         const std::string_view first = words.front();
         if (!begun) {
-            if (first != "block") return badWord(number, first, "'block', which begins a block");
+            if (first != "block") return badWord(number, first, "'block', which starts a block");
             if (auto header = readHeader(words, number, block, devices); !header) return tl::unexpected(header.error());
             begun = true;
             continue;
@@ -301,7 +301,7 @@ Result<Block> parseBlock(std::string_view text)
         if (auto read = readDevice(words, number, block, device); !read) return tl::unexpected(read.error());
         block.devices.push_back(device);
     }
-    if (!begun) return fail(ErrorCode::Unreadable, "block: the text is empty", "begin with 'block NAME devices=4 interval=6'");
+    if (!begun) return fail(ErrorCode::Unreadable, "block: the text is empty", "start with 'block NAME devices=4 interval=6'");
     if (devices >= 0 && devices != static_cast<int>(block.devices.size()))
         return fail(ErrorCode::Unreadable, fmt::format("block {}: {} devices announced, {} given", block.name, devices, block.devices.size()));
     return block;

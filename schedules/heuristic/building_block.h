@@ -64,16 +64,6 @@ Block oneForwardOneBackwardBlock(int devices); // 1F1B, W right after I: lifespa
 // The block of a library schedule: "v-min", "v-half" ("v-half:turn=paper"), "v-zb", "1f1b". Usage for any other name.
 Result<Block> blockOf(std::string_view schedule, int devices);
 
-struct BlockOptions {
-    bool reorder = true;  // else the order of the repeated block as it is
-    GeneratorCosts costs; // with which reordering compares; the memory limit is the repeated block's own peak
-};
-// The block repeated for the microbatches. W's not placed in the block go into the first idle slots, oldest first. Reordering moves
-// passes into idle time as long as no rank holds more than the fullest rank of the repeated block does; it never makes the schedule
-// longer. Fails (Invalid) where checkBlock does. O(letters × interval); small shapes (up to 128 ranks × microbatches) are
-// searched besides, some thousand tries.
-Result<Schedule> scheduleOf(const Block& block, int microbatches, const BlockOptions& options = {});
-
 // The least time over a step that blocks of the V family leave idle, in slots, for a peak of `chunks` half activations on `devices`
 // devices: 3p−1−3k + max(3p, p−1+2(1+⌊(k+1)/2⌋)), from the authors' search (found, not proven); at least 0.
 int searchedBubble(int devices, int chunks);

@@ -68,7 +68,7 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
                             Objective objective)
 {
     if (ranks < 1 || microbatches < 1)
-        return fail(ErrorCode::Usage, fmt::format("plan: {} ranks, {} microbatches; one of each is the least", ranks, microbatches));
+        return fail(ErrorCode::Usage, fmt::format("plan: {} ranks, {} microbatches; at least one of each is needed", ranks, microbatches));
     if (chunks != 1 && chunks != 2)
         return fail(ErrorCode::Usage, fmt::format("plan: {} chunks; the planner knows 1, and 2 in V placement", chunks));
     if (costs.stages() != ranks * chunks)

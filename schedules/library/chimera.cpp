@@ -27,7 +27,7 @@ namespace {
 constexpr ScheduleParameter chimeraParameters[] = {
     {"f", "1", "whole", "pairs of pipelines; a divisor of half the ranks; 2f copies of the weights"},
     {"join", "direct", "direct|doubling|halving",
-     "what makes up for B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
+     "what balances B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
     {"sync", "end", "end|eager|eager-opt",
      "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots follow"}};
 

@@ -18,7 +18,7 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter interleavedZbParameters[] = {
-    {"group", "auto", "auto|whole", "microbatches that go round together, half of the ranks to all; auto: m / max(1, floor(m/p))"},
+    {"group", "auto", "auto|whole", "microbatches per group, from half the ranks to all of them; auto: m / max(1, floor(m/p))"},
     {"w", "late", "late|now", "late: weight gradients fill bubbles once r backwards are done; now: each directly after its input gradient"},
     optimizerParameter};
 

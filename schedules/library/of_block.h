@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/draft.h"
 

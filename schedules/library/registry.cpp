@@ -168,7 +168,7 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
         return fail(
             ErrorCode::Usage,
-            fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; one rank and one microbatch are the least",
+            fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; at least one rank and one microbatch are needed",
                         known, shape.ranks, shape.microbatches, shape.chunks),
             "the smallest shape is 1 rank, 1 microbatch");
     Wanted wanted{*info, shape};
@@ -183,14 +183,14 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks, full.chunks, mostStages),
                     full.ranks > mostStages / std::max(1, (*info)->fixedChunks)
-                        ? fmt::format("the most is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
-                        : fmt::format("the most on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
+                        ? fmt::format("the maximum is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
+                        : fmt::format("the maximum on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
     constexpr std::int64_t mostOps = 1'000'000'000;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostOps / full.microbatches)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
                                 full.ranks, full.chunks, full.microbatches, mostOps),
-                    fmt::format("the most there is {} microbatches", mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
+                    fmt::format("the maximum is {} microbatches", mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
     return wanted;
 }
 

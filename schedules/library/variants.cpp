@@ -63,6 +63,14 @@ std::vector<std::string> variantsOf(const ScheduleInfo& info)
     return names;
 }
 
+std::vector<std::string> everyVariant()
+{
+    std::vector<std::string> out;
+    for (const ScheduleInfo& info : allSchedules())
+        for (std::string& name : variantsOf(info)) out.push_back(std::move(name));
+    return out;
+}
+
 std::vector<std::string> namesThatMayFit(const Schedule& schedule, bool searching)
 {
     const int chunks = schedule.stages / std::max(1, schedule.ranks);

@@ -11,6 +11,7 @@ namespace stagewright {
 // "chimera", "chimera:join=doubling", "chimera:f=2" …: the defaults, then each other value of each parameter alone. A
 // parameter that is a whole number is tried with 2, one that is a real number is left at its default.
 std::vector<std::string> variantsOf(const ScheduleInfo& info);
+std::vector<std::string> everyVariant(); // of every schedule
 
 // The names under which the library may have made a schedule: each of as many stages per rank, at its defaults, then with each
 // parameter alone and all of them together. Whole numbers are those that the schedule's ranks, copies of stages, chunks and slices

@@ -28,13 +28,13 @@ Result<Schedule> makeZbAuto(const Shape& shape)
 {
     const double limit = limitOf(shape);
     if (limit < 1)
-        return fail(ErrorCode::Usage, fmt::format("zb-auto: a limit of {} microbatches; one is the least", limit),
-                    fmt::format("the least that works is limit={}", 1.0 / shape.ranks));
+        return fail(ErrorCode::Usage, fmt::format("zb-auto: a limit of {} microbatches; at least one is needed", limit),
+                    fmt::format("the smallest that works is limit={}", 1.0 / shape.ranks));
     Shape own = shape;
     if (own.costs.freedAtInput <= 0) own.costs.freedAtInput = numberOf(shape.parameter("freed")).value_or(0);
     if (own.costs.freedAtInput > 1)
         return fail(ErrorCode::Usage, fmt::format("zb-auto: freed={} is more than the whole activation", own.costs.freedAtInput),
-                    "the most is freed=1");
+                    "the maximum is freed=1");
     const planning::Pipeline pipeline =
         planning::evenPipeline(shape.ranks, 1, shape.microbatches, own.costs, limit, Objective::Span);
     const planning::Found found = planning::zeroBubble(pipeline);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -43,14 +44,6 @@ std::vector<std::vector<const LayerCosts*>> partsByStage(const std::vector<Layer
         --left;
     }
     return out;
-}
-
-Nanos lowerMedian(std::vector<Nanos> values)
-{
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 void addMemory(const StageMemory& part, StageMemory& to)

@@ -23,7 +23,7 @@ Result<void> checkTask(const SliceTask& task)
 {
     if (task.tokens < 1 || task.stages < 1 || task.granularity < 1 || task.sequences < 1)
         return fail(ErrorCode::Usage,
-                    fmt::format("slicing: {} tokens, {} stages, granularity {}, {} sequences; one of each is the least",
+                    fmt::format("slicing: {} tokens, {} stages, granularity {}, {} sequences; at least one of each is needed",
                                 task.tokens, task.stages, task.granularity, task.sequences));
     if (task.tokens % task.granularity != 0)
         return fail(ErrorCode::Usage,

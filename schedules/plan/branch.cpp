@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedules/heuristic/random.h"
 #include "schedules/plan/dispatch.h"
-#include "schedules/plan/random.h"
 
 namespace stagewright::planning {
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
+#include "schedules/heuristic/improve.h"
 #include "schedules/heuristic/zero_bubble.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/plan/block_family.h"
-#include "schedules/plan/improve.h"
 
 namespace stagewright::planning {
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "schedules/heuristic/greedy.h"
-#include "schedules/plan/random.h"
+#include "schedules/heuristic/random.h"
 #include "schedules/plan/relaxation.h"
 
 namespace stagewright::planning {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/improve.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/fewer_bound.h"
-#include "schedules/plan/improve.h"
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"
@@ -404,7 +404,7 @@ Result<void> Search::prepare()
         const auto unit = static_cast<double>(m_request.costs.memoryUnit);
         if (cap < least)
             return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {:.6g} is below the {:.6g} that one microbatch needs", r, static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
-                        fmt::format("the least cap that works is {:.6g}", static_cast<double>(least) / unit));
+                        fmt::format("the smallest cap that works is {:.6g}", static_cast<double>(least) / unit));
     }
     return {};
 }
@@ -578,7 +578,7 @@ Result<void> Curve::run()
 
 Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress, const CostsFor& costsFor)
 {
-    if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; two are the least", points));
+    if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; at least two are needed", points));
     PlanRequest own = completed(request);
     own.caps.clear();
     Curve curve(own, points, progress);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedules/plan/random.h"
+#include "schedules/heuristic/random.h"
 
 namespace stagewright::planning {
 

@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "widgets/timeline/frame_pan.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/timeline_painter.h"
 

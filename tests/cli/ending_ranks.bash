@@ -29,3 +29,12 @@ end_rank() {
     last="record --processes, then $signal to rank $rank ($victim)"
     steps=$(stagewright runs "$ending" --json 2>/dev/null | tr ',' '\n' | sed -n 's/.*"steps": *\([0-9]*\).*/\1/p' | head -1)
 }
+# expect_gone NAME: no process whose command line names it is left, at the latest in ten seconds
+expect_gone() {
+    local i
+    for ((i = 0; i < 100; ++i)); do
+        [ -n "$(pgrep -f "$1")" ] || break
+        sleep 0.1
+    done
+    expect_same "$(pgrep -af "$1")" ''
+}

@@ -125,5 +125,4 @@ expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 end_rank 0 TERM
 expect_code 130
 expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
-sleep 1
-expect_same "$(pgrep -f 'gpus_end\.stagewright' -a | grep -v pgrep)" ''
+expect_gone 'gpus_end\.stagewright'

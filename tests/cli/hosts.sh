@@ -52,7 +52,7 @@ expect_out 'no hosts'
 printf '{"hosts": [{"name": "a", "target": "-oProxyCommand=touch pwned"}]}' >home/.config/stagewright/hosts.json
 run stagewright hosts list
 expect_code 3
-expect_err "hosts.json: host a: target '-oProxyCommand=touch pwned' begins with '-'"
+expect_err "hosts.json: host a: target '-oProxyCommand=touch pwned' starts with '-'"
 printf '{"hosts": [' >home/.config/stagewright/hosts.json
 run stagewright record --host a
 expect_code 3

@@ -107,7 +107,7 @@ expect_that "it is no longer than the one made for unit costs" number_between "$
 run stagewright plan -p 4 -m 8 --memory-limit 0.5
 expect_code 1
 expect_err 'rank 0: a cap of 0.5 is below the 1 that one microbatch needs'
-expect_err 'the least cap that works is 1'
+expect_err 'the smallest cap that works is 1'
 run stagewright plan -p 4 --memory-limit 1,2
 expect_code 2
 expect_err '2 limits for 4 ranks'

@@ -161,6 +161,5 @@ for signal in TERM INT; do
     expect_that "it took $took s" [ $took -le 5 ]
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
-sleep 1
-expect_same "$(pgrep -f 'killed\.stagewright' -a | grep -v pgrep)" ''
+expect_gone 'killed\.stagewright'
 rm -rf "$TMPDIR"

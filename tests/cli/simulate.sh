@@ -1,5 +1,5 @@
 # Golden figures at unit costs (closed forms: (m+p-1)T for GPipe and 1F1B, mT+(p-1)T/v interleaved, mT+(p-1)(F+I-W) for
-# ZB-H1), complete JSON, text, runs stored and costs taken from them.
+# ZB-H1; ../shared/specs/schedules.md, section 7, has the same), complete JSON, text, runs stored and costs taken from them.
 # shellcheck shell=bash
 keys='schedule provenance clock ranks stages microbatches time_unit makespan span makespan_ns span_ns bubble_fraction
       bubble_rate_span peak_activation peak_activation_bytes idle_by_cause busy_by_cause overlap critical_path loss step_time_ns

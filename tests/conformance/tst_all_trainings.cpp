@@ -3,6 +3,7 @@
 // one.
 #include <QTest>
 
+#include "engine/check/check.h"
 #include "engine/training/training.h"
 #include "schedules/library/variants.h"
 #include "schedules/text/csv.h"

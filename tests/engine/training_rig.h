@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "engine/training/training_with_backend.h"
+#include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "support/fake_backend.h"

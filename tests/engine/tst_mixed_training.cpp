@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "engine/check/check.h"
 #include "engine/layers/stage_memory.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/model/mesh.h"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/check/backend_check.h"
+#include "engine/check/check.h"
 #include "engine/check/kernel_check.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/products.h"

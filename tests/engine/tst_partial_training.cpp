@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/check/check.h"
 #include "engine/check/partial_reference.h"
 #include "engine/layers/stage_memory.h"
 #include "schedules/model/mesh.h"

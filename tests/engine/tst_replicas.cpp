@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "../schedules/random_schedules.h"
+#include "engine/check/check.h"
 #include "schedules/model/mesh.h"
 #include "training_rig.h"
 

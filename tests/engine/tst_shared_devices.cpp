@@ -2,6 +2,7 @@
 // one-rank replay bit for bit, what a rank does not own is not allocated, and bytes are counted.
 #include <QTest>
 
+#include "engine/check/check.h"
 #include "engine/device/backend.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/training/training.h"

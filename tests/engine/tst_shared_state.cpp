@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "../schedules/random_schedules.h"
+#include "engine/check/check.h"
 #include "engine/layers/stage_memory.h"
 #include "schedules/check/validate.h"
 #include "schedules/execute/simulate.h"

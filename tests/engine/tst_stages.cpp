@@ -299,7 +299,7 @@ private slots:
         QVERIFY(std::abs(deviation - 0.02) < 0.02 * 0.03);
         QVERIFY(!sameBits(left[2 + 2].value, left[2 + 2 + 12].value)); // qkv of two layers
         QCOMPARE(left[4].name, std::string("layer0.attention.qkv.weight"));
-        // Golden: exact integer arithmetic, so the same on every machine.
+        // From this program: the first weight of seed 7, printed with %a. Exact integer arithmetic, so the same on every machine.
         QCOMPARE(left[0].name, std::string("embedding.token"));
         QVERIFY(left[0].value[0] == goldenWeight);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "engine/check/check.h"
 #include "engine/check/stale_model.h"
 #include "engine/training/step_rules.h"
 #include "training_rig.h"

@@ -4,6 +4,9 @@
 
 #include <atomic>
 
+#include "engine/check/check.h"
+#include "engine/training/forward_unit.h"
+
 #include "training_rig.h"
 
 using namespace stagewright;

@@ -2,6 +2,7 @@
 // optimizer: all train like their one-rank replay and like the undivided model.
 #include <QTest>
 
+#include "engine/check/check.h"
 #include "engine/training/execution_plan.h"
 #include "schedules/text/csv.h"
 #include "training_rig.h"

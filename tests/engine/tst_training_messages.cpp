@@ -7,6 +7,7 @@
 
 #include "../schedules/mutated_schedules.h"
 #include "schedules/check/validate.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
@@ -88,8 +89,8 @@ QString difference(const Deadlock& predicted, const Outcome& outcome)
     const Deadlock& stall = *outcome.stall;
     if (stall.cycle != predicted.cycle || stall.victims != predicted.victims)
         return QString("another cycle: %1; predicted %2").arg(describeDeadlock(stall).c_str(), describeDeadlock(predicted).c_str());
-    if (!std::equal(stall.circle.begin(), stall.circle.end(), predicted.circle.begin(), predicted.circle.end(),
-                    [](const CircleOp& a, const CircleOp& b) { return a.op == b.op && a.position == b.position; }))
+    if (!std::equal(stall.cycleOps.begin(), stall.cycleOps.end(), predicted.cycleOps.begin(), predicted.cycleOps.end(),
+                    [](const CycleOp& a, const CycleOp& b) { return a.op == b.op && a.position == b.position; }))
         return "other ops on the cycle";
     for (const int rank : predicted.cycle)
         for (const BlockedRank& blocked : stall.blocked)

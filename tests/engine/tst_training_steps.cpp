@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cmath>
 
+#include "engine/check/check.h"
+
 #include "training_rig.h"
 
 using namespace stagewright;

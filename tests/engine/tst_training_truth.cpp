@@ -16,18 +16,6 @@
 using namespace stagewright;
 using namespace stagewright::test;
 
-namespace {
-
-std::vector<std::string> everyVariant()
-{
-    std::vector<std::string> names;
-    for (const ScheduleInfo& info : allSchedules())
-        for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
-    return names;
-}
-
-} // namespace
-
 class TestTrainingTruth : public QObject {
     Q_OBJECT
 

@@ -2,10 +2,10 @@
 // files, and no member is written outside of it.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "require.h"
 #include "traces/import/import.h"
 
 using namespace stagewright;
@@ -13,11 +13,6 @@ using namespace stagewright;
 namespace fs = std::filesystem;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 // Of this process, below the working directory of the test.
 const fs::path& unpackFolder()

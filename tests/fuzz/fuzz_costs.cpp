@@ -1,8 +1,8 @@
 // Cost files of any bytes: read or refused; what is read comes back from its own writing, and times a schedule.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
+#include "require.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/cost_json.h"
@@ -10,11 +10,6 @@
 using namespace stagewright;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 const Schedule& sample()
 {

@@ -1,23 +1,18 @@
 // The reader of CUPTI dumps on any bytes: it may refuse, with a reason, never crash; what it accepts it writes again unchanged. If
 // CUPTI is present, accepted input goes on to the decoder and CUPTI's own walk.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
 #include "profiler/cupti/cupti_dump.h"
 #ifdef STAGEWRIGHT_WITH_CUPTI
 #include "profiler/cupti/module/cupti_decode.h"
+#include "require.h"
 #endif
 
 using namespace stagewright;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 #ifdef STAGEWRIGHT_WITH_CUPTI
 void decode(CuptiDump dump)

@@ -1,10 +1,10 @@
 // JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them whatever the
 // windows and batches; as a memory snapshot they are read or refused, too, and rules drafted from their names can be read; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "require.h"
 #include "schedules/check/validate.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/device_idle.h"
@@ -14,15 +14,6 @@
 #include "traces/import/memory/memory_snapshot.h"
 
 using namespace stagewright;
-
-namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {

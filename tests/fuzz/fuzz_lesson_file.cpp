@@ -1,9 +1,9 @@
 // The lesson reader on any bytes: it may refuse, with a place, never crash; expressions terminate whatever they contain, edits answer.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "require.h"
 #include "traces/lessons/edit_command.h"
 #include "traces/lessons/expression.h"
 #include "traces/lessons/glossary.h"
@@ -13,11 +13,6 @@ using namespace stagewright;
 using namespace stagewright::lessons;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 class Anything : public Scope {
 public:

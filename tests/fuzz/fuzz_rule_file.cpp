@@ -1,21 +1,12 @@
 // Files of rules of any bytes, up to a line that is ---: read or refused with the line; the lines behind it are names whose meaning they give.
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "require.h"
 #include "schedules/base/text.h"
 #include "traces/foreign/label_rules.h"
 
 using namespace stagewright;
-
-namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {

@@ -22,6 +22,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 #include "traces/compare/compare.h"
 #include "traces/store/blocks.h"

@@ -2,11 +2,12 @@
 // validation, simulation, drawing, lowering and the explanation of deadlocks must answer for it too, under some semantics of
 // messages that the bytes choose.
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "require.h"
 #include "schedules/check/validate.h"
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/op.h"
 #include "schedules/text/csv.h"
@@ -17,11 +18,6 @@
 using namespace stagewright;
 
 namespace {
-
-void require(bool condition)
-{
-    if (!condition) std::abort();
-}
 
 void explain(const Schedule& schedule, unsigned choice)
 {

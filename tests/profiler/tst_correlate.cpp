@@ -6,8 +6,10 @@
 #include <random>
 
 #include "profiler/cupti/correlate.h"
+#include "profiler/cupti/device_times.h"
 #include "profiler/cupti/external_id.h"
 #include "profiler/cupti/trace_facts.h"
+#include "profiler/record/step_timeline.h"
 #include "profiler/recorder.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"

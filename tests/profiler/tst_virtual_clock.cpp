@@ -3,6 +3,8 @@
 #include <QTest>
 
 #include "profiler/record/step_record.h"
+#include "profiler/record/step_timeline.h"
+#include "profiler/record/virtual_clock.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 

@@ -5,6 +5,7 @@
 
 #include "schedules/check/validate.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 
@@ -204,10 +205,10 @@ private slots:
         QVERIFY(timed(*scheduleOf(*block, 4)).makespan > 0);
         for (const auto& [bad, message] : std::initializer_list<std::pair<const char*, const char*>>{
                  {"", "block: the text is empty"},
-                 {"0: F0=1", "block, line 1: '0:' is not 'block', which begins a block"},
+                 {"0: F0=1", "block, line 1: '0:' is not 'block', which starts a block"},
                  {"block x devices=2\n0: F0=0 F1=3 I1=4 I0=7\n", "block x: 2 devices announced, 1 given"},
                  {"block x\n1: F0=0\n", "block, line 2: '1:' is not '0:', the next device"},
-                 {"block x\n0: F0=0 F0=1\n", "block, line 2: F0 stands twice, at 0 and 1"},
+                 {"block x\n0: F0=0 F0=1\n", "block, line 2: F0 appears twice, at 0 and 1"},
                  {"block x\n0: B0=1\n", "block, line 2: 'B0=1' is not F0, F1, I1, I0, W1 or W0 with a slot, such as F0=4"},
              }) {
             const auto read = parseBlock(bad);

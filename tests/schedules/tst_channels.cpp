@@ -6,22 +6,16 @@
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
-#include "schedules/text/csv.h"
 #include "schedules/timeline/message_view.h"
 #include "schedules/timeline/timeline_of.h"
+#include "support/schedule_from_csv.h"
 
 using namespace stagewright;
+using stagewright::test::fromCsv;
 
 namespace {
 
 constexpr Nanos unit = rankShare;
-
-Schedule fromCsv(const char* text)
-{
-    auto schedule = readScheduleCsv(text);
-    if (!schedule) qFatal("%s", schedule.error().message.c_str());
-    return *schedule;
-}
 
 CostModel costs(const Schedule& schedule, double latency)
 {

@@ -5,6 +5,7 @@
 #include "schedules/check/validate.h"
 #include "schedules/edit/edit.h"
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/execute/flight_record.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
@@ -28,10 +29,10 @@ Schedule lowered(const char* name, int p, int m, const char* rule = "just-in-tim
     return *lower(*makeSchedule(name, {p, m, 0}), *parseLowering(rule));
 }
 
-QStringList opsOf(const std::vector<CircleOp>& circle)
+QStringList opsOf(const std::vector<CycleOp>& cycle)
 {
     QStringList out;
-    for (const CircleOp& op : circle)
+    for (const CycleOp& op : cycle)
         out << QString::fromStdString(toText(op.op));
     return out;
 }
@@ -70,7 +71,7 @@ private slots:
         const auto found = explainDeadlock(s);
         QVERIFY(found && found->hung());
         QCOMPARE(found->cycle, (std::vector<int>{0, 1}));
-        QCOMPARE(opsOf(found->circle), (QStringList{"0B0", "1B0", "1F1", "0F1"}));
+        QCOMPARE(opsOf(found->cycleOps), (QStringList{"0B0", "1B0", "1F1", "0F1"}));
         QVERIFY(found->victims.empty());
         QVERIFY(!found->worksIfBuffered);
         QCOMPARE(found->fix.size(), std::size_t{1});
@@ -84,7 +85,7 @@ private slots:
         QVERIFY(found && found->hung());
         QCOMPARE(found->cycle, (std::vector<int>{2, 3}));
         QCOMPARE(found->victims, (std::vector<int>{0, 1}));
-        QCOMPARE(opsOf(found->circle), (QStringList{"2SEND_F1", "3RECV_F1", "3SEND_B0", "2RECV_B0"}));
+        QCOMPARE(opsOf(found->cycleOps), (QStringList{"2SEND_F1", "3RECV_F1", "3SEND_B0", "2RECV_B0"}));
         QVERIFY(found->worksIfBuffered);
         QVERIFY(found->groupingWorks && *found->groupingWorks);
         QVERIFY(found->fixed);
@@ -167,7 +168,7 @@ private slots:
         const std::vector<RankRecord> both{zero, one};
         const Deadlock found = explainStall(both);
         QCOMPARE(found.cycle, (std::vector<int>{0, 1}));
-        QCOMPARE(opsOf(found.circle), (QStringList{"0SEND_F1", "1RECV_F1", "1SEND_B0", "0RECV_B0"}));
+        QCOMPARE(opsOf(found.cycleOps), (QStringList{"0SEND_F1", "1RECV_F1", "1SEND_B0", "0RECV_B0"}));
         QVERIFY(found.missing.empty());
     }
     // A rank without a record, and one that waits for nobody.

@@ -1,4 +1,5 @@
-// Numbers that others published or that follow from closed forms. Every table names its source.
+// Numbers that others published or that follow from closed forms. Every table names its source; those without one are from
+// ../shared/specs/schedules.md, section 7, where the generator of each row is named. Ours: stagewright simulate -s NAME -p P -m M --comm C
 #include <QtTest>
 
 #include <array>

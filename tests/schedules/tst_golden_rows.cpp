@@ -1,5 +1,7 @@
 // Makespan, span, bubble and peaks that others published or that their generators gave when they were run: every row of the
 // tables, at F = I = W = 1 (B = 2) and without communication. A row whose figure is not met keeps both, with the reason.
+// Sources: ../shared/specs/schedules.md, sections 7 and 8, which name the generator of each row. Ours of a row:
+// stagewright simulate -s NAME -p P -m M --chunks V --json
 #include <QtTest>
 
 #include <algorithm>
@@ -29,7 +31,7 @@ struct Row {
 constexpr Pairs whole = Pairs::whole;
 constexpr Pairs serial = Pairs::serial;
 
-// Reference simulator. The orders of the schedules named after PyTorch, PiPPy, the zero-bubble authors, Chimera's and DualPipe's
+// Section 7: a simulator of its own, in Python. The orders of the schedules named after PyTorch, PiPPy, the zero-bubble authors, Chimera's and DualPipe's
 // were compared with theirs.
 const Row referenceRows[] = {
     {"gpipe", whole, 1, 2, 2, 9, 9, .3333, {2}},
@@ -156,7 +158,7 @@ const Row referenceRows[] = {
     {"hanayo:waves=2", whole, 2, 4, 4, 15.25, 15.25, .2131, {3.25, 3.5, 4, 4}},
 };
 
-// The zero-bubble authors' group-interleaved generator, run.
+// Section 8: the zero-bubble authors' group-interleaved generator, run.
 const Row groupRows[] = {
     {"interleaved-zb:group=2:w=now", whole, 2, 4, 16, 52, 52, .0769, {3, 2.5, 2, 1.5}},
     {"interleaved-zb:group=2:w=now", whole, 2, 4, 4, 16, 16, .2500, {3, 2.5, 2, 1.5}},
@@ -169,7 +171,7 @@ const Row groupRows[] = {
     {"interleaved-zb:group=4:w=now", whole, 3, 4, 8, 26, 26, .0769, {4, 3.667, 3.333, 3}},
 };
 
-// Their 1F1B-V, a V of whole backwards (B in one), run. No library schedule keeps backwards whole in a V: V-Half, which splits
+// Section 8: their 1F1B-V (v1f1b.py), a V of whole backwards (B in one), run. No library schedule keeps backwards whole in a V: V-Half, which splits
 // them, is in its place and shorter at no more memory. The second figure is V-Half's makespan.
 const std::pair<Row, double> fusedVRows[] = {
     {{"v-half", whole, 2, 2, 2, 8, 8, .2500, {1.5, 2}}, 6.5},

@@ -10,8 +10,10 @@
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
 #include "schedules/text/csv.h"
+#include "support/schedule_from_csv.h"
 
 using namespace stagewright;
+using stagewright::test::fromCsv;
 
 namespace {
 
@@ -24,13 +26,6 @@ std::string contentsOf(const QString& path)
 {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
-}
-
-Schedule fromCsv(const char* text)
-{
-    auto schedule = readScheduleCsv(text);
-    if (!schedule) qFatal("%s", schedule.error().message.c_str());
-    return *schedule;
 }
 
 // 1F1B with 2 (p − r) − 1 forwards ahead.

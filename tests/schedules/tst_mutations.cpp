@@ -4,6 +4,7 @@
 
 #include "mutated_schedules.h"
 #include "schedules/execute/deadlock.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
@@ -26,9 +27,8 @@ const std::vector<Schedule>& originals()
 {
     static const std::vector<Schedule> all = [] {
         std::vector<Schedule> out;
-        for (const ScheduleInfo& info : allSchedules())
-            for (const std::string& name : variantsOf(info))
-                if (auto made = makeOnNearShape(name, {2 + int(out.size() % 3), 4})) out.push_back(std::move(*made));
+        for (const std::string& name : everyVariant())
+            if (auto made = makeOnNearShape(name, {2 + int(out.size() % 3), 4})) out.push_back(std::move(*made));
         for (unsigned seed = 0; seed < 40; ++seed) {
             out.push_back(test::randomSchedule(seed));
             out.push_back(test::varied(test::randomSchedule(seed), test::Variation(seed % 5), seed));

@@ -471,7 +471,7 @@ private slots:
         QVERIFY(!tight);
         QCOMPARE(tight.error().code, ErrorCode::Invalid);
         QCOMPARE(QString::fromStdString(tight.error().message), QString("plan, rank 0: a cap of 0.5 is below the 1 that one microbatch needs"));
-        QCOMPARE(QString::fromStdString(tight.error().remedy), QString("the least cap that works is 1"));
+        QCOMPARE(QString::fromStdString(tight.error().remedy), QString("the smallest cap that works is 1"));
         PlanRequest request = requestOf(4, 8, 1, 4);
         request.caps.pop_back();
         QCOMPARE(plan(request).error().code, ErrorCode::Usage);

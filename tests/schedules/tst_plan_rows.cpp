@@ -1,5 +1,6 @@
 // Plans against the tables of what the authors' generators reach: at the row's own peaks, rank by rank, no plan is longer. Where
 // a plan is shorter, both figures are in the row. Unit costs F = I = W = 1, no latency.
+// Sources: ../shared/specs/schedules.md, sections 7 and 8. Ours of a row: stagewright plan -p P -m M --chunks V --memory-limit PEAKS
 #include <QtTest>
 
 #include <cmath>
@@ -47,7 +48,7 @@ double planned(const Row& row, Objective objective, bool& optimal)
 
 // clang-format off
 const Row referenceRows[] = {
-    // own simulator, fixed orders and blocks as they are
+    // section 7: a simulator of its own, in Python; fixed orders and blocks as they are
     {"GPipe", 2, 2, 1, 9, 9, 7, 7, {2}},
     {"GPipe", 2, 4, 1, 15, 15, 13, 12, {4}},
     {"GPipe", 2, 8, 1, 27, 27, 25, 24, {8}},
@@ -122,7 +123,7 @@ const Row referenceRows[] = {
     {"2BP-1F1B W-in-cooldown", 4, 4, 1, 15, 15, 15, 15, {4}},
     {"2BP-1F1B W-in-cooldown", 4, 8, 1, 27, 27, 27, 24, {8}},
     {"2BP-1F1B W-in-cooldown", 4, 16, 1, 51, 51, 51, 48, {16}},
-    // the authors' generators, executed
+    // section 8: the authors' generators, executed
     {"1F1B-V", 2, 2, 2, 8, 8, 6.5, 6.5, {1.5, 2}},
     {"1F1B-V", 2, 4, 2, 14, 14, 12.5, 12, {2}},
     {"1F1B-V", 2, 8, 2, 26, 26, 24.5, 24, {2}},

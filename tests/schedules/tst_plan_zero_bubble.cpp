@@ -96,7 +96,7 @@ private slots:
             QVERIFY2(got.peak <= std::stod(row.limit) * row.p, label.constData());
         }
     }
-    // Uneven costs: golden spans and makespans of the authors' heuristic. The first two free half of an activation at I.
+    // Uneven costs: spans and makespans of the authors' heuristic, run (../shared/specs/schedules.md, 3.9). The first two free half of an activation at I.
     void unevenCosts()
     {
         const Outcome a = outcome("zb-auto", 4, 12, costsOf(5, 6, 4, 0, 0.5, 5));
@@ -168,7 +168,7 @@ private slots:
         const auto none = makeSchedule("zb-auto:limit=0.1", {4, 8, 1});
         QVERIFY(!none);
         QCOMPARE(none.error().code, ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(none.error().remedy), QString("the least that works is limit=0.25"));
+        QCOMPARE(QString::fromStdString(none.error().remedy), QString("the smallest that works is limit=0.25"));
     }
 };
 

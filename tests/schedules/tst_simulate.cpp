@@ -6,18 +6,12 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
-#include "schedules/text/csv.h"
+#include "support/schedule_from_csv.h"
 
 using namespace stagewright;
+using stagewright::test::fromCsv;
 
 namespace {
-
-Schedule fromCsv(const char* text)
-{
-    auto schedule = readScheduleCsv(text);
-    if (!schedule) qFatal("%s", schedule.error().message.c_str());
-    return *schedule;
-}
 
 SimResult timed(const Schedule& schedule, const CostModel& costs)
 {
@@ -309,10 +303,7 @@ private slots:
     }
     void relaxedEqualsStrictWhereTheOrderRuns()
     {
-        std::vector<std::string> names;
-        for (const ScheduleInfo& info : allSchedules())
-            for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
-        for (const std::string& name : names) {
+        for (const std::string& name : everyVariant()) {
             auto schedule = makeOnNearShape(name, Shape{4, 8, 0});
             if (!schedule) continue;
             CostModel::UnitCosts unit;

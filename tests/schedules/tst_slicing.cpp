@@ -56,7 +56,7 @@ double exhaustive(int tokens, int stages, const std::function<double(int, int)>&
 class TestSlicing : public QObject {
     Q_OBJECT
 private slots:
-    // Reference program at granularity 1; the best split into equal slices next to it.
+    // ../shared/specs/schedules.md, 3.13: a dynamic program of its own, in Python, at granularity 1; the best split into equal slices next to it.
     void golden()
     {
         struct Row {

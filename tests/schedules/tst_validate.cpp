@@ -8,20 +8,10 @@
 #include "schedules/edit/edit.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
-#include "schedules/text/csv.h"
+#include "support/schedule_from_csv.h"
 
 using namespace stagewright;
-
-namespace {
-
-Schedule fromCsv(const char* text)
-{
-    auto schedule = readScheduleCsv(text);
-    if (!schedule) qFatal("%s", schedule.error().message.c_str());
-    return *schedule;
-}
-
-} // namespace
+using stagewright::test::fromCsv;
 
 class TestValidate : public QObject {
     Q_OBJECT

@@ -4,6 +4,7 @@
 #include "sample_runs.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
 #include "traces/run/quantity.h"

@@ -14,6 +14,7 @@
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
 #include "traces/fit/fit_costs.h"
@@ -179,14 +180,6 @@ std::shared_ptr<const Timeline> unevenStep(const char* name, int ranks, int micr
     for (Nanos& duration : durations) duration += duration / 100 * static_cast<Nanos>(random() % 21);
     durations[place(schedule, durations, costs.links).value().indexOf(slowRank, slowAt)] *= 3;
     return timelineOf(schedule, place(schedule, durations, costs.links).value(), costs).value();
-}
-
-std::vector<std::string> everyVariant()
-{
-    std::vector<std::string> names;
-    for (const ScheduleInfo& info : allSchedules())
-        for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
-    return names;
 }
 
 } // namespace

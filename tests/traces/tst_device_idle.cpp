@@ -12,6 +12,7 @@
 #include "sample_runs.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
+#include "traces/analysis/exposed_communication.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
 #include "traces/compare/device_changes.h"

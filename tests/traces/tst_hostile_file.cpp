@@ -1,6 +1,7 @@
 // Run files that somebody made or changed: what is not ours is refused by name, what lies about sizes takes no memory, and no changed byte passes.
 #include <QtTest/QtTest>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -223,21 +224,17 @@ private slots:
         const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n";
         for (const bool program : {false, true}) {
             std::stop_source stop;
-            QElapsedTimer since;
-            since.start();
             std::thread later([&] {
                 std::this_thread::sleep_for(std::chrono::milliseconds(200));
                 program ? RunFile::endReading(true) : static_cast<void>(stop.request_stop());
             });
             Progress progress;
             progress.stop = stop.get_token();
-            const auto answer = file->query(endless, 10, progress);
-            const qint64 took = since.elapsed();
+            const auto answer = file->query(endless, 10, progress); // never returns by itself
             later.join();
             RunFile::endReading(false);
             QVERIFY(!answer.has_value());
             QCOMPARE(answer.error().code, ErrorCode::Cancelled);
-            QVERIFY2(took < 5000, qPrintable(QString::number(took)));
         }
         QVERIFY(file->query("SELECT 1").has_value());
     }
@@ -282,18 +279,18 @@ private slots:
             for (const std::size_t place : pointersOf(pages[level]))
                 for (int i = 0; i < 4; ++i) content[place + static_cast<std::size_t>(i)] = static_cast<char>((pages[level + 1] / page + 1) >> (24 - 8 * i));
         std::ofstream(path, std::ios::binary) << content;
-        QElapsedTimer since;
-        since.start();
+        std::atomic ended = false;
         std::thread later([&] {
             std::this_thread::sleep_for(std::chrono::seconds(1));
+            ended = true;
             RunFile::endReading(true);
         });
         const auto file = RunFile::open(path, OpenMode::Read);
         if (file) QVERIFY(!(*file)->read(1).has_value());
-        const qint64 took = since.elapsed();
+        const bool untilEnded = ended; // it never returns by itself
         later.join();
         RunFile::endReading(false);
-        QVERIFY2(took > 900 && took < 12000, qPrintable(QString::number(took)));
+        QVERIFY(untilEnded);
     }
 
     // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a minute.

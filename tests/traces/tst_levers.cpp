@@ -9,6 +9,8 @@
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
+#include "traces/analysis/explain_gap.h"
+#include "traces/analysis/lever_subject.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/compare/compare.h"

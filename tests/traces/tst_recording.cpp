@@ -20,7 +20,9 @@
 #include "traces/report/run_report.h"
 #include "traces/report/tables.h"
 #include "traces/store/run_file.h"
+#include "traces/store/run_overview.h"
 #include "traces/store/run_store.h"
+#include "traces/store/run_stream.h"
 #include "traces/store/step_log.h"
 
 using namespace stagewright;

@@ -483,13 +483,13 @@ private slots:
             return record && record->edited == window.workspace().feature<OrderEditing>()->editor().schedule();
         };
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(tr("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{1, 1}}, 1)));
-        QTest::qWait(1500);
-        QVERIFY(!keptNow());
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY(!window.workspace().feature<EditController>()->autosave()->pending() && !keptNow());
         other.autosave = true;
         other.autosaveSeconds = 600;
         PreferenceStore::instance().set(other);
-        QTest::qWait(50);
-        QVERIFY(!keptNow());
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY(window.workspace().feature<EditController>()->autosave()->pending() && !keptNow());
         PreferenceStore::instance().set(before); // due in ten minutes, now in a second
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // After leaving, nothing stays behind.

@@ -5,6 +5,7 @@
 
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/banner.h"
+#include "traces/report/range_report.h"
 #include "window_fixture.h"
 
 using namespace stagewright;

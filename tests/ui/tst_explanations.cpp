@@ -213,8 +213,7 @@ private slots:
         // Leaving during an answer really leaves.
         slider->setValue(20);
         m_window->workspace().shown().setTool(Shown::Tool::None);
-        QVERIFY(WindowFixture::settle(*m_window));
-        QTest::qWait(100);
+        QVERIFY(WindowFixture::finish(*m_window));
         QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(1));
     }
 

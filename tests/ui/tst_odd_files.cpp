@@ -401,8 +401,7 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         window.workspace().actions()[ActionId::WhatIf]->trigger();
         window.workspace().actions()[ActionId::CloseFile]->trigger();
-        QVERIFY(WindowFixture::settle(window));
-        QTest::qWait(100);
+        QVERIFY(WindowFixture::finish(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
     }
 

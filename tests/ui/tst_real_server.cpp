@@ -355,11 +355,10 @@ private slots:
                 return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
             },
                                     90000));
-            QTest::qWait(2500); // what was still due
-            edited = records().front().edited;
-            QVERIFY(!(edited == records().front().original));
             program.kill(); // SIGKILL
             QVERIFY(program.waitForFinished(20000));
+            edited = records().front().edited;
+            QVERIFY(!(edited == records().front().original));
         }
         QCOMPARE(records().size(), std::size_t(1));
         QProcess program;

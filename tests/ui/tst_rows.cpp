@@ -14,6 +14,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
+#include "traces/report/range_report.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/flame/flame_view.h"

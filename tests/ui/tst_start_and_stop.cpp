@@ -103,7 +103,8 @@ private slots:
         QVERIFY(box != nullptr);
         QVERIFY(window.isVisible());
         answer(box, QMessageBox::RejectRole)->click();
-        QTest::qWait(100);
+        const int done = window.workspace().feature<Recording>()->process()->done();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() > done, waitOfAProcess);
         QVERIFY(window.isVisible() && window.workspace().feature<Recording>()->process()->running());
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, waitOfAProcess);
         box = asked(window);
@@ -302,7 +303,7 @@ private slots:
         QVERIFY(again.workspace().feature<EditController>()->offersRecovery());
         again.workspace().feature<SessionController>()->restore(state);
         QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && again.workspace().shown().mode() == Shown::Mode::Run, waitOfAProcess);
-        QTest::qWait(100);
+        QVERIFY(WindowFixture::finish(again));
         QVERIFY(again.workspace().shown().mode() == Shown::Mode::Run);
         for (QPushButton* button : again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) button->click();

@@ -84,6 +84,14 @@ struct WindowFixture {
     {
         return QTest::qWaitFor([&] { return window.workspace().settled(); }, timeout);
     }
+    // Settled, and no answer to a request that was dropped can still come.
+    static bool finish(MainWindow& window)
+    {
+        if (!settle(window)) return false;
+        QThreadPool::globalInstance()->waitForDone();
+        QCoreApplication::processEvents();
+        return settle(window);
+    }
     static bool show(MainWindow& window, QSize size = {1400, 900})
     {
         window.resize(size);

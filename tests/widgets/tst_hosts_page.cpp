@@ -77,19 +77,16 @@ private slots:
         QCOMPARE(far.remedy, QStringLiteral("see ssh far"));
         std::stop_source stop;
         stop.request_stop();
-        QElapsedTimer taken;
-        taken.start();
-        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("30")}, stop.get_token()).good());
-        QVERIFY2(taken.elapsed() < 5000, qPrintable(QString::number(taken.elapsed())));
+        QVERIFY(!askProgram(QStringLiteral("/bin/sleep"), {QStringLiteral("infinity")}, stop.get_token()).good()); // or it never returns
     }
 
     void thePage()
     {
         HostsPage page;
-        QSignalSpy changed(&page, &HostsPage::hostsChanged);
+        QTreeWidget* hosts = page.findChildren<QTreeWidget*>().first();
         page.setProgram(program());
         QTRY_VERIFY(page.settled());
-        QCOMPARE(changed.size(), 1);
+        QCOMPARE(hosts->topLevelItemCount(), 0);
         const auto button = [&](const char* text) {
             for (QPushButton* one : page.findChildren<QPushButton*>())
                 if (one->text() == QLatin1String(text)) return one;
@@ -105,9 +102,9 @@ private slots:
         QCOMPARE(page.message(), QStringLiteral("Target '-x' would be an option of ssh; give a host name"));
         target->setText(QStringLiteral("u@node1"));
         button("Save host")->click();
-        QTRY_COMPARE(changed.size(), 2);
+        QTRY_COMPARE(hosts->topLevelItemCount(), 1);
         QTRY_VERIFY(page.settled());
-        QCOMPARE(changed.last().first().toStringList(), QStringList{QStringLiteral("node1")});
+        QCOMPARE(hosts->topLevelItem(0)->text(0), QStringLiteral("node1"));
         QVERIFY(button("Test")->isEnabled());
         button("Test")->click();
         QVERIFY(!button("Install")->isEnabled()); // one at a time
@@ -123,8 +120,8 @@ private slots:
         QCOMPARE(page.message(), QStringLiteral("Stagewright is installed on node1."));
         QVERIFY(calls().contains(QStringLiteral("hosts install --json -- node1")));
         button("Remove")->click();
-        QTRY_COMPARE(changed.size(), 3);
-        QVERIFY(changed.last().first().toStringList().isEmpty());
+        QTRY_COMPARE(hosts->topLevelItemCount(), 0);
+        QTRY_VERIFY(page.settled());
         QVERIFY(!button("Test")->isEnabled());
     }
 

@@ -13,6 +13,7 @@
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/list_place.h"
 #include "widgets/timeline/span_card.h"
+#include "widgets/timeline/timeline_marks.h"
 #include "widgets/timeline/timeline_painter.h"
 
 using namespace stagewright;

@@ -2,10 +2,9 @@
 // count and half.
 #include <QtTest>
 
-#include "sample_timelines.h"
+#include "painted_timeline.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/slice_painter.h"
-#include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
 
@@ -28,24 +27,6 @@ std::shared_ptr<const Timeline> timelineOfRows(std::vector<std::vector<const cha
     return timeline ? *timeline : nullptr;
 }
 
-struct View {
-    ViewState state;
-    TimelineView view{&state};
-    explicit View(std::shared_ptr<const Timeline> timeline)
-    {
-        view.resize(1000, 200);
-        view.setRun(std::move(timeline));
-    }
-    QImage painted(const Theme& theme)
-    {
-        QImage image(1000, 200, QImage::Format_RGB32);
-        QPainter painter(&image);
-        view.paintTo(painter, QRectF(0, 0, 1000, 200), theme);
-        return image;
-    }
-    QRectF rectOf(const char* text) { return view.rectOf({0, samples::spanOf(*view.panels()[0]->timeline, text)}).value_or(QRectF()); }
-};
-
 } // namespace
 
 class TestSliceLooks : public QObject {
@@ -56,8 +37,8 @@ private slots:
         // 0F1 and 0B0 are issued together.
         const auto timeline = timelineOfRows({{"0F0", "0F1", "0B0", "0B1"}}, Placement::loop(1, 1), 1, 2, {{1}});
         QVERIFY(timeline);
-        View shown(timeline);
-        const QRectF upper = shown.rectOf("0F1"), lower = shown.rectOf("0B0"), whole = shown.rectOf("0F0");
+        samples::PaintedTimeline shown(timeline);
+        const QRectF upper = shown.rectOfOp("0F1"), lower = shown.rectOfOp("0B0"), whole = shown.rectOfOp("0F0");
         QCOMPARE(upper.left(), lower.left());
         QCOMPARE(upper.width(), lower.width());
         QCOMPARE(upper.height(), whole.height() / 2);
@@ -81,11 +62,11 @@ private slots:
     {
         const auto timeline = timelineOfRows({{"0F0", "1F0", "1B0", "0B0"}}, Placement::loop(1, 2), 2, 1);
         QVERIFY(timeline);
-        View shown(timeline);
+        samples::PaintedTimeline shown(timeline);
         for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
             const QImage image = shown.painted(*theme);
             const auto at = [&](const char* op) {
-                const QRectF rect = shown.rectOf(op);
+                const QRectF rect = shown.rectOfOp(op);
                 return image.pixelColor(static_cast<int>(rect.left() + rect.width() / 4), static_cast<int>(rect.center().y()));
             };
             QCOMPARE(at("0F0"), theme->of(Paint::Forward, 0).fill);
@@ -103,7 +84,7 @@ private slots:
         // Two chains over two ranks: microbatch 0 goes down, 1 up. Each chain has one tint on every rank.
         const auto timeline = timelineOfRows({{"0F0", "1F1", "1B1", "0B0"}, {"0F1", "1F0", "1B0", "0B1"}}, Placement::bidirectional(2, 2), 2, 2);
         QVERIFY(timeline);
-        View shown(timeline);
+        samples::PaintedTimeline shown(timeline);
         for (const PanelRank& rank : shown.view.panels()[0]->ranks)
             for (const Slice& slice : rank.compute.slices())
                 QCOMPARE(static_cast<int>(slice.tint), slice.microbatchOr(-1));
@@ -116,15 +97,15 @@ private slots:
     {
         const auto timeline = timelineOfRows({{"0F0", "0R0", "0B0"}}, Placement::loop(1, 1), 1, 1);
         QVERIFY(timeline);
-        View shown(timeline);
+        samples::PaintedTimeline shown(timeline);
         const QImage image = shown.painted(Theme::light());
         const auto colours = [&](const QRectF& rect) {
             QSet<QRgb> found;
             for (int x = static_cast<int>(rect.left()) + 6; x < rect.left() + 40; ++x) found.insert(image.pixel(x, static_cast<int>(rect.top()) + 10));
             return found.size();
         };
-        QCOMPARE(colours(shown.rectOf("0F0")), 1);
-        if (shown.rectOf("0R0").width() > 50) QVERIFY(colours(shown.rectOf("0R0")) > 1);
+        QCOMPARE(colours(shown.rectOfOp("0F0")), 1);
+        if (shown.rectOfOp("0R0").width() > 50) QVERIFY(colours(shown.rectOfOp("0R0")) > 1);
     }
 
     void labelsSayEverything()

@@ -1,32 +1,13 @@
 // What an explanation marks on the timeline: gaps tinted, the chain drawn to the root, ops faded by their slack.
 #include <QtTest>
 
-#include "sample_timelines.h"
-#include "widgets/timeline/timeline_view.h"
+#include "painted_timeline.h"
 
 using namespace stagewright;
 
 namespace {
 
 constexpr Nanos ms = 1'000'000;
-
-struct View {
-    ViewState state;
-    TimelineView view{&state};
-    explicit View(std::shared_ptr<const Timeline> timeline)
-    {
-        view.resize(1000, 200);
-        view.setRun(std::move(timeline));
-    }
-    QImage painted(const Theme& theme)
-    {
-        QImage image(1000, 200, QImage::Format_RGB32);
-        QPainter painter(&image);
-        view.paintTo(painter, QRectF(0, 0, 1000, 200), theme);
-        return image;
-    }
-    QRectF rectOf(SpanId span) { return view.rectOf({0, span}).value_or(QRectF()); }
-};
 
 std::shared_ptr<const Timeline> twoRanks()
 {
@@ -50,7 +31,7 @@ class TestTimelineNotes : public QObject {
 private slots:
     void marksGapsAndNothingElse()
     {
-        View shown(twoRanks());
+        samples::PaintedTimeline shown(twoRanks());
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
         const QPoint inGap(static_cast<int>((before.right() + after.left()) / 2), static_cast<int>(before.top() + 8));
         for (const Theme* theme : themes) {
@@ -74,7 +55,7 @@ private slots:
 
     void drawsTheChainToTheRoot()
     {
-        View shown(twoRanks());
+        samples::PaintedTimeline shown(twoRanks());
         shown.state.setShowsCriticalPath(false);
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();
@@ -99,7 +80,7 @@ private slots:
 
     void opsFadeWithTheirSlack()
     {
-        View shown(twoRanks());
+        samples::PaintedTimeline shown(twoRanks());
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();
             notes->slack = std::make_shared<const std::vector<Nanos>>(std::vector<Nanos>{0, 5 * ms, 10 * ms, -1});
@@ -122,7 +103,7 @@ private slots:
 
     void aClickOnIdleTimeIsTold()
     {
-        View shown(twoRanks());
+        samples::PaintedTimeline shown(twoRanks());
         QSignalSpy idle(&shown.view, &TimelineView::idleClicked);
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
         QTest::mouseClick(&shown.view, Qt::LeftButton, {}, QPointF((before.right() + after.left()) / 2, before.center().y()).toPoint());

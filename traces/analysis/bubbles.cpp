@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/analysis_registry.h"
@@ -573,9 +574,7 @@ Longest busyLongest(const BubbleReport& report)
     const auto most = std::max_element(busy.begin(), busy.end());
     out.rank = static_cast<int>(most - busy.begin());
     out.busy = *most;
-    const auto middle = busy.begin() + static_cast<std::ptrdiff_t>((busy.size() - 1) / 2);
-    std::nth_element(busy.begin(), middle, busy.end());
-    out.median = *middle;
+    out.median = lowerMedian(std::move(busy));
     return out;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,32 +11,10 @@
 
 #include "schedules/base/result.h"
 #include "schedules/timeline/timeline.h"
+#include "traces/analysis/idle_cause.h"
 #include "traces/step/slow_ranks.h"
 
 namespace stagewright {
-
-enum class IdleCause : std::uint8_t {
-    Warmup,        // before the rank's first busy span
-    Drain,         // after the rank's last busy span
-    Dependency,    // the input's producer had not finished
-    Transfer,      // produced, still in transit
-    PeerWait,      // the peer had not posted its side
-    HeadOfLine,    // another message went first on the link
-    Memory,        // another op was ready, but would have exceeded the memory cap
-    Order,         // another op was ready, but the schedule orders it later; also fillers
-    Imbalance,     // the producer came late because a stage costs more than the average stage
-    Straggler,     // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work
-    RecomputeWait, // a recomputation was delayed until the gradient came, although its input was there
-    ReloadWait,    // offloaded activations were still being reloaded
-    Launch,        // everything was ready, but the op had not started: runtime overhead
-    Collective,    // weights were still being gathered, or gradients reduced, beside compute
-};
-inline constexpr std::size_t idleCauseCount = 14;
-std::string_view toText(IdleCause cause);    // "warmup", "drain" … the JSON keys
-std::string_view titleOf(IdleCause cause);   // "Warm-up", "Waiting for input"
-std::string_view meaningOf(IdleCause cause); // one sentence
-
-using IdleByCause = std::array<Nanos, idleCauseCount>;
 
 // A maximal idle interval of a rank, cut where the cause changes.
 struct Gap {
@@ -105,8 +82,5 @@ std::optional<int> stragglerRank(const BubbleReport& report);
 // "rank 2 is busy 36.0 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; "" where there
 // is none.
 std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit);
-
-// "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
-std::string explainGap(const Timeline& timeline, const Gap& gap);
 
 } // namespace stagewright

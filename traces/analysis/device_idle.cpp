@@ -6,6 +6,7 @@
 
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 
@@ -105,26 +106,20 @@ std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step
     std::vector<RankWork> works(ranks);
     KernelClasses classes;
     for (const Track& track : timeline.tracks()) {
-        RankWork& work = works[static_cast<std::size_t>(track.rank)];
-        if (track.lane == Lane::Other) { // calls may begin in another step
-            for (const Span& span : timeline.spansOf(track))
-                if (isSynchronisingCall(timeline.labelOf(span))) work.syncs.add(span.start, span.end);
-            continue;
-        }
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
-            work.items.push_back({span.start, span.end, id});
-            work.all.add(span.start, span.end);
-            if (track.lane == Lane::Copy) continue;
-            const KernelClass of = classes.of(timeline, track, span);
-            work.kernels.add(span.start, span.end);
-            if (of != KernelClass::SendReceive) work.withCollectives.add(span.start, span.end);
-            if (!isCommunication(of)) work.computing.add(span.start, span.end);
-        }
+        if (track.lane != Lane::Other) continue;
+        for (const Span& span : timeline.spansOf(track)) // calls may begin in another step
+            if (isSynchronisingCall(timeline.labelOf(span))) works[static_cast<std::size_t>(track.rank)].syncs.add(span.start, span.end);
     }
+    eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
+        RankWork& work = works[static_cast<std::size_t>(track.rank)];
+        work.items.push_back({span.start, span.end, id});
+        work.all.add(span.start, span.end);
+        if (track.lane == Lane::Copy) return;
+        const KernelClass of = classes.of(timeline, track, span);
+        work.kernels.add(span.start, span.end);
+        if (of != KernelClass::SendReceive) work.withCollectives.add(span.start, span.end);
+        if (!isCommunication(of)) work.computing.add(span.start, span.end);
+    });
     for (std::size_t r = 0; r < ranks; ++r)
         if (!works[r].items.empty()) addGaps(timeline, works[r], out[r]);
     return out;
@@ -161,7 +156,7 @@ std::vector<AnalysisColumn> deviceIdleColumns()
                                         {"window_ns", "First to last", ColumnKind::Time, "From the start of the step's first kernel or copy to the end of the last; the other columns add up to it."}};
     for (const StateName& name : names)
         columns.push_back({fmt::format("{}_ns", name.text), std::string(name.title), ColumnKind::Time, std::string(name.meaning)});
-    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "Times that the device had run out of work when the host launched the next."});
+    columns.push_back({"late_launches", "Late launches", ColumnKind::Count, "How often the device had run out of work when the host launched the next."});
     columns.push_back({"longest_gap_ns", "Longest gap", ColumnKind::Time, "In which nothing ran; choosing a row goes to what ran after it."});
     return columns;
 }

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/base/step_number.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/device_time.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 #include "traces/step/step_ops.h"
@@ -60,9 +62,7 @@ Result<AnalysisRows> stepRows(const Run& run, int)
         windows.push_back(static_cast<double>(last - first));
     }
     if (windows.size() > 1) {
-        std::vector<double> sorted = windows;
-        std::sort(sorted.begin(), sorted.end());
-        const double median = sorted[sorted.size() / 2];
+        const double median = upperMedian(windows);
         const auto slowest = std::max_element(windows.begin(), windows.end()) - windows.begin();
         const std::string all = run.median && timeline.steps() > static_cast<int>(windows.size()) ? fmt::format("{} of {}", windows.size(), timeline.steps()) : std::to_string(windows.size());
         out.sentence = fmt::format("of {} steps step {} takes longest: {}, {} against the median", all, std::get<std::int64_t>(out.rows[static_cast<std::size_t>(slowest)][0]),

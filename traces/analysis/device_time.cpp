@@ -7,6 +7,7 @@
 
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 
@@ -33,24 +34,18 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
     };
     std::vector<Covered> covered(ranks);
     KernelClasses classes;
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+    eachDeviceSpan(timeline, step, [&](const Track& track, SpanId, const Span& span) {
         const auto r = static_cast<std::size_t>(track.rank);
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
-            const Part of = track.lane == Lane::Copy ? Copying : isCommunication(classes.of(timeline, track, span)) ? Communicating
-                                                                                                                    : Computing;
-            covered[r].of[of].add(span.start, span.end);
-            if (of != Copying) covered[r].kernels.add(span.start, span.end);
-            covered[r].all.add(span.start, span.end);
-            RankDeviceTime& rank = out[r];
-            rank.first = rank.calls == 0 ? span.start : std::min(rank.first, span.start);
-            rank.last = rank.calls == 0 ? span.end : std::max(rank.last, span.end);
-            ++rank.calls;
-        }
-    }
+        const Part of = track.lane == Lane::Copy ? Copying : isCommunication(classes.of(timeline, track, span)) ? Communicating
+                                                                                                                : Computing;
+        covered[r].of[of].add(span.start, span.end);
+        if (of != Copying) covered[r].kernels.add(span.start, span.end);
+        covered[r].all.add(span.start, span.end);
+        RankDeviceTime& rank = out[r];
+        rank.first = rank.calls == 0 ? span.start : std::min(rank.first, span.start);
+        rank.last = rank.calls == 0 ? span.end : std::max(rank.last, span.end);
+        ++rank.calls;
+    });
     for (std::size_t r = 0; r < ranks; ++r) {
         out[r].computing = covered[r].of[Computing].total();
         out[r].communicating = covered[r].of[Communicating].total();

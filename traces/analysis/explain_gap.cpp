@@ -1,4 +1,6 @@
 // One sentence on why a rank was idle.
+#include "traces/analysis/explain_gap.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>

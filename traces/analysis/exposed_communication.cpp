@@ -1,3 +1,5 @@
+#include "traces/analysis/exposed_communication.h"
+
 #include <algorithm>
 #include <bit>
 #include <map>

@@ -7,6 +7,7 @@
 
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/run/quantity.h"
 
 namespace stagewright {

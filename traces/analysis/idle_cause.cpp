@@ -1,7 +1,6 @@
-// The words of the idle causes.
-#include <array>
+#include "traces/analysis/idle_cause.h"
 
-#include "traces/analysis/bubbles.h"
+#include <array>
 
 namespace stagewright {
 

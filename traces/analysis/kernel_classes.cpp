@@ -1,9 +1,12 @@
+#include "traces/analysis/kernel_classes.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 
@@ -16,21 +19,15 @@ std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step)
     std::vector<ClassTime> times(kernelClassCount);
     std::vector<Nanos> longest(kernelClassCount, -1);
     KernelClasses classes;
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
-            const auto of = static_cast<std::size_t>(classes.of(timeline, track, span));
-            ++times[of].calls;
-            times[of].total += span.duration();
-            running[of][static_cast<std::size_t>(track.rank)].add(span.start, span.end);
-            if (span.duration() <= longest[of]) continue;
-            longest[of] = span.duration();
-            times[of].longestSpan = id;
-        }
-    }
+    eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
+        const auto of = static_cast<std::size_t>(classes.of(timeline, track, span));
+        ++times[of].calls;
+        times[of].total += span.duration();
+        running[of][static_cast<std::size_t>(track.rank)].add(span.start, span.end);
+        if (span.duration() <= longest[of]) return;
+        longest[of] = span.duration();
+        times[of].longestSpan = id;
+    });
     for (std::size_t of = 0; of < kernelClassCount; ++of) {
         times[of].of = static_cast<KernelClass>(of);
         for (Coverage& rank : running[of]) {
@@ -53,9 +50,9 @@ std::vector<AnalysisColumn> classColumns()
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest call."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
-            {"running_ns", "Running", ColumnKind::Time, "Time in which some of them runs, summed over ranks."},
-            {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank that has least of it."},
-            {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank that has most of it."}};
+            {"running_ns", "Running", ColumnKind::Time, "Time in which at least one of them runs, summed over ranks."},
+            {"least_rank_ns", "Least of a rank", ColumnKind::Time, "Running time on the rank with the least."},
+            {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank with the most."}};
 }
 
 Result<AnalysisRows> classRows(const Run& run, int step)

@@ -7,6 +7,7 @@
 
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/kernel_spans.h"
 
 namespace stagewright {
 
@@ -19,7 +20,7 @@ bool hasKernels(const Timeline& timeline)
 {
     const auto tracks = timeline.tracks();
     return std::any_of(tracks.begin(), tracks.end(), [](const Track& track) {
-        return (track.lane == Lane::Kernel || track.lane == Lane::Copy) && track.end > track.begin;
+        return isDeviceLane(track.lane) && track.end > track.begin;
     });
 }
 
@@ -66,28 +67,22 @@ KernelReport analyseKernels(const Timeline& timeline, int step)
     };
     std::map<std::tuple<int, std::string, Lane>, Sums> rows; // kind −1: of no op
     KernelClasses classes;
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
-            const SpanId owner = ownerOf(timeline, id);
-            const int kind = owner == noSpan ? -1 : static_cast<int>(timeline.spans()[owner].op.kind);
-            auto& [row, squares, mean] = rows[{kind, timeline.nameOf(span), track.lane}];
-            if (row.calls == 0) row.of = classes.of(timeline, track, span);
-            const double apart = static_cast<double>(span.duration()) - mean;
-            mean += apart / static_cast<double>(row.calls + 1);
-            squares += apart * (static_cast<double>(span.duration()) - mean);
-            row.shortest = row.calls == 0 ? span.duration() : std::min(row.shortest, span.duration());
-            if (row.longestSpan == noSpan || span.duration() > row.longest) row.longestSpan = id;
-            row.longest = std::max(row.longest, span.duration());
-            row.total += span.duration();
-            ++row.calls;
-            report.total += span.duration();
-            ++report.calls;
-        }
-    }
+    eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
+        const SpanId owner = ownerOf(timeline, id);
+        const int kind = owner == noSpan ? -1 : static_cast<int>(timeline.spans()[owner].op.kind);
+        auto& [row, squares, mean] = rows[{kind, timeline.nameOf(span), track.lane}];
+        if (row.calls == 0) row.of = classes.of(timeline, track, span);
+        const double apart = static_cast<double>(span.duration()) - mean;
+        mean += apart / static_cast<double>(row.calls + 1);
+        squares += apart * (static_cast<double>(span.duration()) - mean);
+        row.shortest = row.calls == 0 ? span.duration() : std::min(row.shortest, span.duration());
+        if (row.longestSpan == noSpan || span.duration() > row.longest) row.longestSpan = id;
+        row.longest = std::max(row.longest, span.duration());
+        row.total += span.duration();
+        ++row.calls;
+        report.total += span.duration();
+        ++report.calls;
+    });
     for (auto& [key, sums] : rows) {
         KernelRow& row = sums.row;
         row.spread = row.calls > 1 ? std::sqrt(sums.squares / static_cast<double>(row.calls)) : 0;
@@ -106,7 +101,7 @@ namespace {
 
 std::vector<AnalysisColumn> kernelColumns()
 {
-    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: nobody's."},
+    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
             {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
             {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
             {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name."},

@@ -37,53 +37,8 @@ struct KernelReport {
 // One row for each kind of op, name and lane. O(kernels of the step × log).
 KernelReport analyseKernels(const Timeline& timeline, int step);
 
-struct ClassTime {
-    KernelClass of = KernelClass::Other;
-    std::int64_t calls = 0;
-    Nanos total = 0;             // sum of durations
-    Nanos running = 0;           // sum over ranks of the time in which some of them runs
-    std::vector<Nanos> byRank;   // of `running`
-    SpanId longestSpan = noSpan; // the first of the longest
-};
-
-// Classes that occur in the step, largest total first. O(kernels of the step × log).
-std::vector<ClassTime> analyseKernelClasses(const Timeline& timeline, int step);
-
 // The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
 std::string collectiveOfKernel(std::string_view kernel);
-
-struct ExposedCommunication { // of the kernels of one operation and size, each for itself: simultaneous ones both count
-    std::string name;
-    std::optional<Bytes> least; // of their sizes: a power of two, and less than twice as much; nothing: the trace has no sizes
-    Bytes bytes = 0;            // sum
-    std::int64_t calls = 0;
-    Nanos total = 0;
-    Nanos hidden = 0;  // while their rank's devices compute
-    Nanos longest = 0; // exposed part of one call
-    SpanId longestExposed = noSpan;
-
-    Nanos exposed() const { return total - hidden; }
-};
-
-// One row for each operation and size class. Largest exposed time first. O(kernels of the step × log).
-std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step);
-
-struct RankLaunchGaps {
-    Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
-    Nanos before = 0; // ops: idle although the input was there (cause Launch)
-    Nanos ops = 0;    // duration of the ops that have kernels
-};
-
-// Launch gaps: time a device waits for the host. Ops without a kernel of their own have none inside.
-struct LaunchGapReport {
-    std::vector<RankLaunchGaps> ranks;
-    Nanos window = 0; // of the step
-
-    Nanos total() const;
-    double exposedShare() const; // total ÷ (ranks × window); 0 where the step is empty
-};
-
-Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
 
 bool hasKernels(const Timeline& timeline);         // spans on the lanes Kernel or Copy
 std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has

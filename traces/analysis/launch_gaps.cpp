@@ -1,3 +1,5 @@
+#include "traces/analysis/launch_gaps.h"
+
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -5,6 +7,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/run/quantity.h"
 
@@ -33,15 +36,9 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     if (!bubbles) return tl::unexpected(bubbles.error());
     report.window = bubbles->makespan();
     std::unordered_map<SpanId, Coverage> covered; // by op
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
-            if (const SpanId owner = ownerOf(timeline, id); owner != noSpan) covered[owner].add(span.start, span.end);
-        }
-    }
+    eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
+        if (const SpanId owner = ownerOf(timeline, id); owner != noSpan) covered[owner].add(span.start, span.end);
+    });
     for (auto& [owner, coverage] : covered) {
         const Span& op = timeline.spans()[owner];
         // Clipped to the step's window, as idle time is: an optimizer behind it is not part of the share.

@@ -1,10 +1,13 @@
 // The inputs of simulating levers, taken from a run.
+#include "traces/analysis/lever_subject.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/messages/messages.h"
@@ -49,9 +52,7 @@ void setWireTimes(const Run& run, CostModel& costs)
         }
     }
     for (auto& [ends, of] : times) {
-        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
-        std::nth_element(of.begin(), middle, of.end());
-        costs.links.overrides[ends] = {std::max<Nanos>(0, *middle), 0};
+        costs.links.overrides[ends] = {std::max<Nanos>(0, lowerMedian(std::move(of))), 0};
     }
 }
 
@@ -106,13 +107,8 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
     }
     std::vector<std::vector<double>> factor(ranks, std::vector<double>(present.size(), 1.0));
     std::vector<Nanos> usual(ranks, 0);
-    const auto middle = [](auto values) {
-        const auto at = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-        std::nth_element(values.begin(), at, values.end());
-        return *at;
-    };
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        usual[rank] = middle(busy[rank]);
+        usual[rank] = lowerMedian(busy[rank]);
         for (std::size_t step = 0; step < factor[rank].size() && usual[rank] > 0; ++step)
             factor[rank][step] = static_cast<double>(busy[rank][step]) / static_cast<double>(usual[rank]);
     }
@@ -124,7 +120,7 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
     for (std::size_t step = 0; step < present.size(); ++step) {
         std::vector<double> all;
         for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(factor[rank][step]);
-        const double machine = std::max(1.0, middle(all));
+        const double machine = std::max(1.0, lowerMedian(all));
         for (std::size_t rank = 0; rank < ranks; ++rank)
             if (all[rank] > threshold * machine)
                 found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), present[step], all[rank], false}});

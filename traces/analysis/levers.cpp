@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/base/step_number.h"
 #include "schedules/edit/edit_timing.h"
 #include "schedules/execute/simulate.h"
@@ -15,6 +16,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/plan/plan.h"
+#include "traces/analysis/lever_subject.h"
 #include "traces/step/slow_ranks.h"
 
 namespace stagewright {
@@ -24,14 +26,6 @@ namespace {
 constexpr double least = 1.02;                // a rank, link or delay this far above the others gets a row of its own
 constexpr std::size_t mostOfAKind = 8;        // ranks, links or delays with a row
 constexpr std::int64_t mostPlannedOps = 4096; // ranks × microbatches of a plan without a cap
-
-Nanos lowerMedian(std::vector<Nanos> values)
-{
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 std::vector<OpKind> computeKinds()
 {

@@ -91,10 +91,6 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
 // O(levers × ops × draws of jitter), and a plan where there is a cap.
 LeverTable leversOf(const LeverSubject& subject);
 
-// For a run: its schedule as its device ran it, its costs or fitted ones, channels and disturbances from its configuration, and
-// steps in which a rank stood out from its own median. cap: else the run's. Usage error if it has no schedule or no costs.
-Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap = {});
-
 // Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.
 inline constexpr std::size_t mostLeverOps = 2'000'000;
 LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {});

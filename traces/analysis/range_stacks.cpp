@@ -33,7 +33,7 @@ public:
     }
 
 private:
-    static bool isWork(const Track& track) { return track.lane == Lane::Kernel || track.lane == Lane::Copy; }
+    static bool isWork(const Track& track) { return isDeviceLane(track.lane); }
     bool wanted(const Track& track) const { return m_ranks.empty() || std::find(m_ranks.begin(), m_ranks.end(), track.rank) != m_ranks.end(); }
     Nanos inside(const Span& span) const { return std::max<Nanos>(0, std::min(span.end, m_end) - std::max(span.start, m_begin)); }
     bool seen(const Span& span) const { return span.step == m_step && (inside(span) > 0 || (span.start == span.end && span.start >= m_begin && span.start < m_end)); }
@@ -98,7 +98,7 @@ private:
         if (by == noSpan) return -1;
         if (const auto range = m_nodeOf.find(by); range != m_nodeOf.end()) return range->second;
         const Lane lane = m_timeline.trackOf(by).lane;
-        if (lane == Lane::Kernel || lane == Lane::Copy || lane == Lane::Other) return -1;
+        if (isDeviceLane(lane) || lane == Lane::Other) return -1;
         const OpKind kind = m_timeline.spans()[by].op.kind;
         const int node = child(-1, std::string(ruleOf(kind).title));
         m_out.nodes[static_cast<std::size_t>(node)].kind = kind;
@@ -191,7 +191,7 @@ std::vector<AnalysisColumn> stackColumns()
 std::string unknownWithoutRanges(const Run& run)
 {
     const auto tracks = run.timeline->tracks();
-    const bool any = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return (track.lane == Lane::Other || track.lane == Lane::Kernel || track.lane == Lane::Copy) && track.end > track.begin; });
+    const bool any = std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return (track.lane == Lane::Other || isDeviceLane(track.lane)) && track.end > track.begin; });
     return any ? "" : "this run has neither named ranges nor kernels: traces of Kineto, Nsight Systems and Chrome JSON have them";
 }
 

@@ -87,7 +87,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     }
     if (total > 0) {
         const std::size_t first = order.front();
-        out.sentence = fmt::format("others wait {} for rank {}, {} of all waits for a last rank", formatDuration(late[first].waitedFor), first, formatPercent(static_cast<double>(late[first].waitedFor) / static_cast<double>(total)));
+        out.sentence = fmt::format("others wait {} for rank {}, {} of all time spent waiting for a last rank", formatDuration(late[first].waitedFor), first, formatPercent(static_cast<double>(late[first].waitedFor) / static_cast<double>(total)));
         if (byHost.size() > 1) {
             const auto host = std::max_element(byHost.begin(), byHost.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
             out.sentence += fmt::format("; {} of them for ranks of host {}", formatPercent(static_cast<double>(host->second) / static_cast<double>(total)), host->first);

@@ -51,7 +51,7 @@ private:
 
 DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
 {
-    DeviceTable table{DeviceTable::Content::Figures, "device time, summed over ranks", {{"time", "What the devices do", false}, {"A", "In A", true}, {b, "In " + b, true}, {b + " − A", "The change", true}, {"beyond noise", "Whether it is more than steps of a run lie apart; –: neither has several steps, or it is not measured", false}}, {}, 3};
+    DeviceTable table{DeviceTable::Content::Figures, "device time, summed over ranks", {{"time", "What the devices do", false}, {"A", "In A", true}, {b, "In " + b, true}, {b + " − A", "The change", true}, {"beyond noise", "Whether it exceeds the spread between steps; –: unknown, as neither run has several steps or it is not measured", false}}, {}, 3};
     for (const DeviceFigure& one : changes.figures)
         table.rows.push_back({{one.title, Units{}.timeText(one.a), Units{}.timeText(one.b), changeText(one.change()), !one.noise ? "–" : one.beyondNoise() ? "yes"
                                                                                                                                                            : "no"},
@@ -67,7 +67,7 @@ DeviceTable changedTable(const std::vector<const KernelChange*>& kernels, std::s
     name.head(table.columns);
     table.columns.insert(table.columns.end(), {{"calls A", "Calls in A, on all ranks", true}, {"calls " + b, "Calls in " + b + ", on all ranks", true}, {"A", "Sum of their durations in A", true}, {b, "Sum of their durations in " + b, true}});
     table.changeColumn = table.columns.size();
-    table.columns.insert(table.columns.end(), {{b + " − A", "The change", true}, {"matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone", false}, {"call that changed most", "Where one call has at least twice its part of the change", false}});
+    table.columns.insert(table.columns.end(), {{b + " − A", "The change", true}, {"matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone", false}, {"call that changed most", "Where one call has at least twice its share of the change", false}});
     for (const KernelChange* one : kernels) {
         DeviceTable::Row row{{}, one->change(), one};
         name.add(*one, row.cells);

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/work_bytes.h"
 
 namespace stagewright {
@@ -31,14 +32,9 @@ using CallsByName = std::map<std::pair<Lane, std::string>, std::array<Calls, 2>>
 void collect(const Timeline& timeline, int step, std::size_t which, CallsByName& out)
 {
     const WorkBytes sizes(timeline);
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step == step) out[{track.lane, timeline.nameOf(span)}][which].push_back({sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
-        }
-    }
+    eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
+        out[{track.lane, timeline.nameOf(span)}][which].push_back({sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
+    });
 }
 
 constexpr std::string_view inputsMark = "inputs ";

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "schedules/base/median.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/critical_path.h"
 
@@ -185,10 +186,7 @@ public:
             }
         }
         for (auto& [key, durations] : m_durations) {
-            if (durations.empty()) continue;
-            const auto middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
-            std::nth_element(durations.begin(), middle, durations.end());
-            durations = {*middle};
+            if (!durations.empty()) durations = {lowerMedian(std::move(durations))};
         }
     }
     Nanos of(const Timeline& timeline, SpanId id, int rank) const

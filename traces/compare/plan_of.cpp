@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/analysis/explain_gap.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/run/quantity.h"
 #include "traces/run/simulated_run.h"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/memory.h"
 #include "traces/run/quantity.h"
@@ -140,9 +141,7 @@ private:
         for (const auto& [kind, ranks] : sums) {
             std::vector<double> factors;
             for (const auto& [rank, sum] : ranks) factors.push_back(sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0);
-            const auto middle = factors.begin() + static_cast<std::ptrdiff_t>((factors.size() - 1) / 2);
-            std::nth_element(factors.begin(), middle, factors.end());
-            const double usual = std::max(1.0, *middle);
+            const double usual = std::max(1.0, lowerMedian(std::move(factors)));
             for (const auto& [rank, sum] : ranks) {
                 const double factor = sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0;
                 if (ranks.size() > 1 && factor > slowRank * usual && 2 * sum.beyond > sum.ops)

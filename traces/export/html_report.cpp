@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/compare/device_tables.h"
 #include "traces/export/curves_svg.h"
 #include "traces/export/timeline_svg.h"

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 
 namespace stagewright {

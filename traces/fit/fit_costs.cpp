@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/base/step_number.h"
 #include "traces/fit/fit_durations.h"
-#include "traces/fit/median.h"
 #include "traces/step/step_graph.h"
 
 namespace stagewright {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "schedules/base/median.h"
 #include "schedules/model/kinds.h"
-#include "traces/fit/median.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {

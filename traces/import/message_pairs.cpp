@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/stoppable_sort.h"
 
@@ -324,9 +325,7 @@ private:
             if (m_ranks[rank].source == m_ranks[first].source || !holdsHostExports(m_ranks[rank].format)) continue;
             std::vector<Nanos> differences;
             for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i) differences.push_back(finish(ends[i]) - finish(own[i]));
-            const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
-            std::nth_element(differences.begin(), middle, differences.end());
-            if (std::abs(*middle) <= most) ahead[rank] = *middle;
+            if (const Nanos usual = upperMedian(std::move(differences)); std::abs(usual) <= most) ahead[rank] = usual;
         }
         return ahead;
     }

@@ -18,7 +18,6 @@ enum class NumberMeaning : std::uint8_t {
     Slice,
     Step,
 };
-inline constexpr std::size_t numberMeaningCount = 6;
 
 struct NamePiece {
     std::string text; // as it is; of a number "", if it varies

@@ -16,7 +16,4 @@ Result<Lesson> readLesson(std::string_view text, const std::string& path);
 // "say {{makespan}}" → words and expressions. at: of its first character.
 Result<Text> parseText(std::string_view text, FilePlace at);
 
-// A commented template of a lesson with that id: it reads without error and passes its check.
-std::string lessonTemplate(const std::string& id);
-
 } // namespace stagewright::lessons

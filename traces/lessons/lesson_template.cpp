@@ -1,4 +1,6 @@
 // The template of a new lesson.
+#include "traces/lessons/lesson_template.h"
+
 #include "traces/lessons/lesson_file.h"
 
 namespace stagewright::lessons {

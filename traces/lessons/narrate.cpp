@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
@@ -69,8 +71,7 @@ private:
         }
         std::stable_sort(m_ops.begin(), m_ops.end(), [&](const OpAt& a, const OpAt& b) { return span(a.id).start < span(b.id).start; });
         if (lengths.empty()) return;
-        std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2), lengths.end());
-        m_median = std::max<Nanos>(lengths[lengths.size() / 2], 1);
+        m_median = std::max<Nanos>(upperMedian(std::move(lengths)), 1);
         m_begin = span(m_ops.front().id).start;
     }
 

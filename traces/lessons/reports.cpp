@@ -340,7 +340,7 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     if (key == "cycle" || key == "victims" || key == "circle") {
         auto deadlock = explainDeadlock(m_schedule, m_channels);
         if (!deadlock) return Value(List{});
-        if (key == "circle") return listOf(deadlock->circle, [](const CircleOp& op) { return Value(toText(op.op)); });
+        if (key == "circle") return listOf(deadlock->cycleOps, [](const CycleOp& op) { return Value(toText(op.op)); });
         return listOf(key == "cycle" ? deadlock->cycle : deadlock->victims, whole);
     }
     if (key == "name") return Value(m_schedule.name);

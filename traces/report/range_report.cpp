@@ -1,4 +1,6 @@
 // A report cut to a range of time.
+#include "traces/report/range_report.h"
+
 #include "traces/report/run_report.h"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/slow_replicas.h"
 #include "traces/run/run_facts.h"
@@ -55,7 +56,7 @@ void RunReport::addCollectives(std::vector<ReportFigure>& out) const
     for (const CollectiveUse& use : collectiveUses.uses) hidden += use.hidden, awaited += use.awaited, outside += use.outside;
     for (const auto& [key, title, time] : {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden), std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
                                            std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
-        out.push_back({key, title, ColumnKind::Time, static_cast<double>(time), {}, "Collectives", collectiveUses.uses.empty() ? "none is beside compute" : ""});
+        out.push_back({key, title, ColumnKind::Time, static_cast<double>(time), {}, "Collectives", collectiveUses.uses.empty() ? "none runs beside compute" : ""});
 }
 
 std::vector<ReportFigure> RunReport::figures() const

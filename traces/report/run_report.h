@@ -15,6 +15,7 @@
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/memory.h"
@@ -93,12 +94,6 @@ struct ReportOptions {
 
 // A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.
 Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {});
-
-// The report cut to a range of the timeline's time, itself cut to the step's window. Busy time is trimmed to it, gaps too (they keep their
-// place in the report, those outside have no length), idle by cause is the sum of what is left; transfers count with the part inside; peaks
-// are the most in use inside the range, what was carried into it included. Levers, samples and baseline, which are of whole steps, are as
-// they were, but for the baseline, which is left out. O(spans of the step + memory events of its ranks).
-RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos begin, Nanos end);
 
 // The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.
 Result<Schedule> scheduleOfRun(const Run& run);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/base/text.h"
 #include "traces/run/quantity.h"
 
@@ -92,10 +93,7 @@ std::optional<double> contentionOf(const Run& run)
     const Metric* metric = run.metric("contention");
     const auto first = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
     if (metric == nullptr || metric->values.size() <= first) return std::nullopt;
-    std::vector<double> values(metric->values.begin() + static_cast<std::ptrdiff_t>(first), metric->values.end());
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return lowerMedian(std::vector<double>(metric->values.begin() + static_cast<std::ptrdiff_t>(first), metric->values.end()));
 }
 
 std::string distanceText(double distance)

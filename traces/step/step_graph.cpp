@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "schedules/base/median.h"
 #include "schedules/model/partial_backward.h"
 
 namespace stagewright {
@@ -229,11 +230,7 @@ std::vector<Nanos> StepGraph::medianDurations() const
     for (SlotId id = 0; id < m_slots.size(); ++id)
         if (m_slots[id].busy) values[m_place[id]].push_back(m_scenario.duration[id]);
     std::vector<Nanos> median;
-    for (auto& of : values) {
-        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
-        std::nth_element(of.begin(), middle, of.end());
-        median.push_back(*middle);
-    }
+    for (auto& of : values) median.push_back(lowerMedian(std::move(of)));
     std::vector<Nanos> out = m_scenario.duration;
     for (SlotId id = 0; id < m_slots.size(); ++id)
         if (m_slots[id].busy) out[id] = median[m_place[id]];

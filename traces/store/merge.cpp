@@ -1,4 +1,6 @@
 // Taking over the runs of another file, and removing one: row by row, no block is decoded.
+#include "traces/store/merge.h"
+
 #include <filesystem>
 
 #include <fmt/format.h>

@@ -1,9 +1,12 @@
 // The tables note, bookmark and saved_query of the run file.
+#include "traces/store/note_rows.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 
 namespace stagewright {

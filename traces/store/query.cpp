@@ -1,4 +1,6 @@
 // Read-only SQL over a run file.
+#include "traces/store/query.h"
+
 #include <chrono>
 #include <filesystem>
 

@@ -1,5 +1,7 @@
 // The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose arguments are hidden
 // columns, so that they join: FROM runs, report_bubbles(runs.run).
+#include "traces/store/report_functions.h"
+
 #include <algorithm>
 #include <limits>
 #include <new>
@@ -9,6 +11,7 @@
 
 #include "traces/report/tables.h"
 #include "traces/store/sql_tables.h"
+#include "traces/store/virtual_table.h"
 
 namespace stagewright {
 
@@ -201,26 +204,6 @@ int rowId(sqlite3_vtab_cursor* base, sqlite3_int64* id)
     return SQLITE_OK;
 }
 
-const sqlite3_module& callbacks()
-{
-    static const sqlite3_module module = [] {
-        sqlite3_module m{};
-        m.iVersion = 1;
-        m.xConnect = CalledBySqlite<connect>::call; // no xCreate: the functions are simply there
-        m.xBestIndex = CalledBySqlite<bestIndex>::call;
-        m.xDisconnect = disconnect;
-        m.xOpen = CalledBySqlite<openCursor>::call;
-        m.xClose = closeCursor;
-        m.xFilter = CalledBySqlite<filter>::call;
-        m.xNext = CalledBySqlite<next>::call;
-        m.xEof = atEnd;
-        m.xColumn = CalledBySqlite<column>::call;
-        m.xRowid = rowId;
-        return m;
-    }();
-    return module;
-}
-
 } // namespace
 
 Result<void> registerReportFunctions(Database& database)
@@ -228,12 +211,8 @@ Result<void> registerReportFunctions(Database& database)
     const auto runs = std::make_shared<LastRun>(database);
     for (const AnalysisInfo* analysis : allAnalyses()) {
         const std::string name = reportFunction(*analysis);
-        const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &callbacks(), new Function{analysis, runs},
-                                                  [](void* aux) { delete static_cast<Function*>(aux); });
-        if (code != SQLITE_OK) return tl::unexpected(database.error(code));
-        // connected now: later, under the authorizer of a query, declaring the columns would be refused
-        auto connected = database.prepare(fmt::format("SELECT 1 FROM {}(0) WHERE 0", name));
-        if (!connected) return tl::unexpected(connected.error());
+        const auto& module = virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
+        if (auto done = registerVirtualTable(database, name, name + "(0)", module, new Function{analysis, runs}); !done) return done;
     }
     return {};
 }

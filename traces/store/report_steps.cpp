@@ -1,10 +1,14 @@
 // Of a run that is too large to be read as a whole: the steps that a report of one of them is made from.
+#include "traces/store/report_steps.h"
+
 #include <algorithm>
 #include <functional>
 #include <set>
 
 #include "traces/analysis/step_sample.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
+#include "traces/store/run_stream.h"
 
 namespace stagewright {
 

@@ -1,10 +1,13 @@
 // What of a run can't be read: every row and block is looked at, one at a time, without a timeline of them.
+#include "traces/store/run_damage.h"
+
 #include <functional>
 #include <limits>
 #include <set>
 
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 #include "traces/store/stored_text.h"
 

@@ -1,4 +1,6 @@
 // The first view of a run from its stored pyramids, without reading the spans.
+#include "traces/store/run_overview.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,6 +11,8 @@
 
 #include "traces/store/blocks.h"
 #include "traces/store/pyramid.h"
+#include "traces/store/rows_in_parts.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 #include "traces/store/stored_text.h"
 

@@ -1,4 +1,6 @@
 // Reading a run back: rows, then blocks into a TimelineBuilder. Damaged blocks are left out and counted.
+#include "traces/store/run_reader.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include "traces/store/blocks.h"
 #include "traces/store/range_numbers.h"
 #include "traces/store/rows.h"
+#include "traces/store/rows_in_parts.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"

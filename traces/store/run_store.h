@@ -114,20 +114,6 @@ auto withAllSteps(RunStore& store, Read read, std::stop_token stop = {}) -> decl
         std::move(stop));
 }
 
-// Rows of a run in the order of their keys, which are the first columns of `columns`; between them the view may be renewed.
-struct RowsInParts {
-    std::string_view columns;
-    std::string_view table;
-    std::string where; // " AND …", besides the run
-    std::string_view keys;
-    std::function<Result<void>()> load = {}; // the steps again that are needed, in a new view
-};
-// Calls row(statement) for every row until it gives an error.
-Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row);
-
-// The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
-Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
-Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
 struct StepRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
@@ -137,30 +123,6 @@ struct StepRange {
     const Run* header = nullptr;                       // read before; null: read it
     bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max() && !times; }
 };
-Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
-Result<Run> readForReport(RunStore& store, std::int64_t id, int step, const Progress& progress);
-Result<RunDamage> damageOf(RunStore& store, std::int64_t id, const Progress& progress);
-Result<Run> readRunHeader(RunStore& store, std::int64_t id);
-Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
-Result<std::vector<RunFile::BlockBounds>> readBlockBounds(RunStore& store, std::int64_t id);
-Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id);
-Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress);
-Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress);
-Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets, std::optional<Lane> only);
-// Sums the pyramids of a recording's many segments into those of summarySegment, if that saves reading.
-Result<void> summarisePyramids(RunStore& store, std::int64_t id, const Progress& progress = {});
-inline constexpr std::int64_t summarySegment = -1;
-Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress);
-Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
-
-// Empty for a file of version 1 or 2. carried: also op notes of other runs of the same schedule.
-Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carried);
-Result<void> writeNotes(Database& database, std::int64_t run, const std::vector<Note>& notes); // within a transaction
-Result<std::vector<Bookmark>> readBookmarks(RunStore& store);
-Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark);
-Result<std::vector<SavedQuery>> readSavedQueries(RunStore& store);
-Result<void> writeSavedQuery(RunStore& store, const SavedQuery& query);
-Result<void> removeSavedQuery(RunStore& store, const std::string& name);
 
 // Writes the parts of one run. All calls within a transaction of the caller's.
 class RunRows {

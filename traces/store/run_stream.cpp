@@ -1,4 +1,6 @@
 // Reading a run in parts: its steps, its tracks, its blocks one after the other. Nothing of the size of the run is held.
+#include "traces/store/run_stream.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +11,8 @@
 
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
+#include "traces/store/rows_in_parts.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"

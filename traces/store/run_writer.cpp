@@ -6,6 +6,8 @@
 #include "schedules/base/step_number.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_names.h"
+#include "traces/store/run_overview.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 

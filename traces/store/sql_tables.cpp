@@ -10,6 +10,7 @@
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/store/blocks.h"
+#include "traces/store/virtual_table.h"
 
 namespace stagewright {
 
@@ -390,38 +391,13 @@ int rowId(sqlite3_vtab_cursor* base, sqlite3_int64* id)
     return SQLITE_OK;
 }
 
-const sqlite3_module& callbacks()
-{
-    static const sqlite3_module module = [] {
-        sqlite3_module m{};
-        m.iVersion = 1;
-        m.xConnect = CalledBySqlite<connect>::call; // no xCreate: the tables are simply there
-        m.xBestIndex = CalledBySqlite<bestIndex>::call;
-        m.xDisconnect = disconnect;
-        m.xOpen = CalledBySqlite<openCursor>::call;
-        m.xClose = closeCursor;
-        m.xFilter = CalledBySqlite<filter>::call;
-        m.xNext = CalledBySqlite<next>::call;
-        m.xEof = atEnd;
-        m.xColumn = CalledBySqlite<column>::call;
-        m.xRowid = rowId;
-        return m;
-    }();
-    return module;
-}
-
 } // namespace
 
 Result<void> registerSqlTables(Database& database)
 {
     for (const SqlTable& table : sqlTables()) {
-        auto* module = new Module{&database, &table};
-        const int code = sqlite3_create_module_v2(database.handle(), table.name, &callbacks(), module,
-                                                  [](void* aux) { delete static_cast<Module*>(aux); });
-        if (code != SQLITE_OK) return tl::unexpected(database.error(code));
-        // connected now: later, under the authorizer of a query, declaring the columns would be refused
-        auto connected = database.prepare(fmt::format("SELECT 1 FROM {} WHERE 0", table.name));
-        if (!connected) return tl::unexpected(connected.error());
+        const auto& module = virtualTable<connect, disconnect, bestIndex, openCursor, closeCursor, filter, next, atEnd, column, rowId>();
+        if (auto done = registerVirtualTable(database, table.name, table.name, module, new Module{&database, &table}); !done) return done;
     }
     return {};
 }

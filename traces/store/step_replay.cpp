@@ -1,4 +1,7 @@
 // Replaying a stream of steps into a run file: one transaction a step, each once.
+#include "traces/store/merge.h"
+#include "traces/store/run_overview.h"
+#include "traces/store/run_reader.h"
 #include "traces/store/step_stream.h"
 
 #include <algorithm>
@@ -128,7 +131,7 @@ Result<void> StreamReplay::State::begin(const StepBlock& block)
     if (!when) return damaged("a run's time");
     Database& database = *store->database;
     if (Ongoing* known = find(block.run)) {
-        if (known->begun) return damaged("a run begins twice");
+        if (known->begun) return damaged("a run starts twice");
         known->begun = true;
         if (known->run.here == 0) return {}; // removed
         auto found = bound(database, "SELECT created_unix_ms, max((SELECT ifnull(max(segment), -2) FROM main.segment WHERE run=?1), (SELECT ifnull(max(segment), -2) FROM main.step_log WHERE run=?1)), "
@@ -284,7 +287,7 @@ Result<void> StreamReplay::State::take(const StepBlock& block)
 {
     if (block.kind == StepBlockKind::Begin) return begin(block);
     Ongoing* one = find(block.run);
-    if (!one || !one->begun) return damaged("a step of a run that has not begun");
+    if (!one || !one->begun) return damaged("a step of a run that has not started");
     switch (block.kind) {
     case StepBlockKind::Rows: return rows(*one, block);
     case StepBlockKind::Remove: return remove(*one);

@@ -52,7 +52,7 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
     return bars;
 }
 
-WaterfallChart::WaterfallChart(QWidget* parent) : QWidget(parent)
+WaterfallChart::WaterfallChart(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("waterfall"));
     setAccessibleName(tr("Waterfall of the change in step time"));
@@ -67,12 +67,6 @@ void WaterfallChart::setBars(std::vector<WaterfallBar> bars, const Units& units)
     for (const auto& row : table().rows) text << row.join(QLatin1Char(' '));
     setAccessibleDescription(text.join(QStringLiteral(", ")));
     updateGeometry();
-    update();
-}
-
-void WaterfallChart::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

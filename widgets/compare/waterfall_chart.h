@@ -10,6 +10,7 @@
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
@@ -23,12 +24,11 @@ struct WaterfallBar {
 std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString& a, const QString& b); // largest change first
 std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b);                   // in the order of the rungs
 
-class WaterfallChart : public QWidget {
+class WaterfallChart : public ThemedWidget {
     Q_OBJECT
 public:
     explicit WaterfallChart(QWidget* parent = nullptr);
     void setBars(std::vector<WaterfallBar> bars, const Units& units);
-    void setTheme(const Theme& theme);
     const std::vector<WaterfallBar>& bars() const { return m_bars; }
     TableText table() const;
     QSize sizeHint() const override;
@@ -40,7 +40,6 @@ protected:
 private:
     std::vector<WaterfallBar> m_bars;
     Units m_units;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

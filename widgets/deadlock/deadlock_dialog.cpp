@@ -6,6 +6,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "schedules/execute/deadlock_text.h"
 #include "widgets/deadlock/deadlock_view.h"
 #include "widgets/numbers.h"
 #include "widgets/style.h"

@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "schedules/execute/deadlock_text.h"
 #include "widgets/timeline/arrows.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -18,7 +19,7 @@ constexpr int before = 7, after = 9; // ops around where a rank has stopped
 
 } // namespace
 
-DeadlockView::DeadlockView(QWidget* parent) : QWidget(parent)
+DeadlockView::DeadlockView(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
     setObjectName(QStringLiteral("deadlockView"));
@@ -38,12 +39,6 @@ void DeadlockView::setDeadlock(std::shared_ptr<const Schedule> schedule, const D
         for (const auto& list : m_schedule->order)
             for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 4096); ++i) m_cell = std::max(m_cell, metrics.horizontalAdvance(textOf(list[i])) + 12);
     updateGeometry();
-    update();
-}
-
-void DeadlockView::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

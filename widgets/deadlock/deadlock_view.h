@@ -8,15 +8,15 @@
 
 #include "schedules/execute/deadlock.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
-class DeadlockView : public QWidget {
+class DeadlockView : public ThemedWidget {
     Q_OBJECT
 public:
     explicit DeadlockView(QWidget* parent = nullptr);
     void setDeadlock(std::shared_ptr<const Schedule> schedule, const Deadlock& deadlock);
-    void setTheme(const Theme& theme);
     QRectF cellOf(int rank, int position) const; // of an op; empty: not drawn
     QString textOf(const Op& op) const;          // text of a cell: "2F0", "→F0" for a send, "←F0" for a receive
     QSize sizeHint() const override;
@@ -34,7 +34,6 @@ private:
 
     std::shared_ptr<const Schedule> m_schedule;
     Deadlock m_deadlock;
-    const Theme* m_theme = &Theme::light();
     double m_cell = 44;
 };
 

@@ -1,5 +1,7 @@
 #include "widgets/device/device_figures.h"
 
+#include "traces/analysis/launch_gaps.h"
+
 namespace stagewright {
 
 DeviceFigures deviceFiguresOf(const Run& run, int step, const Units& units)

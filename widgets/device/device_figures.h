@@ -7,6 +7,7 @@
 #include <QString>
 
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/launch_gaps.h"
 #include "traces/analysis/links.h"
 #include "traces/analysis/roofline.h"
 #include "traces/run/run.h"

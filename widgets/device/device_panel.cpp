@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/launch_gaps.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/device/roofline_plot.h"
 #include "widgets/numbers.h"

@@ -25,7 +25,7 @@ QString decadeText(double value, double)
 
 } // namespace
 
-RooflinePlot::RooflinePlot(QWidget* parent) : QWidget(parent)
+RooflinePlot::RooflinePlot(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("rooflinePlot"));
     setAccessibleName(tr("Roofline"));
@@ -40,12 +40,6 @@ void RooflinePlot::setRows(std::vector<RooflineRow> rows, std::optional<Ceilings
     for (const RooflineRow& row : m_rows)
         if (shown(row)) texts << textOf(row);
     setAccessibleDescription(texts.join(QStringLiteral("; ")));
-    update();
-}
-
-void RooflinePlot::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

@@ -9,15 +9,15 @@
 
 #include "traces/analysis/roofline.h"
 #include "widgets/explore/plot_frame.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
-class RooflinePlot : public QWidget {
+class RooflinePlot : public ThemedWidget {
     Q_OBJECT
 public:
     explicit RooflinePlot(QWidget* parent = nullptr);
     void setRows(std::vector<RooflineRow> rows, std::optional<Ceilings> ceilings);
-    void setTheme(const Theme& theme);
     QPointF placeOf(std::size_t row) const; // in the widget
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QSize sizeHint() const override { return {420, 260}; }
@@ -34,7 +34,6 @@ private:
 
     std::vector<RooflineRow> m_rows;
     std::optional<Ceilings> m_ceilings;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

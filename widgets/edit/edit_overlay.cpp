@@ -22,7 +22,7 @@ bool hasAlike(const LaneData& lane, const Slice& slice)
 
 } // namespace
 
-EditOverlay::EditOverlay(TimelineView* view, ViewState* state) : QWidget(view), m_view(view)
+EditOverlay::EditOverlay(TimelineView* view, ViewState* state) : ThemedWidget(view), m_view(view)
 {
     setAttribute(Qt::WA_TransparentForMouseEvents);
     setAttribute(Qt::WA_NoSystemBackground);
@@ -71,12 +71,6 @@ void EditOverlay::clear()
     m_gap.reset();
     m_ghost.reset();
     refresh();
-}
-
-void EditOverlay::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 bool EditOverlay::eventFilter(QObject* watched, QEvent* event)

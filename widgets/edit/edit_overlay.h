@@ -7,11 +7,12 @@
 
 #include <QWidget>
 
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-class EditOverlay : public QWidget {
+class EditOverlay : public ThemedWidget {
     Q_OBJECT
 public:
     struct GapMark { // idle time of a rank, axis time
@@ -31,7 +32,6 @@ public:
     void setGhost(std::shared_ptr<const TimelinePanel> ghost);
     std::shared_ptr<const TimelinePanel> ghost() const { return m_ghost; }
     void clear();
-    void setTheme(const Theme& theme);
 
 protected:
     void paintEvent(QPaintEvent*) override;
@@ -46,7 +46,6 @@ private:
     std::vector<SpanId> m_chosen;
     std::optional<GapMark> m_gap;
     std::shared_ptr<const TimelinePanel> m_ghost;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

@@ -10,16 +10,10 @@
 
 namespace stagewright {
 
-CursorPicture::CursorPicture(QWidget* parent) : QWidget(parent)
+CursorPicture::CursorPicture(QWidget* parent) : ThemedWidget(parent)
 {
     setFocusPolicy(Qt::StrongFocus);
     makeCopyable(this, [this] { return table(); });
-}
-
-void CursorPicture::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 void CursorPicture::choose(int mark)
@@ -48,10 +42,7 @@ void CursorPicture::paintEvent(QPaintEvent*)
     QPainter p(this);
     p.fillRect(rect(), m_theme->canvas);
     paintTo(p, rect(), *m_theme);
-    if (!hasFocus()) return;
-    p.setPen(QPen(m_theme->accent, 1));
-    p.setBrush(Qt::NoBrush);
-    p.drawRect(rect().adjusted(0, 0, -1, -1));
+    paintFocus(p);
 }
 
 void CursorPicture::mousePressEvent(QMouseEvent* event)

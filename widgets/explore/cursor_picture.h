@@ -6,14 +6,14 @@
 
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
-class CursorPicture : public QWidget {
+class CursorPicture : public ThemedWidget {
     Q_OBJECT
 public:
     explicit CursorPicture(QWidget* parent);
-    void setTheme(const Theme& theme);
     int cursor() const { return m_cursor; }
     void choose(int mark); // outside: the nearest
     QRectF markRect(int mark) const { return markIn(rect(), mark); }
@@ -39,7 +39,6 @@ protected:
 private:
     int markAt(QPointF point) const; // −1: none
     int m_cursor = 0;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

@@ -19,7 +19,7 @@ QColor labelOn(const QColor& fill) { return fill.lightnessF() > 0.5F || fill.gre
 
 } // namespace
 
-HeatMap::HeatMap(QWidget* parent) : QWidget(parent)
+HeatMap::HeatMap(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("heatMap"));
     setAccessibleName(tr("Ticked schedules over two parameters"));
@@ -33,12 +33,6 @@ void HeatMap::setPicture(std::shared_ptr<const HeatPicture> picture, ExploreMeas
     m_measure = measure;
     m_shows = shows;
     if (!m_picture || m_cursor >= static_cast<int>(m_picture->cells())) m_cursor = -1;
-    update();
-}
-
-void HeatMap::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 
@@ -190,10 +184,7 @@ void HeatMap::paintEvent(QPaintEvent*)
         p.setPen(QPen(m_theme->text, 2));
         p.drawRect(cellRect(static_cast<std::size_t>(m_cursor)).adjusted(1, 1, -1, -1));
     }
-    if (hasFocus()) {
-        p.setPen(QPen(m_theme->accent, 1));
-        p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
-    }
+    paintFocus(p);
 }
 
 void HeatMap::mouseMoveEvent(QMouseEvent* event)

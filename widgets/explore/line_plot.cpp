@@ -19,7 +19,7 @@ constexpr Qt::PenStyle dashes[] = {Qt::SolidLine, Qt::DashLine, Qt::DashDotLine,
 
 } // namespace
 
-LinePlot::LinePlot(QWidget* parent) : QWidget(parent)
+LinePlot::LinePlot(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("linePlot"));
     setAccessibleName(tr("Ticked schedules over one parameter"));
@@ -33,12 +33,6 @@ void LinePlot::setPicture(std::shared_ptr<const LinesPicture> picture, ExploreMe
     m_measure = measure;
     if (!m_picture || m_schedule >= m_picture->schedules.size()) m_schedule = 0;
     if (!m_picture || m_value >= m_picture->values.size()) m_value = 0;
-    update();
-}
-
-void LinePlot::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 
@@ -153,11 +147,7 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
                    tr("%1 at %2: %3, peak %4").arg(scheduleTitle(m_picture->schedules[m_schedule]), valueText(m_picture->across, m_picture->values[m_value]), measureText(measureOf(row, m_measure), m_measure), fixed(row.memoryValue(row.peak()), 1)));
     }
-    if (hasFocus()) {
-        p.setBrush(Qt::NoBrush);
-        p.setPen(QPen(m_theme->accent, 1));
-        p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
-    }
+    paintFocus(p);
 }
 
 void LinePlot::mouseMoveEvent(QMouseEvent* event)

@@ -7,7 +7,7 @@
 
 namespace stagewright {
 
-Miniature::Miniature(QWidget* parent) : QWidget(parent)
+Miniature::Miniature(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("miniature"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -20,12 +20,6 @@ void Miniature::setPanel(std::shared_ptr<const TimelinePanel> panel, const QStri
     m_note = note;
     setAccessibleName(tr("Preview of %1").arg(title));
     setAccessibleDescription(note);
-    update();
-}
-
-void Miniature::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

@@ -6,16 +6,16 @@
 #include <QWidget>
 
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
 
-class Miniature : public QWidget {
+class Miniature : public ThemedWidget {
     Q_OBJECT
 public:
     explicit Miniature(QWidget* parent = nullptr);
     void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note); // null: only the note
-    void setTheme(const Theme& theme);
     const QString& title() const { return m_title; }
     QSize sizeHint() const override { return {230, 150}; }
 
@@ -25,7 +25,6 @@ protected:
 private:
     std::shared_ptr<const TimelinePanel> m_panel;
     QString m_title, m_note;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

@@ -28,7 +28,7 @@ bool isPointKey(int key)
 
 } // namespace
 
-ParetoPlot::ParetoPlot(QWidget* parent) : QWidget(parent)
+ParetoPlot::ParetoPlot(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("paretoPlot"));
     setAccessibleName(tr("Schedules by peak memory and step time"));
@@ -57,12 +57,6 @@ void ParetoPlot::setSelected(int row)
 {
     if (m_selected == row) return;
     m_selected = row;
-    update();
-}
-
-void ParetoPlot::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 
@@ -426,10 +420,7 @@ void ParetoPlot::paintEvent(QPaintEvent*)
         p.setPen(QPen(m_theme->text, 1.75));
         p.drawEllipse(frame.place(mark.x, mark.y), 8, 8);
     }
-    if (hasFocus()) {
-        p.setPen(QPen(m_theme->accent, 1));
-        p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
-    }
+    paintFocus(p);
 }
 
 void ParetoPlot::mousePressEvent(QMouseEvent* event)

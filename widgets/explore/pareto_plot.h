@@ -10,12 +10,13 @@
 
 #include "widgets/explore/explore_question.h"
 #include "widgets/explore/plot_frame.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
 using SweepRows = std::shared_ptr<const std::vector<SweepRow>>;
 
-class ParetoPlot : public QWidget {
+class ParetoPlot : public ThemedWidget {
     Q_OBJECT
 public:
     explicit ParetoPlot(QWidget* parent = nullptr);
@@ -23,7 +24,6 @@ public:
     void setBounds(std::vector<ExploreBound> bounds);
     void setSelected(int row); // −1: none
     int selected() const { return m_selected; }
-    void setTheme(const Theme& theme);
 
     QPointF placeOf(int row) const; // of a valid row, in widget coordinates
     int markCount() const { return static_cast<int>(m_marks.size()); }
@@ -81,7 +81,6 @@ private:
     std::vector<std::size_t> m_frontier; // rows
     int m_selected = -1;
     int m_hovered = -1; // mark
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

@@ -52,7 +52,7 @@ void hatch(QPainter& p, const QRectF& rect, const QColor& line)
 
 } // namespace
 
-StatePicture::StatePicture(QWidget* parent) : QWidget(parent)
+StatePicture::StatePicture(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("statePicture"));
     setAccessibleName(tr("Memory and time by what replicas share"));
@@ -69,12 +69,6 @@ void StatePicture::setRows(StateRows rows, const StateQuestion& question)
     m_row = std::clamp(m_row, 0, std::max(0, count - 1));
     m_first = std::clamp(m_first, 0, std::max(0, count - 1));
     setAccessibleDescription(textOf(m_row, m_level));
-    update();
-}
-
-void StatePicture::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 
@@ -295,10 +289,7 @@ void StatePicture::paintEvent(QPaintEvent*)
     QPainter p(this);
     p.fillRect(rect(), m_theme->canvas);
     paintTo(p, rect(), *m_theme);
-    if (!hasFocus()) return;
-    p.setPen(QPen(m_theme->accent, 1));
-    p.setBrush(Qt::NoBrush);
-    p.drawRect(rect().adjusted(0, 0, -1, -1));
+    paintFocus(p);
 }
 
 void StatePicture::mousePressEvent(QMouseEvent* event)

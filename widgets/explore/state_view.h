@@ -23,6 +23,7 @@
 #include "widgets/explore/state_survey.h"
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 class QGridLayout;
 class QLabel;
@@ -32,12 +33,11 @@ namespace stagewright {
 using StateRows = std::shared_ptr<const std::vector<StateRow>>;
 
 // The bars of one schedule and the grid of all. Paints with any painter; keys move over the grid's cells.
-class StatePicture : public QWidget {
+class StatePicture : public ThemedWidget {
     Q_OBJECT
 public:
     explicit StatePicture(QWidget* parent = nullptr);
     void setRows(StateRows rows, const StateQuestion& question); // null: nothing yet
-    void setTheme(const Theme& theme);
     void choose(int row, int level);
     int row() const { return m_row; }
     int level() const { return m_level; }
@@ -75,7 +75,6 @@ private:
     int m_row = 0;
     int m_level = 0;
     int m_first = 0; // row at the top of the grid
-    const Theme* m_theme = &Theme::light();
 };
 
 enum class StateTopic {

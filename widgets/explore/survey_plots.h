@@ -8,15 +8,15 @@
 
 #include "widgets/explore/plot_frame.h"
 #include "widgets/explore/survey.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
-class LinePlot : public QWidget {
+class LinePlot : public ThemedWidget {
     Q_OBJECT
 public:
     explicit LinePlot(QWidget* parent = nullptr);
     void setPicture(std::shared_ptr<const LinesPicture> picture, ExploreMeasure measure); // null: nothing chosen
-    void setTheme(const Theme& theme);
     QPointF placeOf(std::size_t schedule, std::size_t value) const;
     std::size_t cursorValue() const { return m_value; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
@@ -42,7 +42,6 @@ private:
     std::size_t m_value = 0; // cursor
     std::size_t m_schedule = 0;
     bool m_hasCursor = false;
-    const Theme* m_theme = &Theme::light();
 };
 
 enum class HeatShows {
@@ -50,12 +49,11 @@ enum class HeatShows {
     Value,
 };
 
-class HeatMap : public QWidget {
+class HeatMap : public ThemedWidget {
     Q_OBJECT
 public:
     explicit HeatMap(QWidget* parent = nullptr);
     void setPicture(std::shared_ptr<const HeatPicture> picture, ExploreMeasure measure, HeatShows shows); // null: nothing chosen
-    void setTheme(const Theme& theme);
     QRectF cellRect(std::size_t cell) const;
     int cursor() const { return m_cursor; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
@@ -83,7 +81,6 @@ private:
     ExploreMeasure m_measure = ExploreMeasure::Bubble;
     HeatShows m_shows = HeatShows::Winner;
     int m_cursor = -1;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

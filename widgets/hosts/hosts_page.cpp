@@ -95,7 +95,7 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     addField(grid, tr("Setup lines"), m_setup, tr("Shell commands to run there first, one per line. They come only from you: no file or host supplies them"));
     auto* end = new QHBoxLayout;
     end->addStretch(1);
-    m_keep = button(tr("Save host"), tr("Adds the host, or replaces the one of this name"), end);
+    m_keep = button(tr("Save host"), tr("Adds the host, or replaces the one with this name"), end);
     layout->addLayout(end);
 
     connect(m_list, &QTreeWidget::currentItemChanged, this, &HostsPage::select);
@@ -149,19 +149,16 @@ void HostsPage::list()
                     if (!answer.good()) said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
                     const QString chosen = current().name;
                     m_hosts = hostsIn(answer.out);
-                    QStringList names;
                     {
                         const QSignalBlocker quiet(m_list);
                         m_list->clear();
                         for (const HostEntry& host : m_hosts) {
                             auto* item = new QTreeWidgetItem(m_list, {host.name, host.target});
                             item->setToolTip(0, host.setup.join(QLatin1Char('\n')));
-                            names << host.name;
-                            if (host.name == chosen || names.size() == 1) m_list->setCurrentItem(item);
+                            if (host.name == chosen || m_list->topLevelItemCount() == 1) m_list->setCurrentItem(item);
                         }
                     }
                     refresh();
-                    emit hostsChanged(names);
                 });
     refresh();
 }

@@ -23,9 +23,6 @@ public:
     bool settled() const { return !m_job.running(); }
     QString message() const; // what is said below the buttons
 
-signals:
-    void hostsChanged(const QStringList& names);
-
 private:
     void list();
     void select();

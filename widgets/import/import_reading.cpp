@@ -44,6 +44,12 @@ QString formatText(const std::string& format)
     return text(info != nullptr ? std::string(info->title) : format);
 }
 
+bool holdsOrder(const std::string& format) // which has no clocks
+{
+    const FormatInfo* info = findFormat(format);
+    return info != nullptr && info->order;
+}
+
 QString shortSchedule(const ImportedRun& run)
 {
     if (!run.recognised.empty()) return scheduleTitle(run.recognised);
@@ -109,7 +115,7 @@ ImportDescription describe(const ImportedRun& run)
     if (run.collectives > 0 || run.collectivesAlone > 0)
         add(Text::tr("Collectives"), run.collectivesAlone == 0 ? Text::tr("%L1 over two or more ranks").arg(run.collectives) : Text::tr("%L1 over two or more ranks, %L2 of which one rank's side is in the traces").arg(run.collectives).arg(run.collectivesAlone), Text::tr("Matched by group, name and sequence number"));
     if (!run.clocks.empty())
-        add(Text::tr("Clocks"), text(run.clocks), Text::tr("Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the ranks' clocks"), run.clockError < 0 && info.ranks > 1 && run.format != "csv");
+        add(Text::tr("Clocks"), text(run.clocks), Text::tr("Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the ranks' clocks"), run.clockError < 0 && info.ranks > 1 && !holdsOrder(run.format));
     if (!run.leftOut.empty()) add(Text::tr("Skipped"), leftOutText(run), Text::tr("Not imported, counted by kind"));
     if (run.damaged > 0) add(Text::tr("Damaged"), Text::tr("%L1 of %L2 events could not be read").arg(run.damaged).arg(run.events + run.damaged), Text::tr("They were skipped; reading continued after them"), true);
     for (const std::string& note : run.notes) out.notes << text(note);

@@ -67,11 +67,11 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
     if (guessed != nullptr && is != nullptr) {
         const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed; // "20 %" is read as 0.2
         out.right = std::abs(value - *is) <= 0.005 * std::max(1.0, std::abs(*is));
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**, and it is.").arg(inUnit(value)) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(inUnit(value)) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
     } else {
         const QString answer = qs(lessons::toText(*truth)), words = qs(said).trimmed();
         out.right = words == answer;
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**, and it is.").arg(words) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
+        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(words) : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
     }
     return out;
 }

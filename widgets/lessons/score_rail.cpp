@@ -26,7 +26,7 @@ QString shares(double value)
 
 } // namespace
 
-ScoreRailView::ScoreRailView(const TimelineView& timeline, QWidget* parent) : QWidget(parent), m_timeline(timeline)
+ScoreRailView::ScoreRailView(const TimelineView& timeline, QWidget* parent) : ThemedWidget(parent), m_timeline(timeline)
 {
     connect(timeline.viewState(), &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
     setObjectName(QStringLiteral("scoreRail"));
@@ -46,12 +46,6 @@ void ScoreRailView::setYours(double value)
     if (!m_rail) return;
     m_rail->yours = value;
     describe();
-}
-
-void ScoreRailView::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 void ScoreRailView::describe()

@@ -9,18 +9,18 @@
 
 #include "traces/lessons/grading.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
 class TimelineView;
 
-class ScoreRailView : public QWidget {
+class ScoreRailView : public ThemedWidget {
     Q_OBJECT
 public:
     explicit ScoreRailView(const TimelineView& timeline, QWidget* parent = nullptr); // as wide as the timeline, and gone before it
     void setRail(const std::optional<lessons::ScoreRail>& rail);                     // none: nothing to score
     void setYours(double shares);                                                    // while an op is dragged; NaN: it can't run
-    void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 46}; }
     QSize minimumSizeHint() const override { return {300, 46}; }
 
@@ -43,7 +43,6 @@ private:
 
     const TimelineView& m_timeline;
     std::optional<lessons::ScoreRail> m_rail;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

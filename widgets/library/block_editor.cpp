@@ -11,6 +11,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"

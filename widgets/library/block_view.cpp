@@ -58,7 +58,7 @@ std::vector<BlockPass> passesOf(const Block& block, int device)
     return out;
 }
 
-BlockView::BlockView(QWidget* parent) : QWidget(parent)
+BlockView::BlockView(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
     setFocusPolicy(Qt::StrongFocus);
@@ -73,12 +73,6 @@ void BlockView::setBlock(const Block& block)
     m_full = checkBlock(block) ? withWeightGrads(block) : block;
     if (m_selected && slotOf(m_block, *m_selected) == notPlaced) m_selected.reset();
     updateGeometry();
-    update();
-}
-
-void BlockView::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

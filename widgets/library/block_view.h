@@ -9,6 +9,7 @@
 
 #include "schedules/heuristic/building_block.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
@@ -23,13 +24,12 @@ int slotOf(const Block& block, const BlockPass& pass);           // notPlaced if
 Block withPassAt(Block block, const BlockPass& pass, int slot);  // not checked
 std::vector<BlockPass> passesOf(const Block& block, int device); // placed ones, by slot
 
-class BlockView : public QWidget {
+class BlockView : public ThemedWidget {
     Q_OBJECT
 public:
     explicit BlockView(QWidget* parent = nullptr);
     void setBlock(const Block& block); // unplaced W's are drawn hatched where the schedule would place them
     const Block& block() const { return m_block; }
-    void setTheme(const Theme& theme);
     void setFault(bool fault); // outlined in the fault colour
     std::optional<BlockPass> selected() const { return m_selected; }
     void select(const std::optional<BlockPass>& pass);
@@ -58,7 +58,6 @@ private:
 
     Block m_block;
     Block m_full; // with every W
-    const Theme* m_theme = &Theme::light();
     std::optional<BlockPass> m_selected;
     bool m_dragging = false;
     int m_grip = 0; // slots from the start of the pass to the pointer

@@ -1,11 +1,10 @@
-// Data of the memory charts: curves, stacks, counters, ticks.
+#include "widgets/memory/memory_curve.h"
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
 
 #include <QCoreApplication>
-
-#include "widgets/memory/step_chart.h"
 
 namespace stagewright {
 

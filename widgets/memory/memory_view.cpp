@@ -29,7 +29,7 @@ std::size_t workOf(const TimelinePanel& panel)
 } // namespace
 
 MemoryView::MemoryView(ViewState* state, QWidget* parent)
-    : QWidget(parent), m_state(state), m_rows(std::make_shared<const std::vector<MemoryRow>>()), m_card(new HoverCard(this))
+    : ThemedWidget(parent), m_state(state), m_rows(std::make_shared<const std::vector<MemoryRow>>()), m_card(new HoverCard(this))
 {
     loadFonts();
     setMouseTracking(true);
@@ -116,12 +116,6 @@ void MemoryView::setRankBudgets(std::vector<Bytes> bytes)
     if (bytes == m_rankBudgets) return;
     m_rankBudgets = std::move(bytes);
     arrange();
-}
-
-void MemoryView::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 void MemoryView::setRowHeight(double pixels)
@@ -374,11 +368,7 @@ void MemoryView::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
     paintMemory(painter, scene(QSizeF(size())), *m_theme);
-    if (hasFocus()) {
-        painter.setPen(QPen(m_theme->accent, 1));
-        painter.setBrush(Qt::NoBrush);
-        painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
-    }
+    paintFocus(painter);
 }
 
 void MemoryView::mouseMoveEvent(QMouseEvent* event)

@@ -14,12 +14,13 @@
 #include "widgets/job.h"
 #include "widgets/memory/memory_rows.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/key_map.h"
 #include "widgets/timeline/view_state.h"
 
 namespace stagewright {
 
-class MemoryView : public QWidget {
+class MemoryView : public ThemedWidget {
     Q_OBJECT
 
 public:
@@ -35,7 +36,6 @@ public:
     MemoryCategory category() const;               // the lowest one shown
     void setBudget(std::optional<Bytes> bytes);    // of every rank's activations; a dashed line
     void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none
-    void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels);                           // of one chart; 0: automatic, 64 to 120
     bool ready() const { return !m_filling.running(); }         // the charts match the panels
@@ -91,7 +91,6 @@ private:
     Job m_filling;
     std::optional<Bytes> m_budget;
     std::vector<Bytes> m_rankBudgets;
-    const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;
     double m_scroll = 0;

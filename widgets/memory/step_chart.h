@@ -1,5 +1,4 @@
-// Charts over the timeline's axis: step curves of memory in use, stacked by category, and lines of counters. Data, nice axis steps,
-// and painting with any QPainter. The cost of a picture grows with its pixels, not with the events.
+// Charts over the timeline's axis: step curves of memory in use, stacked by category, and lines of counters, painted with any QPainter. The cost of a picture grows with its pixels, not with the events.
 #pragma once
 
 #include <memory>
@@ -9,49 +8,13 @@
 #include <QPainter>
 #include <QString>
 
-#include "traces/analysis/memory.h"
-#include "widgets/memory/extremes.h"
 #include "widgets/memory/holdings.h"
+#include "widgets/memory/memory_curve.h"
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
-
-struct MemoryCurve {
-    std::vector<MemoryPoint> points; // axis time
-    ExtremeIndex index;              // of the points' values
-    Nanos end = 0;                   // where the curve stops
-    Bytes peak = 0;
-    Nanos peakTime = 0;
-
-    Bytes at(Nanos time) const;                               // 0 before the first point
-    Extremes over(std::size_t first, std::size_t last) const; // of points [first, last)
-    Bytes peakIn(const TimeRange& range) const;               // including what is held at its start
-    std::optional<Nanos> firstOver(Bytes limit) const;        // when it is first exceeded
-    std::size_t after(Nanos time) const;                      // first point later than time
-    void seal();                                              // after the points: index and peak
-};
-MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration);
-
-// Of a stack, from the axis up: `curve` holds this category and all below it.
-struct MemoryLayer {
-    MemoryCategory category = MemoryCategory::Activations;
-    MemoryCurve curve;
-};
-// Activations lowest, so that an activation budget can be read off; then by how long memory is held.
-const std::vector<MemoryCategory>& stackOrder();
-QString titleOf(MemoryCategory category); // "Activations"
-QColor colourOf(MemoryCategory category, const Theme& theme);
-
-// Samples joined by lines. NaN samples are skipped.
-struct CounterCurve {
-    std::vector<CounterSample> samples; // axis time
-    ExtremeIndex index;
-    double least = 0, most = 0; // of its scale
-    QString unit;
-    std::optional<double> at(Nanos time) const; // the last sample not later; none before the first
-};
 
 struct MemoryRow {
     int rankIndex = -1;                   // −1: a counter of the run
@@ -100,18 +63,6 @@ struct MemoryScene {
     double y(int row, Bytes bytes) const;
     double yOf(int row, double value) const; // of a counter
 };
-
-// The y grid: 1-2-5 steps (of a binary unit for bytes), at least minSpacing px apart, from 0 to at most `top`.
-std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, const Units& units);
-// Round values from least to most, at least minSpacing px apart.
-std::vector<double> counterTicks(double least, double most, double height, double minSpacing);
-QString counterText(double value, const QString& unit); // "0.83 GB/s"
-// The unit for values up to `most`: its size in the counter's own unit, and its name ("GB/s").
-struct CounterUnit {
-    double factor = 1;
-    QString name;
-};
-CounterUnit counterUnit(double most, const QString& unit);
 
 void paintMemory(QPainter& painter, const MemoryScene& scene, const Theme& theme);
 

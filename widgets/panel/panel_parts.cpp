@@ -107,7 +107,7 @@ void LinkButton::paintEvent(QPaintEvent* event)
     painter.drawText(rect().adjusted(1, 0, -1, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextWordWrap, text());
 }
 
-ShareBar::ShareBar(QWidget* parent) : QWidget(parent)
+ShareBar::ShareBar(QWidget* parent) : ThemedWidget(parent)
 {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setMinimumWidth(16);
@@ -126,12 +126,6 @@ void ShareBar::setPlain(double share, bool accent)
     m_parts = {{Paint::Other, share}};
     m_plain = true;
     m_accent = accent;
-    update();
-}
-
-void ShareBar::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

@@ -9,6 +9,7 @@
 
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 
 class QGridLayout;
 class QVBoxLayout;
@@ -16,7 +17,7 @@ class QVBoxLayout;
 namespace stagewright {
 
 // A horizontal bar of coloured shares; the rest up to 1 is hatched (idle) or groove.
-class ShareBar : public QWidget {
+class ShareBar : public ThemedWidget {
     Q_OBJECT
 public:
     struct Part {
@@ -26,7 +27,6 @@ public:
     explicit ShareBar(QWidget* parent = nullptr);
     void setParts(std::vector<Part> parts);           // shares of 1, in drawing order; the rest is idle
     void setPlain(double share, bool accent = false); // one grey (or accent) bar without a groove
-    void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {160, 9}; }
 
 protected:
@@ -36,7 +36,6 @@ private:
     std::vector<Part> m_parts;
     bool m_plain = false;
     bool m_accent = false;
-    const Theme* m_theme = &Theme::light();
 };
 
 // A label on one line if there is room; otherwise it wraps, with the width of its widest word as its minimum.

@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/step/step_ops.h"
 #include "widgets/runs/runs_model.h"
@@ -20,6 +21,12 @@
 #include "widgets/timeline/span_card.h"
 
 namespace stagewright {
+
+QString opOnRank(const Timeline& timeline, SpanId span)
+{
+    const Span& s = timeline.spans()[span];
+    return SidePanel::tr("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
+}
 
 namespace definition {
 QString bubbleRatio()

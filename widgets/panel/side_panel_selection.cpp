@@ -5,6 +5,7 @@
 #include <QLabel>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
@@ -12,12 +13,6 @@
 #include "widgets/timeline/span_card.h"
 
 namespace stagewright {
-
-QString opOnRank(const Timeline& timeline, SpanId span)
-{
-    const Span& s = timeline.spans()[span];
-    return SidePanel::tr("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
-}
 
 void SidePanel::fillSelection()
 {

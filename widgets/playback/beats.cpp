@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
+#include "schedules/base/median.h"
 #include "traces/lessons/narrate.h"
 
 namespace stagewright {
 namespace {
-
-Nanos medianOf(std::vector<Nanos> values)
-{
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 void collectParcels(Beats& all, const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
 {
@@ -77,10 +70,10 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
         }
     }
     std::stable_sort(all->beats.begin(), all->beats.end(), [](const Beat& a, const Beat& b) { return a.time < b.time; });
-    const Nanos median = medianOf(lengths);
+    const Nanos median = upperMedian(lengths);
     const Nanos share = panels.empty() ? 1 : panels.front()->units.time;
     all->unit = std::max<Nanos>(1, share > 1 ? share : forwards.empty() ? median
-                                                                        : medianOf(forwards));
+                                                                        : upperMedian(forwards));
     // Moments of several panels that fall together are one.
     std::vector<Beat> merged;
     for (Beat& beat : all->beats) {

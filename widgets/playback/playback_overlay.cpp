@@ -39,7 +39,7 @@ void paintCursor(QPainter& painter, double x, double top, double bottom, const T
 
 } // namespace
 
-PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player) : QWidget(view), m_view(view), m_player(player)
+PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player) : ThemedWidget(view), m_view(view), m_player(player)
 {
     overWhole(this, view);
     setObjectName(QStringLiteral("playbackOverlay"));
@@ -48,12 +48,6 @@ PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* p
     connect(state, &ViewState::shownChanged, this, qOverload<>(&QWidget::update));
     connect(player, &Player::stateChanged, this, &PlaybackOverlay::refresh);
     connect(player, &Player::cursorMoved, this, &PlaybackOverlay::moveStrip);
-}
-
-void PlaybackOverlay::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 void PlaybackOverlay::refresh()
@@ -218,7 +212,7 @@ void PlaybackOverlay::paintEvent(QPaintEvent* event)
 }
 
 MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player)
-    : QWidget(view), m_view(view), m_timeline(timeline), m_player(player)
+    : ThemedWidget(view), m_view(view), m_timeline(timeline), m_player(player)
 {
     overWhole(this, view);
     setObjectName(QStringLiteral("memoryPlayback"));
@@ -231,12 +225,6 @@ MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewSta
         const double left = std::min(axis.toX(from), axis.toX(to)) - 3, right = std::max(axis.toX(from), axis.toX(to)) + stackReach;
         update(QRectF(left, 0, right - left, height()).toAlignedRect());
     });
-}
-
-void MemoryPlayback::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
-    update();
 }
 
 void MemoryPlayback::refresh()

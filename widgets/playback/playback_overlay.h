@@ -10,15 +10,15 @@
 #include "traces/analysis/memory.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/playback/player.h"
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 
-class PlaybackOverlay : public QWidget {
+class PlaybackOverlay : public ThemedWidget {
     Q_OBJECT
 public:
     PlaybackOverlay(TimelineView* view, ViewState* state, Player* player);
-    void setTheme(const Theme& theme);
     QRect lastStrip() const { return m_strip; } // repainted by the last tick
 
 protected:
@@ -36,18 +36,16 @@ private:
 
     TimelineView* m_view;
     Player* m_player;
-    const Theme* m_theme = &Theme::light();
     std::vector<std::size_t> m_parcels; // of Beats::parcels, sent and not consumed at the cursor
     QRect m_strip;
 };
 
 // The same cursor over the memory charts, with a stack of what each rank holds.
-class MemoryPlayback : public QWidget {
+class MemoryPlayback : public ThemedWidget {
     Q_OBJECT
 public:
     MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: provides the panels
-    void setTheme(const Theme& theme);
-    const std::vector<std::vector<int>>& stacks() const { return m_stacks; } // microbatches held, by rank's index
+    const std::vector<std::vector<int>>& stacks() const { return m_stacks; }                    // microbatches held, by rank's index
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -60,7 +58,6 @@ private:
     MemoryView* m_view;
     TimelineView* m_timeline;
     Player* m_player;
-    const Theme* m_theme = &Theme::light();
     std::vector<std::vector<int>> m_stacks;
 };
 

@@ -161,7 +161,6 @@ void RecordProcess::readLine(const QByteArray& line)
         run.file = event.value(QLatin1String("file")).toString();
         run.clock = event.value(QLatin1String("clock")).toString();
         m_runs.append(run);
-        emit runStarted(run.id);
     } else if (kind == QLatin1String("job")) {
         if (const QString job = event.value(QLatin1String("job")).toString(); m_elsewhere && !job.isEmpty()) m_job = job;
         const QString detail = event.value(QLatin1String("detail")).toString();

@@ -79,7 +79,6 @@ public:
 
 signals:
     void progressed();
-    void runStarted(qint64 id);
     void finished(); // Finished, Failed or Cancelled; see state()
 
 private:

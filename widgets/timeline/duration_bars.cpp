@@ -11,7 +11,7 @@
 
 namespace stagewright {
 
-DurationBars::DurationBars(QWidget* parent) : QWidget(parent)
+DurationBars::DurationBars(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(QStringLiteral("durationBars"));
     setMinimumWidth(220);
@@ -24,12 +24,6 @@ void DurationBars::setLine(const AggregateLine* line, const Units& units)
     m_units = units;
     setAccessibleName(tr("Durations of %1").arg(m_line.name));
     setAccessibleDescription(tr("median %1, 95 %: at most %2").arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units), durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
-    update();
-}
-
-void DurationBars::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

@@ -4,18 +4,18 @@
 #include <QWidget>
 
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/aggregate_table.h"
 
 namespace stagewright {
 
-class DurationBars : public QWidget {
+class DurationBars : public ThemedWidget {
     Q_OBJECT
 public:
     explicit DurationBars(QWidget* parent = nullptr);
 
     // nullptr: nothing is shown. The line is copied.
     void setLine(const AggregateLine* line, const Units& units);
-    void setTheme(const Theme& theme);
     const AggregateLine& line() const { return m_line; } // what is shown
     QSize sizeHint() const override { return {300, 140}; }
 
@@ -29,7 +29,6 @@ private:
 
     AggregateLine m_line;
     Units m_units;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

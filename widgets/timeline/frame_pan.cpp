@@ -1,4 +1,6 @@
 // Panning a painted frame: moves its pixels and paints the strips at both ends.
+#include "widgets/timeline/frame_pan.h"
+
 #include "widgets/timeline/timeline_painter.h"
 
 #include <algorithm>

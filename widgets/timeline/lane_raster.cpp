@@ -14,6 +14,7 @@ void LaneColumns::clear()
     sums.clear();
     shares.clear();
     masks.clear();
+    read = 0;
     aggregated = false;
 }
 
@@ -167,6 +168,7 @@ void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t cou
             mask = at(part.first).mask;
         }
         const std::int64_t last = std::min(part.last, end - 1);
+        out.read += static_cast<std::size_t>(last - std::max(part.first, begin) + 1);
         for (std::int64_t i = std::max(part.first + 1, begin); i <= last; ++i) {
             const bool whole = i != part.last;
             sum += whole ? sharesOf(at(i)) : sharesOf(at(i)) * part.ofLast;
@@ -215,6 +217,7 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     const auto noteGap = [&](Nanos from, Nanos to) {
         if (static_cast<double>(to - from) >= options.gapMin * perColumn) out.gaps.push_back({x(from), x(to), to - from});
     };
+    out.read = last - first;
     const double narrow = 2; // device px: narrower slices are crowded unless isolated
     Nanos before = first > 0 ? std::max(slices[first - 1].end(), options.lead) : options.lead;
     for (std::size_t i = first; i < last; ++i) {

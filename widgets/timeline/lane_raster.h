@@ -43,6 +43,7 @@ struct LaneColumns {
     std::vector<std::array<float, 4>> shares; // of a draft, instead of sums: Forward, Backward, Weight, others; 0 … 1
     std::vector<std::uint8_t> masks;          // of a draft: which paints occur in the column
     double nanosPerColumn = 1;
+    std::size_t read = 0;    // slices and buckets that were read
     bool aggregated = false; // crowded columns occur
     bool empty() const { return spans.empty() && sums.empty() && shares.empty(); }
     void clear();

@@ -10,7 +10,7 @@
 
 namespace stagewright {
 
-Legend::Legend(QWidget* parent) : QWidget(parent)
+Legend::Legend(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
     setObjectName(QStringLiteral("legend"));
@@ -90,12 +90,6 @@ void Legend::setSlack(bool shown)
     if (!shown && at != m_entries.end()) m_entries.erase(at);
     if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
     keepWhole();
-    update();
-}
-
-void Legend::setTheme(const Theme& theme)
-{
-    m_theme = &theme;
     update();
 }
 

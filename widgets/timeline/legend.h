@@ -7,18 +7,18 @@
 #include <QWidget>
 
 #include "widgets/theme.h"
+#include "widgets/themed_widget.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
 
-class Legend : public QWidget {
+class Legend : public ThemedWidget {
     Q_OBJECT
 
 public:
     explicit Legend(QWidget* parent = nullptr);
     void setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
     void setSlack(bool shown); // ops fade with their slack
-    void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 28}; }
     QSize minimumSizeHint() const override { return {200, 28}; }
     int lines() const { return static_cast<int>(lineStarts(width()).size()); }
@@ -53,7 +53,6 @@ private:
     std::vector<std::size_t> lineStarts(double width) const; // of the entries; one if all fit behind the gutter
     std::vector<Entry> m_entries;
     bool m_slack = false;
-    const Theme* m_theme = &Theme::light();
 };
 
 } // namespace stagewright

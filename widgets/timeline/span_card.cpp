@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 
 #include "traces/analysis/collective_uses.h"
+#include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"

@@ -1,4 +1,6 @@
 // What changes with pointer and selection, painted over a finished frame.
+#include "widgets/timeline/timeline_marks.h"
+
 #include <algorithm>
 #include <cmath>
 

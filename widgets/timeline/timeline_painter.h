@@ -92,18 +92,11 @@ struct TimelineScene {
 // `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly (faster).
 void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own = nullptr);
 void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme); // only the ruler of a frame
-// What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
-// arrows, areas, drag feedback.
-void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
 // A painted frame kept between paint events.
 struct TimelineCanvas {
     QImage image;
     Detail detail = Detail::Exact;
     Axis axis; // the axis it was painted for
 };
-// Paints a scene that differs from the canvas only in where its axis starts: moves pixels and paints the strips
-// that came into view or have labels at an edge of it. Gives the same pixels as a fresh frame. Returns false and does nothing
-// if the move is not a whole number of device pixels, if a pixel is not a whole number of ns, or if moving saves nothing.
-bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& theme, double ratio);
 
 } // namespace stagewright

@@ -10,8 +10,10 @@
 #include "widgets/background.h"
 #include "widgets/hover_card.h"
 #include "widgets/numbers.h"
+#include "widgets/timeline/frame_pan.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/timeline_accessible.h"
+#include "widgets/timeline/timeline_marks.h"
 
 namespace stagewright {
 

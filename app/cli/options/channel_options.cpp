@@ -5,6 +5,7 @@
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
+#include "schedules/execute/deadlock_text.h"
 #include "schedules/messages/messages.h"
 
 namespace stagewright {
@@ -81,16 +82,16 @@ void addDeadlockJson(Json& object, const Deadlock& deadlock)
                                  {"on_position", blocked.onPosition},
                                  {"waits_for", toText(blocked.waitsFor)},
                                  {"sentence", blocked.sentence}});
-    Json circle = Json::array();
-    for (const CircleOp& op : deadlock.circle)
-        circle.push_back({{"rank", op.rank}, {"position", op.position}, {"op", toText(op.op)}});
+    Json cycleOps = Json::array();
+    for (const CycleOp& op : deadlock.cycleOps)
+        cycleOps.push_back({{"rank", op.rank}, {"position", op.position}, {"op", toText(op.op)}});
     Json fix = Json::array();
     for (const OrderChange& change : deadlock.fix)
         fix.push_back({{"rank", change.rank}, {"op", toText(change.op)}, {"from", change.from}, {"to", change.to}});
     object["hung"] = deadlock.hung();
     object["cycle"] = std::move(cycle);
     object["victims"] = deadlock.victims;
-    object["circle"] = std::move(circle);
+    object["circle"] = std::move(cycleOps);
     object["fix"] = std::move(fix);
     object["fix_rule"] = textOrNull(deadlock.fixRule);
     object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);

@@ -1,4 +1,6 @@
 // --costs, --costs-from, --comm and --link as a cost model.
+#include "app/cli/options/cost_options.h"
+
 #include "app/cli/options/options.h"
 
 #include <cmath>

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/option_set.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/options.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/model/model_config.h"

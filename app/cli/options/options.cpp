@@ -11,6 +11,7 @@
 #include "app/cli/session.h"
 #include "schedules/base/text.h"
 #include "schedules/check/validate.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/recompute.h"

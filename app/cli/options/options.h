@@ -46,7 +46,6 @@ struct CostOptions {
     std::int64_t seed = 1;            // of jitter
 };
 void addCostOptions(OptionSet& verb, CostOptions& options);
-int samplesOf(const CostOptions& options); // of a microbatch that the costs are of; units: 1; measured ones: 0, not known
 void addCommOptions(OptionSet& verb, double& comm, std::string& link);
 void addPerturbOption(OptionSet& verb, std::vector<std::string>& perturb);
 void addSeedOption(OptionSet& verb, std::int64_t& seed); // of jitter, where nothing is trained
@@ -67,16 +66,6 @@ Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOption
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or holds a slash
-
-// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit costs.
-GeneratorCosts generatorCosts(const CostOptions& options);
-Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options);
-// Mean forward time of one microbatch over a rank's stages: the unit of --comm.
-Nanos forwardUnit(const Schedule& schedule, const CostModel& costs);
-
-Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
-Result<Nanos> parseTime(const std::string& text);  // "50us", "1.5ms", "2s", "800ns"
-Result<Bytes> parseBytes(const std::string& text); // "64MB", "2GiB", "4096B"
 
 // "demo.stagewright#3" → file and run; without # the run is "".
 struct RunReference {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/option_set.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/options.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"

@@ -1,3 +1,5 @@
+#include "app/cli/text/comparison_json.h"
+
 #include <cmath>
 
 #include "app/cli/text/comparison_text.h"

@@ -12,7 +12,5 @@ class Json;
 
 // comparisons[i] is of runs[0] and runs[i + 1]. ops: how many of the moved ops are listed.
 std::string comparisonText(std::span<const Run> runs, std::span<const Comparison> comparisons, std::size_t ops, bool colour);
-// Two runs: the keys of their comparison. Further ones are under "more", each with the same keys.
-Json comparisonJson(std::span<const Run> runs, std::span<const Comparison> comparisons);
 
 } // namespace stagewright

@@ -14,14 +14,6 @@ std::string plural(long long count, const std::string& noun)
     return counted(count, noun);
 }
 
-double medianOf(std::vector<double> values)
-{
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 std::vector<double> measuredValues(const Run& run, std::string_view metric)
 {
     const Metric* found = run.metric(metric);

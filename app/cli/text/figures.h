@@ -12,7 +12,6 @@ namespace stagewright {
 
 std::string plural(long long count, const std::string& noun); // "1 run", "3 runs", "2 microbatches"
 
-double medianOf(std::vector<double> values); // of an even number the lower of the two in the middle; 0 where empty
 // Values of the measured steps (warm-up left out).
 std::vector<double> measuredValues(const Run& run, std::string_view metric);
 std::int64_t unixMilliseconds(); // now

@@ -7,6 +7,7 @@
 #include "app/cli/text/table.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/launch_gaps.h"
 #include "traces/analysis/roofline.h"
 
 namespace stagewright {

@@ -5,6 +5,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
+#include "app/cli/text/comparison_json.h"
 #include "app/cli/text/comparison_text.h"
 #include "app/cli/text/json.h"
 #include "traces/compare/compare.h"

@@ -211,7 +211,7 @@ Result<int> serve(const HostOptions& options, Session&)
 
 constexpr auto actions = std::to_array<HostAction>({
     {"add", "NAME SSH-TARGET", "keep a host under a name; the target is what you type after ssh", 2, 2, add},
-    {"test", "NAME", "what is there, and what mends each thing that is missing", 1, 1, test},
+    {"test", "NAME", "what is installed there, and how to get what is missing", 1, 1, test},
     {"install", "NAME", "copy this program there, with the libraries it needs", 1, 1, install},
     {"list", "", "the hosts, and their setup lines", 0, 0, list},
     {"remove", "NAME", "forget a host", 1, 1, drop},

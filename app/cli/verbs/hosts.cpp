@@ -51,7 +51,7 @@ Command command_hosts()
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<HostOptions>();
                 verb.value("ACTION", &options->action, "What to do; below").required();
-                verb.value("WORDS", &options->words, "What the action takes");
+                verb.value("WORDS", &options->words, "The arguments of the action");
                 verb.value("--folder", &options->folder, "add: where 'install' puts the program there [~/.local/lib/stagewright]").form("FOLDER");
                 verb.value("--scratch", &options->scratch, "add: where jobs keep their files there, on a cluster a folder that its nodes share [~/.local/state/stagewright/hosted]").form("FOLDER");
                 verb.value("--setup", &options->setup, "add: a line for its shell before anything else, such as 'module load cuda'; repeat it").form("LINE").each();

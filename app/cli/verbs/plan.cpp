@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"

@@ -4,6 +4,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/engine_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/memory_limit.h"

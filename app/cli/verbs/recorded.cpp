@@ -13,6 +13,7 @@
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/median.h"
 
 namespace stagewright {
 
@@ -98,9 +99,9 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
         runs.push_back(std::move(object));
         Row row{std::move(stored->run), std::move(*figures), 0, 0};
-        row.stepTime = medianOf(measuredValues(row.run, "step_time_ns"));
+        row.stepTime = lowerMedian(measuredValues(row.run, "step_time_ns"));
         if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.makespan());
-        row.contention = medianOf(measuredValues(row.run, "contention"));
+        row.contention = lowerMedian(measuredValues(row.run, "contention"));
         rows.push_back(std::move(row));
     }
     session.progress().clear();

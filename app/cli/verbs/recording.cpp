@@ -16,6 +16,7 @@
 #include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
 #include "engine/device/traits.h"
+#include "engine/training/forward_unit.h"
 #include "engine/transport/bytes.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/step_number.h"

@@ -245,7 +245,7 @@ Command command_report()
                 verb.value("--table", &options->tables, "A table of the report, or all of them; several times").form("NAME").each().check(oneOf(names));
                 verb.flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
                 verb.flag("--reveal", options->reveal, "What the disturbance of a run recorded with --perturb secret=SEED is");
-                verb.flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
+                verb.flag("--slack", options->slack, "How much later each op could have started without the step taking longer");
                 verb.flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
                 addWhatIfOption(verb, options->whatIf);
                 verb.value("--require", &options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")

@@ -8,6 +8,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/channel_options.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"

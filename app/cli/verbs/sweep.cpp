@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/cost_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/options.h"
 #include "app/cli/options/replica_options.h"
@@ -12,6 +13,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "schedules/base/text.h"
+#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/recompute.h"

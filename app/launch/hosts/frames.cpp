@@ -56,7 +56,7 @@ Result<std::optional<Frame>> FrameReader::next()
         m_begun = true;
     }
     const auto damaged = [](std::string_view what) { return fail(ErrorCode::Unreadable, fmt::format("what the host sends is damaged: {}", what)); };
-    if (!std::equal(m_rest.begin(), m_rest.begin() + static_cast<std::ptrdiff_t>(std::min(m_rest.size(), mark.size())), mark.begin())) return damaged("no frame begins where one should");
+    if (!std::equal(m_rest.begin(), m_rest.begin() + static_cast<std::ptrdiff_t>(std::min(m_rest.size(), mark.size())), mark.begin())) return damaged("no frame starts where one should");
     if (m_rest.size() < headBytes) return std::optional<Frame>();
     const std::uint64_t kind = get(m_rest, mark.size(), 2);
     const std::uint64_t length = get(m_rest, 16, 4);

@@ -69,7 +69,7 @@ Result<void> checkHost(const Host& host)
         return fail(ErrorCode::Usage, fmt::format("'{}' can't be the name of a host", plainText(host.name, longestName)), "use letters, digits, '.', '_' and '-', the first a letter or digit");
     if (host.target.empty()) return fail(ErrorCode::Usage, fmt::format("host {}: its target is empty", host.name), "give what you would type after ssh, such as user@node1");
     if (host.target.front() == '-')
-        return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' begins with '-', so ssh would take it as an option", host.name, plainText(host.target, longestName)),
+        return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' starts with '-', so ssh would take it as an option", host.name, plainText(host.target, longestName)),
                     "put options of ssh in ~/.ssh/config and name the entry");
     if (host.target.find_first_of(" \t") != std::string::npos)
         return fail(ErrorCode::Usage, fmt::format("host {}: target '{}' has a space in it", host.name, plainText(host.target, longestName)), "put ports and other options in ~/.ssh/config and name the entry");
@@ -82,7 +82,7 @@ Result<void> checkHost(const Host& host)
     for (const std::string* folder : {&host.folder, &host.scratch}) {
         if (folder->empty() && folder == &host.scratch) continue;
         if (folder->starts_with('/') || folder->starts_with("~/")) continue;
-        return fail(ErrorCode::Usage, fmt::format("host {}: folder '{}' is relative", host.name, *folder), "begin it with / or ~/");
+        return fail(ErrorCode::Usage, fmt::format("host {}: folder '{}' is relative", host.name, *folder), "start it with / or ~/");
     }
     return {};
 }

@@ -375,7 +375,7 @@ Result<void> serveHost(const std::string& scratch, int in, int out)
 {
     std::string folder = scratch.empty() ? stateFolder() + "/hosted" : scratch;
     if (folder.starts_with("~/")) folder = userFolder("", folder.substr(2));
-    if (!folder.starts_with('/')) return fail(ErrorCode::Usage, fmt::format("folder '{}' is relative", folder), "begin it with / or ~/");
+    if (!folder.starts_with('/')) return fail(ErrorCode::Usage, fmt::format("folder '{}' is relative", folder), "start it with / or ~/");
     return HostServer(folder, in, out).run();
 }
 

@@ -32,7 +32,9 @@ public:
     void preferencesChanged(); // applies to pending saves
     void flush();              // writes a pending save at once; nothing is saved afterwards
     void clear();              // saved or left: nothing to recover
-    bool written() const { return m_written && !m_writing.running() && !m_due.isActive(); }
+    // A save is due or under way.
+    bool pending() const { return m_due.isActive() || m_writing.running(); }
+    bool written() const { return m_written && !pending(); }
     QString file() const { return m_file; }
 
     // The newest readable orphan, which now belongs to this window; unreadable ones are renamed and reported.

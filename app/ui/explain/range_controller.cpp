@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
+#include "traces/report/range_report.h"
 #include "traces/report/run_report.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/aggregation_panel.h"

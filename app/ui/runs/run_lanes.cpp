@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "traces/report/range_report.h"
 #include "traces/run/rank_places.h"
 #include "widgets/timeline/run_panel.h"
 

@@ -1,9 +1,9 @@
-#include "schedules/plan/improve.h"
+#include "schedules/heuristic/improve.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "schedules/plan/random.h"
+#include "schedules/heuristic/random.h"
 
 namespace stagewright::planning {
 

@@ -1,10 +1,12 @@
 // A schedule from a block: repeat, fill in the W's, squeeze, reorder. Deleting surplus microbatches is not needed: the order of m
 // microbatches is the order of more of them without the surplus.
+#include "schedules/heuristic/block_schedule.h"
+
 #include <algorithm>
 #include <limits>
 
 #include "schedules/heuristic/building_block.h"
-#include "schedules/plan/improve.h"
+#include "schedules/heuristic/improve.h"
 
 namespace stagewright {
 
@@ -99,7 +101,7 @@ Found reordered(Pipeline& pipeline, const Words& words, const Block& block)
 Result<Schedule> scheduleOf(const Block& block, int microbatches, const BlockOptions& options)
 {
     if (auto checked = checkBlock(block); !checked) return tl::unexpected(std::move(checked.error()));
-    if (microbatches < 1) return fail(ErrorCode::Usage, "block " + block.name + ": 0 microbatches; one is the least");
+    if (microbatches < 1) return fail(ErrorCode::Usage, "block " + block.name + ": 0 microbatches; at least one is needed");
     const int ranks = static_cast<int>(block.devices.size());
     Pipeline pipeline = evenPipeline(ranks, block.chunks, microbatches, options.costs, 0, Objective::Makespan);
     Words words;

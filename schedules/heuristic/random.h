@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine. Internal to schedules/plan.
+// Random numbers that are the same on every machine. For the searches.
 #pragma once
 
 #include <cstddef>

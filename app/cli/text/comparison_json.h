@@ -1,0 +1,13 @@
+// A comparison as JSON.
+#pragma once
+
+#include <span>
+
+#include "traces/compare/compare.h"
+
+namespace stagewright {
+
+// Two runs: the keys of their comparison. Further ones are under "more", each with the same keys.
+Json comparisonJson(std::span<const Run> runs, std::span<const Comparison> comparisons);
+
+} // namespace stagewright

@@ -1,0 +1,11 @@
+// A gap in one sentence.
+#pragma once
+
+#include "traces/analysis/bubbles.h"
+
+namespace stagewright {
+
+// "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
+std::string explainGap(const Timeline& timeline, const Gap& gap);
+
+} // namespace stagewright

@@ -1,0 +1,28 @@
+// Communication of devices that no computing hides.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct ExposedCommunication { // of the kernels of one operation and size, each for itself: simultaneous ones both count
+    std::string name;
+    std::optional<Bytes> least; // of their sizes: a power of two, and less than twice as much; nothing: the trace has no sizes
+    Bytes bytes = 0;            // sum
+    std::int64_t calls = 0;
+    Nanos total = 0;
+    Nanos hidden = 0;  // while their rank's devices compute
+    Nanos longest = 0; // exposed part of one call
+    SpanId longestExposed = noSpan;
+
+    Nanos exposed() const { return total - hidden; }
+};
+
+// One row for each operation and size class. Largest exposed time first. O(kernels of the step × log).
+std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& timeline, int step);
+
+} // namespace stagewright

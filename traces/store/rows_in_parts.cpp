@@ -1,0 +1,41 @@
+#include "traces/store/rows_in_parts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace stagewright {
+
+Result<void> eachRowInParts(RunStore& store, const RowsInParts& rows, std::int64_t run, const std::function<Result<void>(const Statement&)>& row)
+{
+    const auto keys = static_cast<int>(std::count(rows.keys.begin(), rows.keys.end(), ',')) + 1;
+    std::vector<std::int64_t> last;
+    for (;;) {
+        std::string sql = fmt::format("SELECT {} FROM {} WHERE run=?{}", rows.columns, rows.table, rows.where);
+        if (!last.empty()) sql += fmt::format(" AND ({}) > ({})", rows.keys, fmt::join(last, ","));
+        auto statement = store.database->prepare(sql + fmt::format(" ORDER BY {}", rows.keys));
+        if (!statement) return tl::unexpected(statement.error());
+        statement->bind(run);
+        bool renew = false;
+        while (!renew) {
+            const auto more = store.database->step(*statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) return {};
+            if (auto done = row(*statement); !done) return done;
+            renew = store.viewIsOld();
+            last.clear();
+            for (int key = 0; key < keys && renew; ++key) {
+                renew = sqlite3_column_type(statement->handle(), key) == SQLITE_INTEGER;
+                last.push_back(statement->integer(key));
+            }
+        }
+        *statement = Statement();
+        if (auto renewed = store.renewView(); !renewed) return renewed;
+        if (rows.load)
+            if (auto loaded = rows.load(); !loaded) return loaded;
+    }
+}
+
+} // namespace stagewright

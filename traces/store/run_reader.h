@@ -1,0 +1,14 @@
+// A run of a file, or some of its steps, as a Run.
+#pragma once
+
+#include "traces/store/run_store.h"
+
+namespace stagewright {
+
+// The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
+Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
+Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
+Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
+Result<Run> readRunHeader(RunStore& store, std::int64_t id);
+
+} // namespace stagewright
