@@ -34,7 +34,9 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
     std::map<std::pair<std::string, std::optional<Bytes>>, ExposedCommunication> byName;
     for (const SpanId id : communication) {
         const Span& span = timeline.spans()[id];
-        const std::string name = timeline.nameOf(span), operation = collectiveOfKernel(name);
+        const std::string name = timeline.nameOf(span);
+        std::string operation(operationInShape(timeline.shapeOf(span)));
+        if (operation.empty()) operation = collectiveOfKernel(name);
         const std::optional<Bytes> bytes = sizes.of(id);
         const std::optional<Bytes> least = bytes ? std::optional<Bytes>(static_cast<Bytes>(std::bit_floor(static_cast<std::uint64_t>(std::max<Bytes>(0, *bytes))))) : std::nullopt;
         ExposedCommunication& row = byName[{operation.empty() ? briefKernelName(name) : operation, least}];

@@ -125,7 +125,7 @@ struct TimelinePanel {
 
 // How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
 LaneLook lookOf(bool byClass, Lane lane);
-int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes);
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, std::string_view shape, KernelClasses& classes);
 
 // The ranks' replicas, where the schedule is over several and of as many ranks. It may be null.
 void setReplicas(TimelinePanel& panel, const Schedule* schedule);
