@@ -85,7 +85,7 @@ Result<AnalysisRows> exposedRows(const Run& run, int step)
     std::map<std::string, Nanos> byName; // exposed
     for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
         const auto size = row.least ? AnalysisCell(std::int64_t{*row.least}) : AnalysisCell();
-        const auto rate = row.least ? AnalysisCell(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
+        const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
         out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(), row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
                             row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});
         out.ops.push_back(row.longestExposed);

@@ -326,6 +326,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         std::sort(panel->critical.begin(), panel->critical.end());
     }
 
+    if (options.report != nullptr) panel->noMemory = options.report->noMemory;
     panel->noOps = !t.empty() && !stagewright::hasOps(t);
     panel->byClass = panel->noOps || options.kernelsByClass;
     KernelClasses classes;

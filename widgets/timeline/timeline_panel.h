@@ -97,6 +97,7 @@ struct TimelinePanel {
     std::uint32_t kinds = 0;   // bit 1 << OpKind: the kind occurs on a compute lane
     std::uint32_t classes = 0; // bit 1 << KernelClass: occurs on lanes drawn by class
     bool noOps = false;        // the whole run has none
+    std::string noMemory;      // why there is none, where the panel was made with a report
     bool byClass = false;      // kernels and copies are drawn by class, ranges by name; always without ops
     bool hasTints = false;     // some op has another than its kind's first tint
     bool hasPairs = false;
