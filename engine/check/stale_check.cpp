@@ -1,11 +1,8 @@
 #include "engine/check/stale_check.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 

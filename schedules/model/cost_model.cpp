@@ -191,6 +191,11 @@ void CostModel::scale(OpKind kind, int stage, double factor)
             if (duration >= 0) duration = scaled(duration, factor);
 }
 
+bool CostModel::knowsActivations() const
+{
+    return std::any_of(memory.begin(), memory.end(), [](const StageMemory& stage) { return stage.activation != 0; });
+}
+
 void CostModel::scaleOnRank(OpKind kind, int stage, int rank, const Placement& placement, double factor)
 {
     scalePairs(kind, stage, rank, factor);

@@ -120,6 +120,7 @@ public:
     void scaleOnRank(OpKind kind, int stage, int rank, const Placement& placement, double factor);
 
     int stages() const { return static_cast<int>(memory.size()); }
+    bool knowsActivations() const; // some stage's size: else simulated peaks mean nothing
 
     Links links;
     std::vector<Nanos> launch; // by rank: how long after it could a compute op begins; empty: at once

@@ -266,8 +266,10 @@ Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) co
     out.makespanAfter = after.makespan;
     out.bubbleBefore = m_figures.bubbleFraction;
     out.bubbleAfter = after.bubbleFraction;
-    out.peakBefore = m_result.peakActivation;
-    out.peakAfter = std::move(changed->result.peakActivation);
+    if (m_costs.knowsActivations()) {
+        out.peakBefore = m_result.peakActivation;
+        out.peakAfter = std::move(changed->result.peakActivation);
+    }
     out.microbatchesBefore = m_schedule.microbatches;
     out.microbatchesAfter = changed->schedule.microbatches;
     return out;

@@ -57,7 +57,7 @@ struct WhatIfAnswer {
     Nanos makespanAfter = 0;
     double bubbleBefore = 0; // bubble_fraction
     double bubbleAfter = 0;
-    std::vector<Bytes> peakBefore; // activations by rank
+    std::vector<Bytes> peakBefore; // activations by rank; both empty: the costs have no sizes
     std::vector<Bytes> peakAfter;
     int microbatchesBefore = 0;
     int microbatchesAfter = 0;

@@ -16,6 +16,7 @@ def kineto(path):
     ns = lambda us: round(us * 1000)
     work, launches, syncs = [], {}, []
     copied = [0]
+    threads, library = {}, []  # of launches, by correlation; ranges of NCCL's
     for e in events:
         cat = e.get("cat")
         if e.get("ph") != "X":
@@ -27,15 +28,31 @@ def kineto(path):
         elif cat in ("cuda_runtime", "cuda_driver"):
             if "correlation" in e.get("args", {}):
                 launches.setdefault(e["args"]["correlation"], ns(e["ts"]))
+                threads.setdefault(e["args"]["correlation"], e["tid"])
             if "Synchronize" in e["name"]:
                 syncs.append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
-    return [(work, launches, syncs, copied)]
+        elif cat == "user_annotation" and e["name"].startswith("nccl:"):
+            library.append((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["name"]))
+    return [(named(work, launches, threads, library), launches, syncs, copied)]
+
+
+def named(work, launches, threads, library):
+    """NCCL runs an all-to-all as sends and receives: the range around the launch says so."""
+    out = []
+    for start, end, name, correlation in work:
+        if "SendRecv" in name:
+            at, thread = launches.get(correlation), threads.get(correlation)
+            ranges = [text for tid, a, b, text in library if at is not None and tid == thread and a <= at <= b]
+            if any("all_to_all" in text for text in ranges):
+                name = "nccl all-to-all"
+        out.append((start, end, name, correlation))
+    return out
 
 
 def nsight(path):
     db = sqlite3.connect("file:" + path + "?immutable=1", uri=True)
     names = dict(db.execute("SELECT id, value FROM StringIds"))
-    ranks = {}
+    ranks, threads, library = {}, {}, {}
     of = lambda pid: ranks.setdefault(pid >> 24, ([], {}, [], [0]))
     for start, end, pid, correlation, name in db.execute("SELECT start, end, globalPid, correlationId, shortName FROM CUPTI_ACTIVITY_KIND_KERNEL"):
         of(pid)[0].append((start, end, names[name], correlation))
@@ -45,10 +62,18 @@ def nsight(path):
             of(pid)[0].append((start, end, "copy", correlation))
     for start, end, tid, correlation, name in db.execute("SELECT start, end, globalTid, correlationId, nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME"):
         of(tid)[1].setdefault(correlation, start)
+        threads.setdefault((tid >> 24, correlation), tid)
         if "Synchronize" in names[name]:
             of(tid)[2].append((start, end))
+    for start, end, tid, text in db.execute("SELECT start, end, globalTid, text FROM NVTX_EVENTS WHERE text LIKE 'nccl:%' AND end IS NOT NULL"):
+        library.setdefault(tid >> 24, []).append((tid, start, end, text))
     first = {pid: min(device for (device,) in db.execute("SELECT deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE globalPid >> 24 = ?", (pid,))) for pid in ranks if ranks[pid][0]}
-    return [ranks[pid] for pid in sorted(first, key=first.get)]
+    out = []
+    for pid in sorted(first, key=first.get):
+        work, launches, syncs, copied = ranks[pid]
+        own = {correlation: tid for (process, correlation), tid in threads.items() if process == pid}
+        out.append((named(work, launches, own, library.get(pid, [])), launches, syncs, copied))
+    return out
 
 
 def classes(name):

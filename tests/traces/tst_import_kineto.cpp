@@ -14,6 +14,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/analysis/kernels.h"
 #include "traces/export/kineto_writer.h"
 #include "traces/fit/residuals.h"
@@ -93,6 +94,68 @@ private slots:
             }
         }
         QCOMPARE(at, expected.size());
+    }
+
+    // NCCL runs an all-to-all as sends and receives, RCCL everything in one kernel: what they do is said by the arguments, else by the range around the launch.
+    void operationsOfCommunicationKernels()
+    {
+        std::string text = "{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'H200'}],'traceEvents':[";
+        struct Call {
+            const char* kernel;
+            const char* range; // around its launch; "": none
+            const char* argument;
+            const char* shape;
+            KernelClass of;
+        };
+        constexpr const char* sendRecv = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
+        constexpr const char* generic = "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)";
+        const std::vector<Call> calls{{sendRecv, "nccl:all_to_all", "", "collective AllToAll", KernelClass::Collective},
+                                      {sendRecv, "", "all_to_allv", "collective AllToAll", KernelClass::Collective},
+                                      {sendRecv, "nccl:send 0->1", "", "", KernelClass::SendReceive},
+                                      {sendRecv, "nccl:coalesced", "", "", KernelClass::SendReceive},
+                                      {sendRecv, "layer", "", "", KernelClass::SendReceive},
+                                      {generic, "", "_allgather_base", "collective AllGather", KernelClass::Collective},
+                                      {generic, "nccl:recv 0<-1", "", "collective SendRecv", KernelClass::SendReceive},
+                                      {generic, "", "", "", KernelClass::Collective},
+                                      {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "nccl:all_reduce", "", "", KernelClass::Collective}};
+        int at = 0, correlation = 100;
+        for (const Call& call : calls) {
+            at += 100;
+            ++correlation;
+            const std::string number = std::to_string(correlation), start = std::to_string(at);
+            if (*call.range != 0) text += "{'ph':'X','cat':'user_annotation','name':'" + std::string(call.range) + "','pid':1,'tid':1,'ts':" + start + ",'dur':50,'args':{}},";
+            text += "{'ph':'X','cat':'cuda_runtime','name':'cudaLaunchKernelExC','pid':1,'tid':1,'ts':" + std::to_string(at + 5) + ",'dur':5,'args':{'correlation':" + number + "}},";
+            text += "{'ph':'X','cat':'kernel','name':'" + std::string(call.kernel) + "','pid':0,'tid':20,'ts':" + std::to_string(at + 20) + ",'dur':10,'args':{'stream':20,'correlation':" + number;
+            if (*call.argument != 0) text += ",'Collective name':'" + std::string(call.argument) + "'";
+            text += "}},";
+        }
+        text.back() = ']';
+        const ImportResult result = importedText(quoted(text + "}"));
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const auto check = [&](const Timeline& timeline) {
+            const auto tracks = timeline.tracks();
+            const auto track = std::find_if(tracks.begin(), tracks.end(), [](const Track& one) { return one.lane == Lane::Kernel; });
+            QVERIFY(track != tracks.end());
+            const auto spans = timeline.spansOf(*track);
+            QCOMPARE(spans.size(), calls.size());
+            KernelClasses classes;
+            for (std::size_t i = 0; i < calls.size(); ++i) {
+                QCOMPARE(std::string(timeline.shapeOf(spans[i])), std::string(calls[i].shape));
+                QVERIFY2(classes.of(timeline, *track, spans[i]) == calls[i].of, calls[i].kernel);
+            }
+        };
+        check(*result.runs[0].run.timeline);
+        std::vector<std::string> operations;
+        for (const ExposedCommunication& row : analyseExposedCommunication(*result.runs[0].run.timeline, 0)) operations.push_back(row.name);
+        std::sort(operations.begin(), operations.end());
+        QVERIFY((operations == std::vector<std::string>{"AllGather", "AllReduce", "AllToAll", "Generic", "SendRecv"}));
+        // Out and back.
+        QTemporaryDir folder;
+        const std::string traces = folder.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(result.runs[0].run, traces).has_value());
+        const ImportResult again = imported({traces});
+        QCOMPARE(again.runs.size(), std::size_t{1});
+        check(*again.runs[0].run.timeline);
     }
 
     void gpuRanksBecomeOneRun()

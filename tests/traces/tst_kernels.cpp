@@ -227,10 +227,10 @@ private slots:
         QCOMPARE(links[0].transfer, 20 * us);
         QCOMPARE(links[0].coveredBySender, 5 * us); // somebody's kernel; its own copy is not computing
         QCOMPARE(links[0].exposed(), 20 * us);
-        QCOMPARE(links[0].sendWait + links[0].receiveWait, Nanos(0));
+        QCOMPARE(links[0].sendWait.value() + links[0].receiveWait.value(), Nanos(0));
         QCOMPARE(links[1].from, 1);
-        QCOMPARE(links[1].receiveWait, 10 * us);
-        QCOMPARE(links[1].sendWait, Nanos(0));
+        QCOMPARE(links[1].receiveWait.value(), 10 * us);
+        QCOMPARE(links[1].sendWait.value(), Nanos(0));
         QCOMPARE(links[1].transfer, 10 * us);
         QCOMPARE(links[1].coveredByReceiver, Nanos(0)); // the NCCL kernel of the receiver is communication
     }
@@ -243,7 +243,7 @@ private slots:
         for (const LinkOverlap& link : links) {
             QCOMPARE(link.messages, std::int64_t(4));
             QCOMPARE(link.transfer, 4 * timeline->timeUnit() / 4); // four of a quarter each
-            QCOMPARE(link.sendWait + link.receiveWait, Nanos(0));
+            QVERIFY(!link.sendWait && !link.receiveWait);          // of messages whose sends and receives are not seen
         }
         Nanos exposed = 0;
         for (const LinkOverlap& link : links) exposed += link.exposed();

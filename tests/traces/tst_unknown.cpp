@@ -84,7 +84,7 @@ private slots:
             const auto figures = reportOf(run, {}).value().figures();
             const auto peak = std::find_if(figures.begin(), figures.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
             QVERIFY(peak != figures.end());
-            QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace ? "the run doesn't say what its memory is used for" : ""));
+            QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace ? "the trace does not say what its memory is used for" : ""));
             const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
             QCOMPARE(table.rows.size(), std::size_t(1));
             for (std::size_t c = 0; c < memoryCategoryCount; ++c) {

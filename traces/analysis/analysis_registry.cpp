@@ -50,6 +50,7 @@ std::string unknownWithoutOps(const Run& run)
 std::string unknownWithoutMessages(const Run& run)
 {
     if (std::string without = unknownWithoutOps(run); !without.empty()) return without;
+    if (const std::string_view without = whyNoArrivals(*run.timeline); !without.empty()) return std::string(without);
     return run.timeline->hasEdges() ? "" : "the run doesn't say which op waited for which";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ struct AnalysisColumn {
     std::string_view unit() const; // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
 };
 using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
+template <typename Value>
+AnalysisCell cellOf(const std::optional<Value>& value)
+{
+    return value ? AnalysisCell(*value) : AnalysisCell();
+}
 
 struct AnalysisRows {
     std::vector<std::vector<AnalysisCell>> rows; // each as long as the columns

@@ -178,9 +178,9 @@ private:
 
 class RankAnalysis {
 public:
-    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank, const BubbleOptions& options, int step)
+    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank, const BubbleOptions& options, int step, bool arrivals)
         : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_replays(replays), m_rank(rank),
-          m_room(timeline, rank, step, options.capOf(rank))
+          m_room(timeline, rank, step, options.capOf(rank)), m_arrivals(arrivals)
     {
     }
 
@@ -335,10 +335,12 @@ private:
         add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
         addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) {
             start = addCollective(gaps, start, end, next, idle.apart == noSpan ? next : idle.apart);
-            if (idle.apart == noSpan)
+            if (idle.apart == noSpan) {
                 add(gaps, start, end, IdleCause::Launch, next);
-            else
+                if (start < end) gaps.back().unsure = !m_arrivals && std::any_of(inputs.begin(), inputs.end(), [this](const Input& each) { return m_ops.rankOf(each.from) != m_rank; });
+            } else {
                 add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
+            }
         });
     }
 
@@ -508,6 +510,7 @@ private:
     const Replays& m_replays;
     int m_rank;
     MemoryRoom m_room;
+    bool m_arrivals; // of inputs from other ranks are known
     RankBubbles m_result;
     std::vector<Idle> m_idle;
     std::vector<Candidate> m_freeing; // ops that take no activation memory
@@ -516,6 +519,12 @@ private:
 };
 
 } // namespace
+
+bool BubbleReport::knows(IdleCause cause) const
+{
+    const bool ofMessages = cause == IdleCause::Transfer || cause == IdleCause::PeerWait || cause == IdleCause::HeadOfLine;
+    return noArrivals.empty() || !ofMessages || byCause[static_cast<std::size_t>(cause)] != 0; // waits for reductions are known
+}
 
 BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap)
 {
@@ -532,12 +541,13 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     if (ops.empty()) return report;
     report.windowBegin = ops.windowBegin();
     report.windowEnd = ops.windowEnd();
+    report.noArrivals = whyNoArrivals(timeline);
     const Replays replays(timeline, ops);
     report.slowness = replays.slowness();
     Nanos ideal = 0;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
         RankBubbles& bubbles = report.ranks[static_cast<std::size_t>(rank)];
-        bubbles = RankAnalysis(timeline, ops, replays, rank, options, step).run(report.gaps);
+        bubbles = RankAnalysis(timeline, ops, replays, rank, options, step, report.noArrivals.empty()).run(report.gaps);
         report.busy += bubbles.busy;
         report.idle += bubbles.idle;
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) report.byCause[cause] += bubbles.byCause[cause];
@@ -625,9 +635,11 @@ Result<AnalysisRows> bubbleRows(const Run& run, int step)
     for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
         const RankBubbles& bubbles = report->ranks[rank];
         auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
-        for (const Nanos part : bubbles.byCause) row.emplace_back(part);
+        for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
+            row.push_back(report->knows(static_cast<IdleCause>(cause)) ? AnalysisCell(bubbles.byCause[cause]) : AnalysisCell());
     }
     out.sentence = stragglerSentence(*report, run.timeline->timeUnit());
+    if (!report->noArrivals.empty()) out.sentence = report->noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
     return out;
 }
 

@@ -30,6 +30,7 @@ struct Gap {
     bool hasReadyOp = false;
     double rankFactor = 0; // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
     SpanId wait = noSpan;  // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
+    bool unsure = false;   // Launch: inputs from other ranks may not have been there (BubbleReport::noArrivals)
 };
 
 struct RankBubbles {
@@ -54,6 +55,10 @@ struct BubbleReport {
     std::vector<RankBubbles> ranks;
     std::vector<Gap> gaps;              // by rank, start
     std::vector<RankSlowness> slowness; // by rank, in the step's medians; empty in an empty report
+    // Why it is not known when inputs from other ranks arrived (whyNoArrivals()); "": it is. Then they count as there once they were made, and the time until
+    // they were there is of cause Launch.
+    std::string noArrivals;
+    bool knows(IdleCause cause) const; // false: it has no time because nothing is known of messages
 
     Nanos makespan() const { return windowEnd - windowBegin; }
 };

@@ -65,7 +65,7 @@ Result<AnalysisRows> copyRows(const Run& run, int step)
     for (const auto& [key, row] : ordered) {
         const bool known = row.sizedCalls > 0;
         out.rows.push_back({std::int64_t{key.first}, key.second, row.calls, row.total, known ? AnalysisCell(std::int64_t{row.bytes}) : AnalysisCell(),
-                            known ? AnalysisCell(gigabytesPerSecond(row.bytes, row.sized)) : AnalysisCell(), timeline.spans()[row.longest].duration()});
+                            known ? cellOf(gigabytesPerSecond(row.bytes, row.sized)) : AnalysisCell(), timeline.spans()[row.longest].duration()});
         out.ops.push_back(row.longest);
         bytes += row.bytes;
         total += row.total;

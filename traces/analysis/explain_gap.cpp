@@ -51,6 +51,7 @@ public:
                        : fmt::format("{} waits {}: the gradients of stage {} are still being reduced by {}", who, length,
                                      m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed));
         case IdleCause::Launch:
+            if (m_gap.unsure) return fmt::format("{} starts {} only {} after its last input was made: the trace does not say when it arrived", who, next, length);
             return fmt::format("{} takes {} to start {} although all its inputs are there", who, length, next);
         case IdleCause::Imbalance:
             if (m_gap.blamed == noSpan) break;

@@ -36,7 +36,9 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
     std::map<std::pair<std::string, std::optional<Bytes>>, ExposedCommunication> byName;
     for (const SpanId id : communication) {
         const Span& span = timeline.spans()[id];
-        const std::string name = timeline.nameOf(span), operation = collectiveOfKernel(name);
+        const std::string name = timeline.nameOf(span);
+        std::string operation(operationInShape(timeline.shapeOf(span)));
+        if (operation.empty()) operation = collectiveOfKernel(name);
         const std::optional<Bytes> bytes = sizes.of(id);
         const std::optional<Bytes> least = bytes ? std::optional<Bytes>(static_cast<Bytes>(std::bit_floor(static_cast<std::uint64_t>(std::max<Bytes>(0, *bytes))))) : std::nullopt;
         ExposedCommunication& row = byName[{operation.empty() ? briefKernelName(name) : operation, least}];
@@ -85,7 +87,7 @@ Result<AnalysisRows> exposedRows(const Run& run, int step)
     std::map<std::string, Nanos> byName; // exposed
     for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
         const auto size = row.least ? AnalysisCell(std::int64_t{*row.least}) : AnalysisCell();
-        const auto rate = row.least ? AnalysisCell(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
+        const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : AnalysisCell();
         out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(), row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
                             row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});
         out.ops.push_back(row.longestExposed);

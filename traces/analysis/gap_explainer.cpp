@@ -255,6 +255,7 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         change = fmt::format("with {} over in time", m_timeline.nameOf(spans[gap.blamed]));
         break;
     case IdleCause::Launch:
+        if (gap.unsure) return std::nullopt;
         for (SlotId id = 0; id < m_graph.size(); ++id)
             if (m_graph.slot(id).rank == gap.rank) scenario.delay[id] = std::min<Nanos>(scenario.delay[id], 0);
         change = fmt::format("if rank {} started every op at once", gap.rank);

@@ -71,8 +71,51 @@ std::string_view titleOf(KernelClass of)
     return names[static_cast<std::size_t>(of)].second;
 }
 
-KernelClass classOfKernel(std::string_view name)
+namespace {
+
+constexpr std::string_view operationMark = "collective ";
+constexpr std::string_view sendsAndReceives = "SendRecv";
+
+} // namespace
+
+std::string withOperation(std::string_view shape, std::string_view operation)
 {
+    return std::string(operationMark).append(operation).append(shape.empty() ? "" : ", ").append(shape);
+}
+
+std::string_view operationInShape(std::string_view shape)
+{
+    if (!shape.starts_with(operationMark)) return {};
+    shape.remove_prefix(operationMark.size());
+    return shape.substr(0, shape.find(','));
+}
+
+std::string_view operationCalled(std::string_view text)
+{
+    std::string letters;
+    for (const char c : text)
+        if (std::isalpha(static_cast<unsigned char>(c)) != 0) letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string_view name = letters;
+    for (const std::string_view library : {"nccl", "rccl"})
+        if (name.starts_with(library)) name.remove_prefix(library.size());
+    constexpr std::pair<std::string_view, std::string_view> operations[] = {
+        {"alltoall", "AllToAll"}, {"allgather", "AllGather"}, {"allreduce", "AllReduce"}, {"reducescatter", "ReduceScatter"}, {"broadcast", "Broadcast"}, {"gather", "Gather"}, {"scatter", "Scatter"}, {"reduce", "Reduce"}};
+    for (const auto& [part, operation] : operations)
+        if (name.find(part) != std::string_view::npos) return operation;
+    if (name.starts_with("send") || name.starts_with("recv") || name.starts_with("isend") || name.starts_with("irecv")) return sendsAndReceives;
+    return {};
+}
+
+bool hidesOperation(std::string_view kernel)
+{
+    const std::string operation = collectiveOfKernel(kernel);
+    return operation == sendsAndReceives || operation == "Generic" || operation == "collective";
+}
+
+KernelClass classOfKernel(std::string_view name, std::string_view shape)
+{
+    if (const std::string_view operation = operationInShape(shape); !operation.empty() && hidesOperation(name))
+        return operation == sendsAndReceives ? KernelClass::SendReceive : KernelClass::Collective;
     std::string lower(name);
     std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     std::string_view text = lower;
@@ -144,12 +187,12 @@ std::string briefKernelName(std::string_view name)
     return std::string(brief.empty() ? name : brief);
 }
 
-KernelClass KernelClasses::of(const Track& track, std::uint32_t label, std::string_view name)
+KernelClass KernelClasses::of(const Track& track, std::uint32_t label, std::string_view name, std::string_view shape)
 {
     std::vector<std::uint8_t>& known = m_byLabel[track.lane == Lane::Copy ? 1 : 0];
     if (label >= known.size()) known.resize(label + 1U, unknown);
     std::uint8_t& of = known[label];
-    if (of == unknown) of = static_cast<std::uint8_t>(track.lane == Lane::Copy ? classOfCopy(name) : classOfKernel(name));
+    if (of == unknown) of = static_cast<std::uint8_t>(track.lane == Lane::Copy ? classOfCopy(name) : classOfKernel(name, shape));
     const auto found = static_cast<KernelClass>(of);
     // A recording has the kernels of its transports on a track of their own, whatever their names.
     return isCollectiveTrack(track) && !isCommunication(found) ? KernelClass::Collective : found;

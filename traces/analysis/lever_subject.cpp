@@ -161,6 +161,7 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     if (auto done = addChannels(run, out); !done) return tl::unexpected(std::move(done.error()));
     out.cap = cap ? cap : memoryCapOf(run);
     out.emulatedLinks = emulatedLinks(run);
+    out.noArrivals = whyNoArrivals(*run.timeline);
     out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run, out);
     out.seeds = {out.costs.jitterSeed};
     if (out.costs.jitter > 0 && run.info.provenance != Provenance::Simulated) {

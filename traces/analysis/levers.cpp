@@ -77,7 +77,7 @@ public:
 private:
     struct Time {
         Nanos makespan = 0;
-        Bytes peak = 0;
+        std::optional<Bytes> peak;
     };
 
     Result<Time> timeOf(const Schedule& schedule, CostModel costs, const Channels& channels) const
@@ -90,7 +90,8 @@ private:
             auto result = simulate(schedule, costs, channels);
             if (!result) return tl::unexpected(std::move(result.error()));
             sum += static_cast<double>(figuresOf(schedule, *result).makespan);
-            for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak, peak);
+            if (!costs.knowsActivations()) continue;
+            for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak.value_or(0), peak);
         }
         out.makespan = std::llround(sum / static_cast<double>(draws));
         return out;
@@ -243,6 +244,7 @@ private:
 
     void links()
     {
+        if (!m_subject.noArrivals.empty()) return unknown(LeverKind::Links, "links", "messages that arrive instantly", m_subject.noArrivals);
         const auto used = usedLinks();
         std::vector<Nanos> delays;
         delays.reserve(used.size());
@@ -278,6 +280,7 @@ private:
 
     void launch()
     {
+        if (!m_subject.noArrivals.empty()) return unknown(LeverKind::Launch, "launch", "no launch delay", m_subject.noArrivals);
         const std::vector<Nanos>& delays = m_subject.costs.launch;
         if (std::all_of(delays.begin(), delays.end(), [](Nanos delay) { return delay == 0; })) return;
         CostModel at = m_subject.costs;
@@ -470,9 +473,13 @@ std::optional<Nanos> LeverTable::gainOf(IdleCause cause) const
     const auto kinds = leversAbout(cause);
     if (kinds.empty()) return most;
     most = 0;
-    for (const Lever& lever : levers)
-        if (lever.makespan && !ofOtherStep(lever) && std::find(kinds.begin(), kinds.end(), lever.kind) != kinds.end()) most = std::max(*most, lever.gain);
-    return most;
+    bool unknown = false;
+    for (const Lever& lever : levers) {
+        if (ofOtherStep(lever) || std::find(kinds.begin(), kinds.end(), lever.kind) == kinds.end()) continue;
+        unknown = unknown || !lever.makespan;
+        if (lever.makespan) most = std::max(*most, lever.gain);
+    }
+    return unknown && *most == 0 ? std::nullopt : most;
 }
 
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table)

@@ -38,7 +38,8 @@ struct LeverSubject {
     std::vector<SlowStep> slowSteps;
     std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: slow on request
     int step = 0;
-    Nanos measured = 0; // the recorded step
+    Nanos measured = 0;     // the recorded step
+    std::string noArrivals; // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
 };
 
 enum class LeverKind : std::uint8_t {
@@ -65,7 +66,7 @@ struct Lever {
     int step = -1;                 // Transient: the step it is about, from 0
     std::optional<Nanos> makespan; // with the lever; empty: it can't be simulated
     Nanos gain = 0;                // the simulated step − makespan; negative: it would take longer
-    Bytes peak = 0;                // largest activations of a rank then
+    std::optional<Bytes> peak;     // largest activations of a rank then; empty: the costs have no sizes
     std::string reason;            // why makespan is unknown
 };
 
@@ -81,7 +82,7 @@ struct LeverTable {
     bool ofOtherStep(const Lever& lever) const { return lever.step >= 0 && lever.step != step; }
     // Levers with a gain, and those that can't be simulated; all of this step if none of it has a gain.
     std::vector<Lever> shown() const;
-    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no lever for it.
+    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no lever for it, or none that is known gains.
     std::optional<Nanos> gainOf(IdleCause cause) const;
 };
 

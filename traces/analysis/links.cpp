@@ -62,7 +62,7 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
 {
     std::vector<Coverage> busy = computing(timeline, step);
     std::map<std::pair<int, int>, LinkOverlap> links;
-    if (!tellsBothEnds(timeline)) {
+    if (!tellsBothEnds(timeline) && whyNoArrivals(timeline).empty()) {
         const StepOps ops(timeline, step);
         for (int rank = 0; rank < ops.ranks(); ++rank) {
             for (const SpanId id : ops.busy(rank)) {
@@ -91,8 +91,8 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
                 link.bytes = link.bytes.value_or(0) + *bytes;
                 link.sizedTransfer += arrival - message->begin;
             }
-            link.sendWait += std::max<Nanos>(0, message->begin - message->sendPosted);
-            link.receiveWait += std::max<Nanos>(0, message->begin - message->receivePosted);
+            link.sendWait = link.sendWait.value_or(0) + std::max<Nanos>(0, message->begin - message->sendPosted);
+            link.receiveWait = link.receiveWait.value_or(0) + std::max<Nanos>(0, message->begin - message->receivePosted);
         }
     }
     std::vector<LinkOverlap> all;
@@ -125,9 +125,9 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
 {
     AnalysisRows out;
     for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
-        out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, link.sendWait, link.receiveWait, link.transfer,
+        out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait), cellOf(link.receiveWait), link.transfer,
                             link.coveredBySender, link.coveredByReceiver, link.exposed(), link.bytes ? AnalysisCell(std::int64_t{*link.bytes}) : AnalysisCell(),
-                            link.bytes ? AnalysisCell(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
+                            link.bytes ? cellOf(gigabytesPerSecond(*link.bytes, link.sizedTransfer)) : AnalysisCell()});
     return out;
 }
 

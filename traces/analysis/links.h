@@ -14,17 +14,17 @@ struct LinkOverlap {
     int from = 0; // ranks
     int to = 0;
     std::int64_t messages = 0;
-    std::optional<Bytes> bytes;  // sum over those whose size is known; nothing: of none
-    Nanos sizedTransfer = 0;     // part of transfer that is theirs
-    Nanos sendWait = 0;          // sum over messages: posted by the sender until the receiver is there too and the channel is free
-    Nanos receiveWait = 0;       // posted by the receiver until the transfer starts
-    Nanos transfer = 0;          // from then until it has arrived
-    Nanos coveredBySender = 0;   // part of transfer in which the sender computes
-    Nanos coveredByReceiver = 0; // … the receiver computes
+    std::optional<Bytes> bytes;       // sum over those whose size is known; nothing: of none
+    Nanos sizedTransfer = 0;          // part of transfer that is theirs
+    std::optional<Nanos> sendWait;    // sum over messages: posted by the sender until the receiver is there too and the channel is free; empty: only arrivals are known
+    std::optional<Nanos> receiveWait; // posted by the receiver until the transfer starts; empty as above
+    Nanos transfer = 0;               // from then until it has arrived
+    Nanos coveredBySender = 0;        // part of transfer in which the sender computes
+    Nanos coveredByReceiver = 0;      // … the receiver computes
     Nanos exposed() const { return transfer - coveredByReceiver; }
 };
 
-// By (from, to); links without a message in the step are omitted. O(messages and kernels of the step × log).
+// By (from, to); links without a message in the step are omitted, and all where the timeline says nothing of messages (whyNoArrivals()). O(messages and kernels of the step × log).
 std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step);
 
 } // namespace stagewright

@@ -1,5 +1,6 @@
 #include "traces/analysis/memory.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
 
 #include <algorithm>
@@ -103,6 +104,15 @@ std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category,
     return peaks;
 }
 
+std::string whyNoMemory(const Run& run)
+{
+    if (run.timeline->hasMemory()) return {};
+    const std::string format = configured(run, "format");
+    if (format == "kineto") return "the trace has no memory events: record with profile_memory=True";
+    if (format == "nsight") return "the trace has no memory events: record with --cuda-memory-usage=true";
+    return "the run has no memory events";
+}
+
 namespace analyses {
 
 namespace {
@@ -128,7 +138,7 @@ Result<AnalysisRows> memoryRows(const Run& run, int step)
 {
     AnalysisRows out;
     const bool uses = hasUses(*run.timeline);
-    if (!uses) out.sentence = "the trace doesn't say what its memory is used for: all of it is under workspace";
+    if (!uses) out.sentence = std::string(noMemoryUses) + ": all of it is under workspace";
     for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
         auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{std::int64_t{rank}});
         for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
@@ -142,15 +152,10 @@ Result<AnalysisRows> memoryRows(const Run& run, int step)
     return out;
 }
 
-std::string unknownWithoutMemory(const Run& run)
-{
-    return run.timeline->hasMemory() ? "" : "the run doesn't say what its memory is used for";
-}
-
 } // namespace
 
 extern const AnalysisInfo memory;
-const AnalysisInfo memory{"memory", "Peak memory by rank", memoryColumns, unknownWithoutMemory, memoryRows};
+const AnalysisInfo memory{"memory", "Peak memory by rank", memoryColumns, whyNoMemory, memoryRows};
 
 } // namespace analyses
 

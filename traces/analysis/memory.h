@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -34,5 +36,10 @@ MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory cat
 std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time);
 // Largest value within a step's points (and what is carried into it), by rank.
 std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step);
+
+struct Run;
+// Why a run has no memory, and what to record: a clause, lower case; "": it has some.
+std::string whyNoMemory(const Run& run);
+inline constexpr std::string_view noMemoryUses = "the trace does not say what its memory is used for"; // of one with memory that belongs to nothing
 
 } // namespace stagewright

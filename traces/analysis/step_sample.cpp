@@ -105,10 +105,12 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
         add("busy", static_cast<double>(bubbles->busy));
         add("idle", static_cast<double>(bubbles->idle));
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
-            add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))), static_cast<double>(bubbles->byCause[cause]));
-        const OverlapReport overlap = analyseOverlap(timeline, step);
-        add("comm_time", static_cast<double>(overlap.commTime));
-        add("exposed_time", static_cast<double>(overlap.exposedTime));
+            if (bubbles->knows(static_cast<IdleCause>(cause))) add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))), static_cast<double>(bubbles->byCause[cause]));
+        if (bubbles->noArrivals.empty()) {
+            const OverlapReport overlap = analyseOverlap(timeline, step);
+            add("comm_time", static_cast<double>(overlap.commTime));
+            add("exposed_time", static_cast<double>(overlap.exposedTime));
+        }
         if (!timeline.hasMemory()) continue;
         const auto peaks = peakByRank(timeline, MemoryCategory::Activations, step);
         if (!peaks.empty()) add("peak_activation", static_cast<double>(*std::max_element(peaks.begin(), peaks.end())));

@@ -27,7 +27,7 @@ private:
     std::map<const Track*, const Counter*> m_ofTrack;
 };
 
-// "12.5 GB/s" as a number: 10⁹ bytes a second; 0 where no time passed.
-inline double gigabytesPerSecond(Bytes bytes, Nanos time) { return time > 0 ? static_cast<double>(bytes) / static_cast<double>(time) : 0; }
+// "12.5 GB/s" as a number: 10⁹ bytes a second; empty where no time passed.
+inline std::optional<double> gigabytesPerSecond(Bytes bytes, Nanos time) { return time > 0 ? std::optional(static_cast<double>(bytes) / static_cast<double>(time)) : std::nullopt; }
 
 } // namespace stagewright

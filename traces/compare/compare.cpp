@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -41,9 +42,26 @@ Nanos sumOf(const BubbleReport& report, Nanos RankBubbles::*member)
     return sum;
 }
 
-void addPeaks(Metrics& metrics, const Comparison& comparison)
+// Whether both runs have a figure (key as ReportFigure::key); notes it if one lacks it.
+bool bothKnow(Comparison& comparison, std::string_view figure, std::string key, std::string title)
 {
-    if (comparison.reportA.memory.empty() && comparison.reportB.memory.empty()) return;
+    const auto whyOf = [figure](const RunReport& report) {
+        for (const ReportFigure& one : report.figures())
+            if (one.key == figure) return one.unknown;
+        return std::string();
+    };
+    const std::string whyA = whyOf(comparison.reportA), whyB = whyOf(comparison.reportB);
+    if (whyA.empty() && whyB.empty()) return true;
+    const std::string why = whyA == whyB ? "both runs: " + whyA : whyA.empty() ? "run B: " + whyB
+                                                              : whyB.empty()   ? "run A: " + whyA
+                                                                               : fmt::format("run A: {}; run B: {}", whyA, whyB);
+    comparison.unknownMetrics.push_back({std::move(key), std::move(title), why});
+    return false;
+}
+
+void addPeaks(Metrics& metrics, Comparison& comparison)
+{
+    if (!bothKnow(comparison, "peak_activation", "peak_activation_bytes", "Peak activation")) return;
     const auto peaksA = comparison.reportA.peaks(MemoryCategory::Activations);
     const auto peaksB = comparison.reportB.peaks(MemoryCategory::Activations);
     metrics.add("peak_activation_bytes", "Peak activation", "bytes", static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
@@ -53,7 +71,7 @@ void addPeaks(Metrics& metrics, const Comparison& comparison)
                     static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));
 }
 
-void fillTimes(Metrics& metrics, const Run& a, const Run& b, const Comparison& comparison)
+void fillTimes(Metrics& metrics, const Run& a, const Run& b, Comparison& comparison)
 {
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
@@ -63,11 +81,17 @@ void fillTimes(Metrics& metrics, const Run& a, const Run& b, const Comparison& c
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (reportA.byCause[i] == 0 && reportB.byCause[i] == 0) continue;
         const auto cause = static_cast<IdleCause>(i);
+        if (!bothKnow(comparison, fmt::format("idle_by_cause.{}", toText(cause)), fmt::format("idle_ns.{}", toText(cause)), fmt::format("Idle: {}", titleOf(cause)))) continue;
+        if (cause == IdleCause::Launch && reportA.noArrivals.empty() != reportB.noArrivals.empty()) {
+            comparison.unknownMetrics.push_back({"idle_ns.launch", fmt::format("Idle: {}", titleOf(cause)), fmt::format("run {}: the time of messages is in it", reportA.noArrivals.empty() ? "B" : "A")});
+            continue;
+        }
         metrics.time(fmt::format("idle_ns.{}", toText(cause)), fmt::format("Idle: {}", titleOf(cause)), reportA.byCause[i],
                      reportB.byCause[i]);
     }
-    if (a.timeline->hasCpuTime() || b.timeline->hasCpuTime())
+    if ((a.timeline->hasCpuTime() || b.timeline->hasCpuTime()) && bothKnow(comparison, "busy_by_cause.contention", "contention_ns", "Contention"))
         metrics.time("contention_ns", "Contention", sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
+    if (!bothKnow(comparison, "overlap.comm_time", "comm_ns", "Communication")) return;
     const OverlapReport& overlapA = comparison.reportA.overlap;
     const OverlapReport& overlapB = comparison.reportB.overlap;
     metrics.time("comm_ns", "Communication", overlapA.commTime, overlapB.commTime);
@@ -130,6 +154,16 @@ ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
         change.unexplained -= change.idleDelta[i];
     }
     return change;
+}
+
+// Where one of the runs says nothing of messages, their time is in its launches: so it is in the other's.
+template <typename Times, typename Part>
+void joinInto(Times& times, Part into, std::initializer_list<Part> parts)
+{
+    for (const Part part : parts) {
+        times[static_cast<std::size_t>(into)] += times[static_cast<std::size_t>(part)];
+        times[static_cast<std::size_t>(part)] = 0;
+    }
 }
 
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
@@ -214,12 +248,16 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
         comparison.headline = comparison.devices ? comparison.devices->headline : "the steps can't be compared: " + why;
         return comparison;
     }
+    const bool arrivals = comparison.reportA.bubbles.noArrivals.empty() && comparison.reportB.bubbles.noArrivals.empty();
     if (comparison.sameUnits) comparison.change = splitOf(comparison.reportA.bubbles, comparison.reportB.bubbles);
+    if (!arrivals) joinInto(comparison.change.idleDelta, IdleCause::Launch, {IdleCause::Transfer, IdleCause::PeerWait, IdleCause::HeadOfLine});
     comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);
     const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
     comparison.ledgerA = ledgerOf(*a.timeline, alignment.opsA(), a.info.warmupSteps);
     comparison.ledgerB = ledgerOf(*b.timeline, alignment.opsB(), b.info.warmupSteps);
+    if (!arrivals)
+        for (PathLedger* ledger : {&comparison.ledgerA, &comparison.ledgerB}) joinInto(ledger->byClass, PathClass::Launch, {PathClass::Wire});
     if (auto ladder = ladderOf(a, comparison.reportA.bubbles.makespan(), b, comparison.reportB.bubbles.makespan()))
         comparison.ladder = std::move(*ladder);
     else

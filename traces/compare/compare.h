@@ -26,6 +26,13 @@ struct MetricDelta {
     double delta() const { return b - a; }
 };
 
+// A figure that one of the runs does not have: not compared.
+struct UnknownMetric {
+    std::string key;   // as MetricDelta::key
+    std::string title; // "Peak activation"
+    std::string why;   // "run B: the run has no memory events"
+};
+
 struct OpDelta {
     Op op;
     int rank = 0;
@@ -72,6 +79,7 @@ struct Comparison {
     RunReport reportB;
     // If the units differ: keys and units of shares ("idle_share.drain", "fraction") instead of times, and no sizes.
     std::vector<MetricDelta> metrics;
+    std::vector<UnknownMetric> unknownMetrics;
     ChangeSplit change;
     PathLedger ledgerA;
     PathLedger ledgerB;

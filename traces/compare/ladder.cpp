@@ -11,6 +11,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/model/kinds.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -139,7 +140,8 @@ Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule
     rung.title = std::move(title);
     const Nanos makespan = figuresOf(schedule, *result).makespan;
     rung.change = kind == RungKind::Start ? 0 : makespan - climb.last;
-    for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak, peak);
+    if (costs.knowsActivations())
+        for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak.value_or(0), peak);
     climb.last = makespan;
     climb.rungs.push_back(std::move(rung));
     return {};
@@ -299,6 +301,7 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
     if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
         return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
+    if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty()) costsB->links = costsA->links; // not known to differ
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
     auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
     if (!path) return tl::unexpected(std::move(path.error()));

@@ -3,6 +3,7 @@
 // the change of the makespan, and the last rung is B.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct LadderRung {
     std::string title;  // "the backward is split into I and W"
     Nanos makespan = 0; // after it: A's measured one plus the changes so far
     Nanos change = 0;
-    Bytes peak = 0; // largest activation peak of any rank, simulated
+    std::optional<Bytes> peak; // largest activation peak of any rank, simulated; empty: the costs have no sizes
 };
 std::string_view toText(RungKind kind); // "start", "split" … the JSON keys
 

@@ -120,7 +120,9 @@ std::string headline(const Run& run, const RunReport& report)
     if (!report.memory.empty())
         out += figure("Peak activation memory", formatBytes(report.largestPeak(MemoryCategory::Activations), report.units.memory), "the highest of any rank at any time in the step");
     const OverlapReport& overlap = report.overlap;
-    if (overlap.messages > 0)
+    if (!report.bubbles.noArrivals.empty())
+        out += figure("Exposed communication", "–", "unknown: " + report.bubbles.noArrivals);
+    else if (overlap.messages > 0)
         out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: the part while the receiving rank is idle", formatDuration(overlap.commTime, unit), overlap.messages));
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
         out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} per token, first and last of {}", loss->unit, counted(static_cast<long long>(loss->values.size()), "step")));
@@ -408,6 +410,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
                                                                            : "worse");
     }
     out += "<h2>Figures</h2>\n" + metrics.text();
+    for (const UnknownMetric& one : c.unknownMetrics) out += fmt::format("<p>{} is not compared: {}.</p>\n", escaped(one.title), escaped(one.why));
     if (c.sameUnits) {
         HtmlTable split({"where the change comes from", "mean per rank"});
         const double ranks = std::max<double>(1, static_cast<double>(c.reportB.bubbles.ranks.size()));

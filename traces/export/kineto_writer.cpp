@@ -294,11 +294,25 @@ private:
             event(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"context":1,"stream":{},"correlation":{}{}}}}})",
                   track.lane == Lane::Kernel ? "kernel" : isFill(id) ? "gpu_memset"
                                                                      : "gpu_memcpy",
-                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + bytesOf(id, track) + launchSizes(span));
+                  jsonText(m_timeline.nameOf(span)), device, stream, at(span.start), microseconds(span.duration()), device, stream, correlationOf(id), rest(id, span) + m_messages.argumentsOfKernel(id) + operation(span) + bytesOf(id, track) + launchSizes(span));
             const auto into = m_timeline.edgesInto(id);
             if (std::any_of(into.begin(), into.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Launch; }))
                 event(R"({{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(id), device, stream, at(span.start));
         }
+    }
+
+    // Of a collective whose kernel's name hides it, as PyTorch has it: AllToAll is "all_to_all". Sends and receives have their own arguments.
+    std::string operation(const Span& span) const
+    {
+        const std::string_view name = operationInShape(m_timeline.shapeOf(span));
+        if (name.empty() || classOfKernel(m_timeline.labelOf(span), m_timeline.shapeOf(span)) != KernelClass::Collective) return {};
+        std::string text;
+        for (const char c : name) {
+            const bool capital = c >= 'A' && c <= 'Z';
+            if (capital && !text.empty()) text += '_';
+            text += capital ? static_cast<char>(c - 'A' + 'a') : c;
+        }
+        return fmt::format(R"(,"Collective name":{})", jsonText(text));
     }
 
     // "grid 8×2×1, block 128×1×1, …" as PyTorch has it: "grid":[8,2,1],"block":[128,1,1].

@@ -7,6 +7,8 @@
 
 #include "schedules/base/release_items.h"
 #include "schedules/model/kinds.h"
+#include "traces/analysis/kernel_class.h"
+#include "traces/analysis/kernels.h"
 #include "traces/import/stoppable_sort.h"
 
 namespace stagewright {
@@ -51,6 +53,11 @@ private:
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> m_byThread;
     std::vector<std::uint32_t> m_backwards;
 };
+
+bool namesLibrary(std::string_view name)
+{
+    return name.starts_with("nccl:") || name.starts_with("rccl:");
+}
 
 // Asked once in some thousand items, so that work on millions of them stops within milliseconds.
 bool stopsAt(std::size_t item, const std::stop_token& stop)
@@ -183,7 +190,7 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
         const auto after = std::upper_bound(order.begin(), order.end(), std::pair(span.launchedFrom, span.launched),
                                             [&](const auto& at, std::uint32_t range) { return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start); });
         if (after == order.begin()) continue;
-        bool innermost = true;
+        bool innermost = true, wanted = span.collective;
         for (auto k = static_cast<std::uint32_t>(after - order.begin() - 1); k != noOpRange; k = parent[k]) {
             const ForeignSpan& range = rank.annotations[order[k]];
             if (range.thread != span.launchedFrom) break;
@@ -194,9 +201,26 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
             end = first ? span.end : std::max(end, span.end);
             if (innermost) out.rangeOfDevice[i] = order[k];
             innermost = false;
+            if (!wanted || !namesLibrary(rank.names[range.name])) continue;
+            wanted = false;
+            out.ofLibrary.emplace_back(static_cast<std::uint32_t>(i), order[k]);
         }
     }
     return out;
+}
+
+void nameOperations(ForeignRank& rank, const DeviceRanges& ranges)
+{
+    const auto name = [&rank](std::size_t device, std::string_view text) {
+        DeviceSpan& work = rank.device[device];
+        const std::string& kernel = rank.names[work.name];
+        const std::string_view operation = operationCalled(text);
+        if (operation.empty() || operation == collectiveOfKernel(kernel) || !hidesOperation(kernel) || !operationInShape(rank.names.shapeOf(work.name)).empty()) return;
+        work.name = rank.names.shaped(work.name, withOperation(rank.names.shapeOf(work.name), operation));
+    };
+    for (const ForeignMessage& message : rank.messages)
+        if (message.device && message.work >= 0) name(static_cast<std::size_t>(message.work), rank.names[message.name]);
+    for (const auto& [device, range] : ranges.ofLibrary) name(device, rank.names[rank.annotations[range].name]);
 }
 
 std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop)

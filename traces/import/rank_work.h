@@ -37,8 +37,13 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token&
 struct DeviceRanges {
     std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
     std::vector<std::uint32_t> rangeOfDevice;    // by ForeignRank::device: the innermost range it was launched in, or noOpRange
+    // Of communication kernels launched in a range of their library's, "nccl:all_to_all": index in ForeignRank::device, that range.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> ofLibrary;
 };
 DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
+// Puts the operation of communication kernels whose names hide it (kernel_class.h) into their shapes: as the trace's own arguments say, else as the library's
+// range around the launch.
+void nameOperations(ForeignRank& rank, const DeviceRanges& ranges);
 
 struct ForeignWork {
     Nanos start = 0;

@@ -284,6 +284,7 @@ private:
             labels.assign(rank(r).names.size(), 0);
             m_labelsOf = r;
         }
+        if (labels.size() < rank(r).names.size()) labels.resize(rank(r).names.size(), 0);
         if (labels[name] == 0) {
             const std::string& text = rank(r).names[name];
             const bool many = m_shaped.size() >= mostShapes;
@@ -299,6 +300,7 @@ private:
     {
         ForeignRank& from = rank(r);
         m_ranges = placeRanges(from, m_progress.stop);
+        nameOperations(from, m_ranges);
         std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
         auto tracks = takeDevice(from, m_work[static_cast<std::size_t>(r)], m_ranges, m_progress.stop);
         giveBack(from.launches);

@@ -32,7 +32,7 @@ Bytes RunReport::largestPeak(MemoryCategory category) const
 
 std::optional<Nanos> RunReport::linkLatency() const
 {
-    return costs ? std::optional(costs->links.all.latency) : std::nullopt;
+    return costs && bubbles.noArrivals.empty() ? std::optional(costs->links.all.latency) : std::nullopt;
 }
 
 // Of each rank and the largest; parts of the group "sharing".
@@ -77,7 +77,7 @@ std::vector<ReportFigure> RunReport::figures() const
     const auto peak = [&](const char* key, const char* title, MemoryCategory category) {
         ReportFigure& figure = add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
-        if (!used) figure.unknown = "the run doesn't say what its memory is used for";
+        if (!used) figure.unknown = noMemory.empty() ? std::string(noMemoryUses) : noMemory;
     };
     time("makespan", "Step time", bubbles.makespan(), "A step");
     time("span", "Span of a rank", bubbles.span, "A step");
@@ -99,12 +99,16 @@ std::vector<ReportFigure> RunReport::figures() const
     time("idle", "Idle", bubbles.idle, "Bubble");
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
-        time("idle_by_cause." + std::string(toText(cause)), fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
+        ReportFigure& part = time("idle_by_cause." + std::string(toText(cause)), fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
+        if (!bubbles.knows(cause)) part.unknown = bubbles.noArrivals;
     }
+    const auto noArrivals = out.size();
     time("overlap.comm_time", "Communication", overlap.commTime, "Communication");
     time("overlap.hidden_time", "Hidden communication", overlap.hiddenTime, "Communication");
     time("overlap.exposed_time", "Exposed communication", overlap.exposedTime, "Communication");
     add("overlap.messages", "Messages", ColumnKind::Count, static_cast<double>(overlap.messages), "Communication");
+    if (!bubbles.noArrivals.empty())
+        for (std::size_t i = noArrivals; i < out.size(); ++i) out[i].unknown = bubbles.noArrivals;
     peak("weight_bytes", "Weights", MemoryCategory::Weights);
     if (!collectives.empty()) addCollectives(out);
     if (!noOps.empty())
@@ -116,6 +120,7 @@ std::vector<ReportFigure> RunReport::figures() const
 std::vector<std::string> RunReport::sentences() const
 {
     std::vector<std::string> out;
+    if (noOps.empty() && !bubbles.noArrivals.empty()) out.push_back(bubbles.noArrivals + ": inputs count as there once they were made, and the time of messages is in Launch");
     if (std::string straggler = stragglerSentence(bubbles, units.time); !straggler.empty()) out.push_back(std::move(straggler));
     if (!slowReplicas.empty()) out.push_back(slowReplicas);
     return out;
@@ -164,6 +169,7 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     report.collectiveUses = collectiveUses(timeline, report.bubbles);
     report.slowReplicas = slowReplicaSentence(timeline, report.step);
     report.criticalPath = criticalPath(timeline, report.step);
+    report.noMemory = whyNoMemory(run);
     if (timeline.hasMemory()) {
         for (int rank = 0; rank < timeline.ranks(); ++rank) {
             RankMemory memory;

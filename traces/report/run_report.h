@@ -59,6 +59,7 @@ struct RunReport {
     std::string slowReplicas;                 // a sentence; empty: no replica holds up the others
     std::vector<CriticalLink> criticalPath;
     std::vector<RankMemory> memory;      // by rank; empty where the timeline has none
+    std::string noMemory;                // why it has none: a clause, lower case; empty: it has some
     std::optional<Bytes> memoryCap;      // of a rank's activations, given or the run's own
     std::size_t spans = 0;               // of the step
     bool cpuTime = false;                // the run says how long its ops were on the processor

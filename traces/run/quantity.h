@@ -1,6 +1,7 @@
 // Numbers as text: durations, sizes and shares as every view, report and sentence prints them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,9 @@ struct Units {
     std::string timeName() const { return shares() ? "rank_share" : "ns"; }
     double timeValue(Nanos nanos) const { return static_cast<double>(nanos) / static_cast<double>(time); }
     double memoryValue(Bytes bytes) const { return static_cast<double>(bytes) / static_cast<double>(memory); }
-    std::string timeText(Nanos nanos) const;   // in columns: "27", "28.5", "12.4 ms"
-    std::string memoryText(Bytes bytes) const; // likewise: "4", "5.5", "3.1 MiB"
+    std::string timeText(Nanos nanos) const;                                                                     // in columns: "27", "28.5", "12.4 ms"
+    std::string memoryText(Bytes bytes) const;                                                                   // likewise: "4", "5.5", "3.1 MiB"
+    std::string memoryText(const std::optional<Bytes>& bytes) const { return bytes ? memoryText(*bytes) : "–"; } // unknown: "–"
 };
 
 } // namespace stagewright

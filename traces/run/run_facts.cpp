@@ -33,10 +33,15 @@ std::string readableLink(const std::string& recorded)
 
 } // namespace
 
+bool linksUnknown(const Run& run)
+{
+    return run.info.clock == "wall" && run.costs && run.costs->source == CostSource::Fitted && run.costs->links.all == Link{} && run.costs->links.overrides.empty();
+}
+
 std::string linkLatencyText(const Run& run)
 {
     if (const std::string asked = configured(run, "link"); !asked.empty()) return readableLink(asked); // costs have a fitted one
-    if (!run.costs) return {};
+    if (!run.costs || linksUnknown(run)) return {};
     const Links& links = run.costs->links;
     Nanos least = links.all.latency;
     Nanos most = links.all.latency;

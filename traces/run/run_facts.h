@@ -27,6 +27,8 @@ std::optional<Bytes> memoryCapOf(const Run& run);
 std::vector<Bytes> rankCapsOf(const Run& run);
 // What the configuration keeps of limits by rank, "memory_limit_bytes": one where all are the same.
 std::string memoryLimitText(std::span<const Bytes> byRank);
+// Whether the costs have links without delay because the run they were fitted from says nothing of its messages (whyNoArrivals()): by the wall clock none takes no time.
+bool linksUnknown(const Run& run);
 // As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
 // unknown.
 std::string linkLatencyText(const Run& run);

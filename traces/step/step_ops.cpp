@@ -254,6 +254,36 @@ std::vector<int> stepsFrom(const Timeline& timeline, int first)
     return steps;
 }
 
+std::string_view whyNoArrivals(const Timeline& timeline)
+{
+    if (timeline.clock() != "wall" || timeline.ranks() < 2) return {};
+    const auto spans = timeline.spans();
+    bool needed = false;
+    for (const Edge& edge : timeline.edges()) {
+        if (edge.kind != EdgeKind::Data && edge.kind != EdgeKind::Transfer) continue;
+        const Track& from = timeline.trackOf(edge.from);
+        if (from.rank == timeline.trackOf(edge.to).rank) continue;
+        if (edge.kind == EdgeKind::Data ? edge.arrival > spans[edge.from].end : from.lane == Lane::Send) return {};
+        needed = needed || edge.kind == EdgeKind::Data;
+    }
+    if (needed) return noArrivalSeen;
+    const Span* first = nullptr; // without edges: ranks with ops of several stages need something of each other
+    int rank = 0;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        for (const Span& span : timeline.spansOf(track)) {
+            if (!isBusyOp(span.op)) continue;
+            if (first == nullptr) {
+                first = &span;
+                rank = track.rank;
+            } else if (track.rank != rank && span.op.stage != first->op.stage) {
+                return noArrivalSeen;
+            }
+        }
+    }
+    return {};
+}
+
 std::string_view whyNoOps(const Timeline& timeline)
 {
     const auto tracks = timeline.tracks();

@@ -95,6 +95,10 @@ bool isBusyOp(const Op& op);
 // Whether a compute lane holds such an op in any step. O(spans) where none does.
 bool hasOps(const Timeline& timeline);
 std::string_view whyNoOps(const Timeline& timeline); // of one without: a clause, lower case
+// Why it is not known when inputs from other ranks arrived: a clause, lower case; "": it is, or there are none. By the wall clock no message arrives the moment
+// it is sent: a timeline whose inputs all do says nothing of messages. O(edges) where there are no messages.
+std::string_view whyNoArrivals(const Timeline& timeline);
+inline constexpr std::string_view noArrivalSeen = "the trace does not say when messages between ranks arrived";
 inline constexpr std::string_view noOpRecognised = "no range of the trace is recognised as an op: name them in rules (import --rules)";
 inline constexpr std::string_view noRanges = "the trace has no named ranges to recognise ops by: record with record_function or NVTX ranges around the passes";
 

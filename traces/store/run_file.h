@@ -99,6 +99,7 @@ public:
         std::vector<Track> tracks;           // in a timeline's order; begin/end of spans are 0
         std::vector<std::int64_t> spanCount; // by track
         std::vector<std::string> labels;     // by Span::label as given by streamSpans; [0] is empty
+        std::vector<std::string> shapes;     // of launches (Timeline::shapeOf), by label; empty: the file has none
         Nanos begin = 0;
         Nanos end = 0;
         Nanos timeUnit = 1;

@@ -168,6 +168,17 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
             return {};
         });
         if (!done) return done;
+        const auto shaped = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='label_shape'"); // not in files of version 5 or older
+        if (!shaped) return tl::unexpected(shaped.error());
+        if (*shaped != 0)
+            done = forEachRow(database, "SELECT label, text FROM label_shape WHERE run=?", id, [&](const Statement& row) -> Result<void> {
+                const std::int64_t label = row.integer(0);
+                if (label < 1 || label >= static_cast<std::int64_t>(content.labels.size())) return {};
+                content.shapes.resize(content.labels.size());
+                content.shapes[static_cast<std::size_t>(label)] = row.text(1);
+                return {};
+            });
+        if (!done) return done;
         if (done = readMetrics(store, id, content); !done) return done;
         done = forEachRow(database, "SELECT key, value FROM run_text WHERE run=? AND section='configuration' ORDER BY ordinal", id, [&](const Statement& row) -> Result<void> {
             content.configuration.emplace_back(row.text(0), row.text(1));

@@ -333,6 +333,8 @@ void ComparePanel::fillTable(const Comparison& comparison)
         const QString text = sentence(named(others[i]->headline, letterOf(i)));
         static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
         m_table->addText(pair || text.contains(aLetter) ? text : tr("%1: %2").arg(letterOf(i)).arg(text));
+        for (const UnknownMetric& one : others[i]->unknownMetrics)
+            m_table->addText(tr("%1 is not compared: %2.").arg(QString::fromStdString(one.title), named(one.why, letterOf(i))), "faint");
     }
 }
 

@@ -1,6 +1,7 @@
 #include "widgets/device/device_figures.h"
 
 #include "traces/analysis/launch_gaps.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -12,6 +13,7 @@ DeviceFigures deviceFiguresOf(const Run& run, int step, const Units& units)
     if (hasKernels(*run.timeline))
         if (auto gaps = analyseLaunchGaps(*run.timeline, step); gaps && gaps->window > 0) out.gaps = std::move(*gaps);
     out.links = analyseLinks(*run.timeline, step);
+    out.noLinks = QString::fromStdString(std::string(whyNoArrivals(*run.timeline)));
     const auto ceilings = ceilingsOf(run);
     auto rows = ceilings ? rooflineOf(run, step) : tl::unexpected(ceilings.error());
     if (rows) {

@@ -19,6 +19,7 @@ struct DeviceFigures {
     KernelReport kernels;
     std::optional<LaunchGapReport> gaps; // absent without kernels or ops
     std::vector<LinkOverlap> links;
+    QString noLinks;                  // why nothing is known of messages
     std::optional<Ceilings> ceilings; // measured on the run's device
     std::vector<RooflineRow> roofline;
     QString noRoofline; // why there is none

@@ -130,6 +130,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     const DeviceFigures& f = m_figures ? *m_figures : none;
     const Units& units = f.units;
     const auto time = [&](Nanos t) { return FigureCell{durationText(t, units), static_cast<double>(t), {}}; };
+    const auto known = [&](const std::optional<Nanos>& t) { return t ? time(*t) : FigureCell{QStringLiteral("–"), 0, {}}; };
     const auto share = [&](Nanos part, Nanos whole) { return FigureCell{percentText(shareOf(part, whole)), shareOf(part, whole), {}}; };
     const auto count = [](std::int64_t n) { return FigureCell{QStringLiteral("%L1").arg(n), static_cast<double>(n), {}}; };
 
@@ -156,12 +157,13 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     for (const LinkOverlap& link : f.links) {
         transfer += link.transfer;
         exposed += link.exposed();
-        rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), time(link.sendWait), time(link.receiveWait), time(link.transfer), share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
+        rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), known(link.sendWait), known(link.receiveWait), time(link.transfer), share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
     }
     m_links->setRows(std::move(rows));
-    m_linkLine->setText(!m_figures        ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
-                        : f.links.empty() ? tr("No messages travel between ranks in this step.")
-                                          : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
+    m_linkLine->setText(!m_figures                                ? tr("No run is shown. Choose one in the list, or open a file (Ctrl+O).")
+                        : !f.noLinks.isEmpty() && f.links.empty() ? tr("Unknown: %1.").arg(f.noLinks)
+                        : f.links.empty()                         ? tr("No messages travel between ranks in this step.")
+                                                                  : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
 
     rows.clear();
     for (const RooflineRow& row : f.roofline) {

@@ -272,7 +272,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     if (!ready()) words << tr("drawing the charts…");
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
     if (!known())
-        words << tr("not recorded in this run");
+        words << (m_panels.empty() || m_panels.back()->noMemory.empty() ? tr("not recorded in this run") : QString::fromStdString(m_panels.back()->noMemory));
     else if (m_settings.count() > 0)
         words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
     std::size_t most = 0;

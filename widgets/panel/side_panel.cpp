@@ -242,7 +242,9 @@ void SidePanel::fillLevers()
         }
         const Nanos before = *lever.makespan + lever.gain;
         m_levers->addRow(leverText(lever), tr("%1 (%2\u00a0%)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
-                         tr("%1: the step then takes %2 and holds at most %3 on a rank.\n%4").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(lever.peak, m_units), base),
+                         (lever.peak ? tr("%1: the step then takes %2 and holds at most %3 on a rank.").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(*lever.peak, m_units))
+                                     : tr("%1: the step then takes %2.").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units))) +
+                             QLatin1Char('\n') + base,
                          PanelSection::Tone::Better);
     }
     if (rows == 0) m_levers->addText(nothing, "secondary");
@@ -479,6 +481,7 @@ void SidePanel::fillCommunication()
     m_communication->setVisible(overlap.messages > 0 || !m_figures->collectives.empty());
     fillCollectives();
     if (overlap.messages == 0) return;
+    if (const std::string& why = m_figures->bubbles.noArrivals; !why.empty()) return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(why)));
     m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
     const FigureMeasure* m = measure();
     if (m != nullptr) m->tell(*m_communication, m->count(static_cast<double>(overlap.messages), static_cast<double>(m->figures().overlap.messages)));
@@ -496,7 +499,7 @@ void SidePanel::fillCommunication()
     tellOverSteps(*m_communication, "exposed_time", definition::overlap(), timeOf);
     if (const auto latency = m_figures->linkLatency())
         m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
-                                tr("From the run's cost model: given, or fitted as the shortest time between a producer's end and the arrival."));
+                                tr("From the run's cost model: given, or fitted as the median time between a producer's end and the arrival."));
 }
 
 void SidePanel::fillTraining()

@@ -120,7 +120,8 @@ void RunPanelBuilder::addWork(Sublanes& work, std::size_t spans, const RunFile::
     for (Span span : block.spans) {
         if (span.op.kind == OpKind::Reshard) continue; // takes no time
         const std::string_view name = span.label < m_content.labels.size() ? std::string_view(m_content.labels[span.label]) : std::string_view();
-        const int ink = inkOfWork(*m_panel, track, span.label, name, m_classes);
+        const std::string_view shape = span.label < m_content.shapes.size() ? std::string_view(m_content.shapes[span.label]) : std::string_view();
+        const int ink = inkOfWork(*m_panel, track, span.label, name, shape, m_classes);
         if (span.label != 0 && span.op == Op{}) span.op = makeOp(OpKind::Filler, 0); // foreign work
         std::size_t lane = 0;
         while (lane < work.freeAt.size() && work.freeAt[lane] > span.start) ++lane;

@@ -89,7 +89,7 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Wait || isCollectiveLane(track.lane));
     out.name = nameOfWork(timeline, id);
     out.look = lookOf(byClass, track.lane);
-    if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span));
+    if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span), timeline.shapeOf(span));
     if (track.lane == Lane::Copy) out.of = classOfCopy(timeline.labelOf(span));
     if (isCollectiveTrack(track) && !isCommunication(*out.of)) out.of = KernelClass::Collective;
     const bool work = track.lane == Lane::Kernel || track.lane == Lane::Copy || track.lane == Lane::Other;
@@ -105,12 +105,14 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
 
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work)
 {
-    std::vector<std::pair<QString, QString>> out; // of "grid 8×2×1, block 128×1×1, inputs [[64,512]]"
+    std::vector<std::pair<QString, QString>> out; // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
     for (const QString& part : named(std::string(timeline.shapeOf(work))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
         constexpr qsizetype most = 48; // inputs can be long lists
         const QString sizes = part.section(QLatin1Char(' '), 1);
-        const QString title = part.startsWith(QLatin1String("grid")) ? SpanCardWords::tr("Grid") : part.startsWith(QLatin1String("block")) ? SpanCardWords::tr("Block")
-                                                                                                                                           : SpanCardWords::tr("Inputs");
+        const QString title = part.startsWith(QLatin1String("grid"))         ? SpanCardWords::tr("Grid")
+                              : part.startsWith(QLatin1String("block"))      ? SpanCardWords::tr("Block")
+                              : part.startsWith(QLatin1String("collective")) ? SpanCardWords::tr("Operation")
+                                                                             : SpanCardWords::tr("Inputs");
         out.emplace_back(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + QStringLiteral("…"));
     }
     return out;

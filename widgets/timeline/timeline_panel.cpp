@@ -132,7 +132,7 @@ void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, K
                     row.lanes.back().data.setLook(lookOf(panel.byClass, lane));
                 }
                 const SpanId id = shown.first + static_cast<SpanId>(i);
-                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0, inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]), classes));
+                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin, 0, inkOfWork(panel, *track, spans[i].label, timeline.labelOf(spans[i]), timeline.shapeOf(spans[i]), classes));
             }
         }
     }
@@ -206,12 +206,12 @@ LaneLook lookOf(bool byClass, Lane lane)
     return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
 }
 
-int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes)
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, std::string_view shape, KernelClasses& classes)
 {
     switch (lookOf(panel.byClass, track.lane)) {
     case LaneLook::Ranges: return static_cast<int>(rangeInkOf(name));
     case LaneLook::Classes: {
-        const auto of = static_cast<int>(classes.of(track, label, name));
+        const auto of = static_cast<int>(classes.of(track, label, name, shape));
         panel.classes |= 1u << of;
         return of;
     }
@@ -326,6 +326,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         std::sort(panel->critical.begin(), panel->critical.end());
     }
 
+    if (options.report != nullptr) panel->noMemory = options.report->noMemory;
     panel->noOps = !t.empty() && !stagewright::hasOps(t);
     panel->byClass = panel->noOps || options.kernelsByClass;
     KernelClasses classes;

@@ -97,6 +97,7 @@ struct TimelinePanel {
     std::uint32_t kinds = 0;   // bit 1 << OpKind: the kind occurs on a compute lane
     std::uint32_t classes = 0; // bit 1 << KernelClass: occurs on lanes drawn by class
     bool noOps = false;        // the whole run has none
+    std::string noMemory;      // why there is none, where the panel was made with a report
     bool byClass = false;      // kernels and copies are drawn by class, ranges by name; always without ops
     bool hasTints = false;     // some op has another than its kind's first tint
     bool hasPairs = false;
@@ -125,7 +126,7 @@ struct TimelinePanel {
 
 // How lanes of a kind are drawn, and the ink of one piece of work there (−1: that of its op). Notes classes that occur.
 LaneLook lookOf(bool byClass, Lane lane);
-int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, KernelClasses& classes);
+int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std::string_view name, std::string_view shape, KernelClasses& classes);
 
 // The ranks' replicas, where the schedule is over several and of as many ranks. It may be null.
 void setReplicas(TimelinePanel& panel, const Schedule* schedule);

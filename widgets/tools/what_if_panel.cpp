@@ -268,8 +268,9 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     }
     row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter), tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
         tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
-    row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units), bytesText(largest(answer.peakAfter), units),
-        changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
+    if (!answer.peakBefore.empty())
+        row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units), bytesText(largest(answer.peakAfter), units),
+            changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
     if (const std::string text = toText(question); !text.empty()) m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
 
     constexpr std::size_t most = 32;

@@ -82,7 +82,7 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     out.answer = std::move(*before);
     out.answer.makespanAfter = changed->result.makespan;
     out.answer.bubbleAfter = figuresOf(changed->schedule, changed->result).bubbleFraction;
-    out.answer.peakAfter = changed->result.peakActivation;
+    if (!out.answer.peakBefore.empty()) out.answer.peakAfter = changed->result.peakActivation;
     out.answer.microbatchesAfter = changed->schedule.microbatches;
     out.panel = std::move(*panel);
     return out;

@@ -116,7 +116,7 @@ Json ladderJson(const Comparison& comparison, const Times& times)
                          {"title", rung.title},
                          {"makespan", times(rung.makespan)},
                          {"change", times(rung.change)},
-                         {"peak_activation", times.units().memory != 1 ? Json(times.units().memoryValue(rung.peak)) : Json(rung.peak)}});
+                         {"peak_activation", rung.peak ? memoryJson(*rung.peak, times.units()) : Json(nullptr)}});
     return rungs;
 }
 
@@ -160,6 +160,8 @@ Json devicesJson(const DeviceChanges& devices)
 Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
 {
     const Times times(a, comparison.sameUnits);
+    Json notCompared = Json::object(); // by key of a metric, with the reason
+    for (const UnknownMetric& one : comparison.unknownMetrics) notCompared[one.key] = one.why;
     Json differences = Json::array();
     for (const RunDifference& one : comparison.differences)
         differences.push_back({{"key", one.key}, {"title", one.title}, {"a", textOrNull(one.a)}, {"b", textOrNull(one.b)}});
@@ -181,6 +183,7 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
             {"spread_ns", comparison.spread ? times.nanos(*comparison.spread) : Json(nullptr)},
             {"within_spread", comparison.spread ? Json(comparison.withinSpread) : Json(nullptr)},
             {"metrics", metricsJson(comparison, times)},
+            {"not_compared", std::move(notCompared)},
             {"change", std::move(change)},
             {"ledger", known ? ledgerJson(comparison, times) : Json(nullptr)},
             {"ladder", ladderJson(comparison, times)},

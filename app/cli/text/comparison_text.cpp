@@ -213,6 +213,7 @@ std::string comparisonText(std::span<const Run> runs, std::span<const Comparison
     for (std::size_t i = 0; i < comparisons.size(); ++i) {
         if (comparisons.size() > 1) text += heading(fmt::format("{} against A", letter(i + 1)), colour);
         if (!oneTable) text += metricsText(runs, comparisons.subspan(i, 1), i + 1, colour);
+        for (const UnknownMetric& one : comparisons[i].unknownMetrics) text += named(fmt::format("{} is not compared: {}\n", one.title, one.why), letter(i + 1));
         text += pairText(runs[0], runs[i + 1], comparisons[i], letter(i + 1), ops, colour);
     }
     return text;

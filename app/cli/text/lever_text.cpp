@@ -58,7 +58,7 @@ void addLeversJson(Json& object, const LeverTable& table, const Units& units)
                         {"title", lever.title},
                         {"makespan", lever.makespan ? timeJson(*lever.makespan, units) : Json(nullptr)},
                         {"gain", lever.makespan ? timeJson(lever.gain, units) : Json(nullptr)},
-                        {"peak_activation", lever.makespan ? memoryJson(lever.peak, units) : Json(nullptr)},
+                        {"peak_activation", lever.peak ? memoryJson(*lever.peak, units) : Json(nullptr)},
                         {"step", lever.step < 0 ? Json(nullptr) : Json(lever.step)},
                         {"step_number", lever.step < 0 ? Json(nullptr) : Json(stepNumber(lever.step))},
                         {"reason", lever.makespan ? Json(nullptr) : Json(lever.reason)}});

@@ -1,6 +1,7 @@
 #include "app/cli/text/predictions.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -12,9 +13,9 @@ namespace {
 
 using Align = Table::Align;
 
-Bytes largest(const std::vector<Bytes>& peaks)
+std::optional<Bytes> largest(const std::vector<Bytes>& peaks)
 {
-    return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+    return peaks.empty() ? std::nullopt : std::optional(*std::max_element(peaks.begin(), peaks.end()));
 }
 
 } // namespace
@@ -68,6 +69,7 @@ Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
 {
     const auto time = [&](Nanos nanos) { return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos); };
     const auto memory = [&](const std::vector<Bytes>& peaks) {
+        if (peaks.empty()) return Json(nullptr);
         Json out = Json::array();
         for (const Bytes peak : peaks) out.push_back(units.memory != 1 ? Json(units.memoryValue(peak)) : Json(peak));
         return out;

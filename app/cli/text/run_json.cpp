@@ -107,6 +107,8 @@ Json runJson(const Run& run, const RunReport& figures)
                        {"apart", timeJson(rank.apart, units)},
                        {"idle", timeJson(rank.idle, units)},
                        {"idle_by_cause", idleJson(rank.byCause, units)}};
+        for (std::size_t c = 0; c < idleCauseCount; ++c)
+            if (const auto cause = static_cast<IdleCause>(c); !bubbles.knows(cause)) object["idle_by_cause"][std::string(toText(cause))] = nullptr;
         if (figures.memory.empty()) {
             object["peak_activation"] = nullptr;
             object["held_by"] = nullptr;
@@ -137,7 +139,7 @@ Json runJson(const Run& run, const RunReport& figures)
         const std::string value = configured(run, key);
         object[key] = textOrNull(value);
     }
-    object["link_latency"] = run.costs && run.costs->links.overrides.empty() ? timeJson(run.costs->links.all.latency, units) : Json(nullptr);
+    object["link_latency"] = run.costs && run.costs->links.overrides.empty() && !linksUnknown(run) ? timeJson(run.costs->links.all.latency, units) : Json(nullptr);
     object["steps"] = run.info.steps;
     object["warmup_steps"] = run.info.warmupSteps;
     object["step"] = figures.step;

@@ -235,6 +235,7 @@ std::string overlapText(const RunReport& figures)
 {
     const OverlapReport& overlap = figures.overlap;
     const std::string shared = collectivesText(figures);
+    if (!figures.bubbles.noArrivals.empty()) return fmt::format("communication  unknown: {}\n", figures.bubbles.noArrivals) + shared;
     if (overlap.messages == 0) return "communication  none between ranks\n" + shared;
     if (overlap.commTime == 0)
         return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message")) + shared;
