@@ -149,7 +149,7 @@ std::string machineKey(bool narrow)
     std::string key = processorName();
     for (const Products* products : allProducts())
         for (const auto& [name, value] : products->facts())
-            key += "; " + name + " " + value;
+            key.append("; ").append(name).append(" ").append(value);
     std::replace(key.begin(), key.end(), '\t', ' ');
     return key + (narrow ? "; bf16; " : "; ");
 }

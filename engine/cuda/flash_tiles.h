@@ -285,8 +285,8 @@ STAGEWRIGHT_TILE void flashQueryTile(const Threads& t, const StagewrightFlash& f
                 for (int m = 0; m < rowTiles; ++m) {
                     STAGEWRIGHT_UNROLL
                     for (int n = 0; n < 2; ++n) {
-                        t.multiplyAdd(s[m].score[n], query[m][k], key.at[2 * n], key.at[2 * n + 1]);
-                        t.multiplyAdd(s[m].slope[n], grad[m][k], value.at[2 * n], value.at[2 * n + 1]);
+                        t.multiplyAdd(s[m].score[n], query[m][k], key.at[2 * n], key.at[2 * n + 1]);    // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(s[m].slope[n], grad[m][k], value.at[2 * n], value.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
                     }
                 }
             }
@@ -381,8 +381,8 @@ STAGEWRIGHT_TILE void flashKeyTile(const Threads& t, const StagewrightFlash& f, 
                     const Quad value = leftOf<Width>(t, tileBytes<Width>(rows), own - first + 16 * m, 16 * k);
                     STAGEWRIGHT_UNROLL
                     for (int n = 0; n < 2; ++n) {
-                        t.multiplyAdd(s[m].score[n], key, query.at[2 * n], query.at[2 * n + 1]);
-                        t.multiplyAdd(s[m].slope[n], value, grad.at[2 * n], grad.at[2 * n + 1]);
+                        t.multiplyAdd(s[m].score[n], key, query.at[2 * n], query.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
+                        t.multiplyAdd(s[m].slope[n], value, grad.at[2 * n], grad.at[2 * n + 1]); // NOLINT(bugprone-implicit-widening-of-multiplication-result): below 16
                     }
                 }
             }

@@ -31,7 +31,7 @@ private:
     QString m_path;
     qint64 m_spans = 0;
     int m_steps = 0;
-    static constexpr samples::RecordedShape shape{16, 32, 900, "zb-h1", 0.05, true};
+    inline static const samples::RecordedShape shape{16, 32, 900, "zb-h1", 0.05, true};
 
     const TimelinePanel& panel() const { return *m_window->workspace().views().timeline->panels().front(); }
     RunRef ref() const { return {m_path, 1}; }
