@@ -80,7 +80,7 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
         row.span = result->span;
         row.bubbleFraction = figures.bubbleFraction;
         row.bubbleRateSpan = figures.bubbleRateSpan;
-        row.peaks = std::move(result->peakActivation);
+        if (costs->knowsActivations()) row.peaks = std::move(result->peakActivation);
         row.synchronous = schedule->weights == WeightRule::Synchronous;
         row.copies = schedule->placement.hasCopies();
     } catch (const std::bad_alloc&) {
@@ -131,7 +131,7 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
         if (row.error.empty()) {
             for (std::string cell : {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
                                      fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
-                                     fmt::format("{:.6g}", row.bubbleRateSpan), fmt::format("{}", row.memoryValue(row.peak()))})
+                                     fmt::format("{:.6g}", row.bubbleRateSpan), row.peaks.empty() ? std::string() : fmt::format("{}", row.memoryValue(row.peak()))})
                 cells.push_back(std::move(cell));
         } else {
             cells.resize(13);

@@ -37,7 +37,7 @@ struct SweepRow {
     Nanos span = 0;
     double bubbleFraction = 0;
     double bubbleRateSpan = 0;
-    std::vector<Bytes> peaks; // activations by rank
+    std::vector<Bytes> peaks; // activations by rank; empty: the costs have no sizes
     bool synchronous = true;  // the schedule's weights
     bool copies = false;      // ranks hold a second copy of stages
 

@@ -75,7 +75,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
         case StepTime: return row.good() ? row.timeValue(row.makespan) : worst;
         case Bubble: return row.good() ? row.bubbleFraction : worst;
         case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
-        case Peak: return row.good() ? row.memoryValue(row.peak()) : worst;
+        case Peak: return row.good() && !row.peaks.empty() ? row.memoryValue(row.peak()) : worst;
         case Stages: return row.good() ? row.stages : 1 << 30;
         default: return note(row);
         }
@@ -88,7 +88,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     case StepTime: return fixed(row.timeValue(row.makespan), 2);
     case Bubble: return percentText(row.bubbleFraction);
     case SpanBubble: return percentText(row.bubbleRateSpan);
-    case Peak: return fixed(row.memoryValue(row.peak()), 2);
+    case Peak: return row.peaks.empty() ? QStringLiteral("–") : fixed(row.memoryValue(row.peak()), 2);
     default: return row.stages;
     }
 }

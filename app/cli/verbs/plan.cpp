@@ -92,7 +92,7 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
                 {"bubble_fraction", nullptr},
                 {"bubble_rate_span", nullptr},
                 {"memory_limit", request.caps.empty() ? Json(nullptr) : unitArray(request.caps, units)},
-                {"peak_activation", unitArray(plan.peaks, units)},
+                {"peak_activation", request.costs.knowsActivations() ? unitArray(plan.peaks, units) : Json(nullptr)},
                 {"bound", units.timeValue(plan.bound)},
                 {"gap", plan.gap},
                 {"optimal", plan.optimal},
@@ -259,6 +259,8 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     auto request = readRequest(options);
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
+        if (!request->costs.knowsActivations())
+            return fail(ErrorCode::Usage, "--pareto plans activations against time, and the costs have no sizes of activations", "use costs of a run that recorded memory");
         if (options.replicas.any()) return fail(ErrorCode::Usage, "--pareto plans activations against time; --replicas and what they share change neither", "omit them, or omit --pareto");
         if (!options.output.empty() || !options.memoryLimits.empty())
             return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
@@ -277,6 +279,7 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     }
     std::string peaks;
     for (Bytes peak : planned->peaks) peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+    if (!request->costs.knowsActivations()) peaks = "unknown: the costs have no sizes of activations";
     session.out(fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"), (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
                             plural(request->chunks, "stage"), request->costs.origin));
     session.out(fmt::format("time {}, span {}, peak activations {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));

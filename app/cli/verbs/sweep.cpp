@@ -267,7 +267,7 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
                        {"span", known(row.timeValue(row.span))},
                        {"bubble_fraction", known(row.bubbleFraction)},
                        {"bubble_rate_span", known(row.bubbleRateSpan)},
-                       {"peak_activation", known(std::move(peaks))},
+                       {"peak_activation", known(row.peaks.empty() ? Json(nullptr) : std::move(peaks))},
                        {"error", good ? Json(nullptr) : Json(row.error)}});
     }
     return {{"rows", std::move(out)}, {"interrupted", interrupted}};
