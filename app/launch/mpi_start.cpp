@@ -43,7 +43,7 @@ Result<std::vector<std::string>> mpirunArguments(const MpiStart& start)
     std::vector<std::string> arguments{mpirun, "-q", "--oversubscribe", "--bind-to", "none"};
     if (::geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
     // When one process ends the others get SIGTERM, and so many seconds to keep what is complete.
-    for (const char* word : {"--mca", "odls_base_sigkill_timeout", "1"}) arguments.emplace_back(word);
+    for (const char* word : {"--mca", "odls_base_sigkill_timeout", "2"}) arguments.emplace_back(word);
     arguments.emplace_back("-n");
     arguments.push_back(std::to_string(start.processes));
     arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());

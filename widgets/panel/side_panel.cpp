@@ -471,7 +471,7 @@ void SidePanel::fillCollectives()
         exposed += use.exposed();
     }
     if (m_figures->collectiveUses.uses.empty()) return;
-    m_communication->addRow(tr("Time hidden by ops"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op."));
+    m_communication->addRow(tr("Time hidden"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
     m_communication->addRow(tr("Time exposed"), durationText(exposed, m_units), tr("Idle time that waits for them, and their time before the first and after the last op of the step. Hatched in the timeline."));
 }
 
