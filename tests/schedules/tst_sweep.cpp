@@ -26,6 +26,22 @@ class TestSweep : public QObject {
     Q_OBJECT
 
 private slots:
+    // Costs of a run without memory: simulated peaks would all be 0.
+    void withoutSizesPeaksAreUnknown()
+    {
+        const auto point = unitPoint("gpipe", Shape(2, 4), {});
+        QVERIFY(!simulatePoint(point).peaks.empty());
+        SweepSources sources;
+        sources.costs = [](const Schedule& schedule, const SweepPoint& at) -> Result<CostModel> {
+            CostModel costs = CostModel::uniform(schedule, at.units);
+            for (StageMemory& stage : costs.memory) stage = {};
+            return costs;
+        };
+        const SweepRow row = simulatePoint(point, sources);
+        QVERIFY(row.good() && row.peaks.empty());
+        QVERIFY2(sweepCsv({row}).ends_with(",,\n"), sweepCsv({row}).c_str()); // no peak, no error
+    }
+
     void everyPointIsWhatSimulateSays()
     {
         CostModel::UnitCosts units;
