@@ -1,7 +1,8 @@
 #include "engine/cpu/attention.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "engine/cpu/head_places.h"
 
 namespace stagewright::cpu {
 
@@ -16,27 +17,6 @@ float* floats(Elements elements)
     return static_cast<float*>(elements.data);
 }
 
-// A sample's rows of a segment, by head.
-struct Place {
-    std::size_t column; // of the head
-    std::size_t sample;
-    std::size_t operator()(int tokens, int stride) const
-    {
-        return sample * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride) + column;
-    }
-};
-
-// f(segment index, first key, keys) for the segments that a block sees; keys > 0.
-template <typename Visit>
-void forSegments(std::span<const KeySegment> segments, int keys, Visit&& visit)
-{
-    int first = 0;
-    for (std::size_t s = 0; s < segments.size() && first < keys; ++s) {
-        visit(s, first, std::min(segments[s].tokens, keys - first));
-        first += segments[s].tokens;
-    }
-}
-
 } // namespace
 
 void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
@@ -46,8 +26,7 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
     for (int sample = 0; sample < shape.batch; ++sample) {
         for (int head = 0; head < shape.heads; ++head) {
-            const Place place{static_cast<std::size_t>(head) * static_cast<std::size_t>(width),
-                              static_cast<std::size_t>(sample)};
+            const HeadPlace place(shape, sample, head);
             const float* queries = query + place(shape.tokens, queryStride);
             float* result = out + place(shape.tokens, shape.hidden);
             for (int index = 0; index < blockCount(shape); ++index) {
@@ -83,8 +62,7 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
     for (int sample = 0; sample < shape.batch; ++sample) {
         for (int head = 0; head < shape.heads; ++head) {
-            const Place place{static_cast<std::size_t>(head) * static_cast<std::size_t>(width),
-                              static_cast<std::size_t>(sample)};
+            const HeadPlace place(shape, sample, head);
             const std::size_t queryPlace = place(shape.tokens, queryStride);
             const float* grad = outGrad + place(shape.tokens, shape.hidden);
             // The last block sees every key, so it may overwrite; the earlier ones add to the front.

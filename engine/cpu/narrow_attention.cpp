@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/cpu/attention.h"
+#include "engine/cpu/head_places.h"
 
 namespace stagewright::cpu {
 
@@ -21,34 +22,13 @@ BFloat16* elementsOf(layers::Elements elements)
 
 using Rows = NarrowProducts::Matrix;
 
-// Where a head of a sample begins in rows `stride` elements apart.
-struct Place {
-    std::size_t column; // of the head
-    std::size_t sample;
-    std::size_t operator()(int tokens, int stride, int row = 0) const
-    {
-        return (sample * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(row)) * static_cast<std::size_t>(stride) + column;
-    }
-};
-
-// f(segment index, first key, keys) for the segments that a block sees; keys > 0.
-template <typename Visit>
-void forSegments(std::span<const KeySegment> segments, int keys, Visit&& visit)
-{
-    int first = 0;
-    for (std::size_t s = 0; s < segments.size() && first < keys; ++s) {
-        visit(s, first, std::min(segments[s].tokens, keys - first));
-        first += segments[s].tokens;
-    }
-}
-
 // f(place of a head, its probabilities) for every head of every sample.
 template <typename Visit>
 void forHeads(const AttentionShape& shape, Visit&& visit)
 {
     for (int sample = 0; sample < shape.batch; ++sample)
         for (int head = 0; head < shape.heads; ++head) {
-            const Place place{static_cast<std::size_t>(head) * static_cast<std::size_t>(shape.headWidth()), static_cast<std::size_t>(sample)};
+            const HeadPlace place(shape, sample, head);
             visit(place, static_cast<std::size_t>(sample) * narrow::probabilitiesPerSample(shape) +
                              static_cast<std::size_t>(head) * probabilitiesPerHead(shape));
         }
@@ -63,7 +43,7 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
     float* result = workspace;
     float* scores = workspace + static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(width);
-    forHeads(shape, [&](const Place& place, std::size_t kept) {
+    forHeads(shape, [&](const HeadPlace& place, std::size_t kept) {
         for (int index = 0; index < blockCount(shape); ++index) {
             const QueryBlock block = queryBlock(shape, index);
             const Rows queries{elementsOf(query) + place(shape.tokens, queryStride, block.first), queryStride};
@@ -98,7 +78,7 @@ void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& k
     float* rowsGrad = valueGrad + allKeys * wide;
     float* innerGrad = rowsGrad + blockOf * wide; // of probabilities
     auto* scoreGrad = reinterpret_cast<BFloat16*>(innerGrad + blockOf * allKeys);
-    forHeads(shape, [&](const Place& place, std::size_t kept) {
+    forHeads(shape, [&](const HeadPlace& place, std::size_t kept) {
         // The last block sees every key, so it may overwrite; the earlier ones add to the front.
         for (int index = blockCount(shape) - 1; index >= 0; --index) {
             const QueryBlock block = queryBlock(shape, index);

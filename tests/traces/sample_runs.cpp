@@ -10,6 +10,7 @@ namespace {
 
 using Random = std::mt19937;
 
+// One a statement: the order in which a call's arguments are evaluated is the compiler's.
 std::int64_t pick(Random& random, std::int64_t least, std::int64_t most)
 {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
@@ -17,8 +18,10 @@ std::int64_t pick(Random& random, std::int64_t least, std::int64_t most)
 
 Op randomOp(Random& random)
 {
-    Op op = makeOp(static_cast<OpKind>(pick(random, 0, opKindCount - 1)), static_cast<int>(pick(random, 0, 65535)),
-                   static_cast<int>(pick(random, -1, 100000)));
+    const auto kind = static_cast<OpKind>(pick(random, 0, opKindCount - 1));
+    const auto stage = static_cast<int>(pick(random, 0, 65535));
+    const auto microbatch = static_cast<int>(pick(random, -1, 100000));
+    Op op = makeOp(kind, stage, microbatch);
     if (pick(random, 0, 9) == 0) {
         op.count = static_cast<std::uint16_t>(pick(random, 0, 50) == 0 ? 65535 : pick(random, 1, 8));
         op.slice = static_cast<std::int16_t>(pick(random, -1, 32767));
@@ -34,7 +37,8 @@ std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, in
 {
     Random random(seed);
     TimelineBuilder builder(static_cast<Provenance>(pick(random, 0, 3)), "clock " + std::to_string(seed), ranks);
-    builder.setUnits(pick(random, 1, 5), pick(random, 1, 5));
+    const auto timeUnit = pick(random, 1, 5);
+    builder.setUnits(timeUnit, pick(random, 1, 5));
     const bool withCpu = pick(random, 0, 1) == 1;
     std::vector<std::uint32_t> labels{0};
     for (int i = 0; i < 5; ++i) labels.push_back(builder.intern(fmt::format("label {} é\n", i)));
@@ -49,7 +53,8 @@ std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, in
                 span.op = randomOp(random);
                 span.step = firstStep + i * steps / spansPerTrack;
                 span.start = time + pick(random, 0, i % 50 == 0 ? 100'000'000 : 300);
-                span.end = span.start + pick(random, 0, 5) * pick(random, 0, 100000);
+                const auto times = pick(random, 0, 5);
+                span.end = span.start + times * pick(random, 0, 100000);
                 span.label = labels[static_cast<std::size_t>(pick(random, 0, 20) < 15 ? 0 : pick(random, 0, 5))] & 0xffffffu;
                 span.flags = pick(random, 0, 9) == 0 ? static_cast<unsigned>(SpanDiscarded) : 0u;
                 builder.addSpan(track, span, withCpu ? pick(random, -1, 100000) : -1);
@@ -58,9 +63,12 @@ std::shared_ptr<const Timeline> randomTimeline(std::uint32_t seed, int ranks, in
             }
         }
     }
-    for (SpanId i = 0; i < spans / 2 && spans > 1; ++i)
-        builder.addEdge(static_cast<SpanId>(pick(random, 0, spans - 1)), static_cast<SpanId>(pick(random, 0, spans - 1)),
-                        static_cast<EdgeKind>(pick(random, 0, 3)), pick(random, -1'000'000, 1'000'000'000));
+    for (SpanId i = 0; i < spans / 2 && spans > 1; ++i) {
+        const auto from = static_cast<SpanId>(pick(random, 0, spans - 1));
+        const auto to = static_cast<SpanId>(pick(random, 0, spans - 1));
+        const auto kind = static_cast<EdgeKind>(pick(random, 0, 3));
+        builder.addEdge(from, to, kind, pick(random, -1'000'000, 1'000'000'000));
+    }
     for (int i = 0; i < spansPerTrack; ++i) {
         MemoryEvent event;
         event.time = pick(random, -1000, 100000);
@@ -85,7 +93,8 @@ Run randomRun(std::uint32_t seed)
     Random random(seed * 7919 + 1);
     Run run;
     const int ranks = static_cast<int>(pick(random, 1, 4));
-    run.timeline = randomTimeline(seed, ranks, static_cast<int>(pick(random, 1, 4)), static_cast<int>(pick(random, 0, 6000)));
+    const int steps = static_cast<int>(pick(random, 1, 4));
+    run.timeline = randomTimeline(seed, ranks, steps, static_cast<int>(pick(random, 0, 6000)));
     RunInfo& info = run.info;
     info.name = fmt::format("run {} \u00e9", seed);
     info.scheduleName = "1f1b";

@@ -84,14 +84,46 @@ void RunLibrary::refresh(const QString& given)
     list(path);
 }
 
+// done(work()): `work` on the pool, `done` here; busy in between.
+template <typename Work, typename Done>
+void RunLibrary::inPool(Work work, Done done, QThreadPool* pool)
+{
+    setBusy(1);
+    inBackground(
+        this, std::move(work),
+        [this, done = std::move(done)](auto result) mutable {
+            setBusy(-1);
+            done(std::move(result));
+        },
+        pool != nullptr ? pool : &m_pool);
+}
+
+// The same with a stop source of its own, which stops what had the place before; stopped, it is answered with an Error (Cancelled).
+template <typename Work, typename Done>
+void RunLibrary::inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report, Work work, Done done)
+{
+    if (place) place->request_stop();
+    Progress progress;
+    progress.stop = place.emplace().get_token();
+    progress.report = std::move(report);
+    setBusy(1);
+    inBackground(
+        this, [work = std::move(work), progress] { return work(progress); },
+        [this, &place, token = progress.stop, done = std::move(done)](auto result) mutable {
+            if (place && place->get_token() == token) place.reset();
+            setBusy(-1);
+            if (token.stop_requested()) return done(fail(ErrorCode::Cancelled, "reading was cancelled"));
+            done(std::move(result));
+        },
+        &m_pool);
+}
+
 void RunLibrary::list(const QString& path)
 {
     if (isSimulated(path)) return;
-    setBusy(1);
-    inBackground(
-        this, [path] { return listRuns(path); },
+    inPool(
+        [path] { return listRuns(path); },
         [this, path](Result<std::vector<RunInfo>> infos) {
-            setBusy(-1);
             if (!infos) {
                 m_model.setFailed(path, QString::fromStdString(infos.error().message));
                 emit failed(path, infos.error());
@@ -108,8 +140,7 @@ void RunLibrary::list(const QString& path)
             m_model.setRuns(path, std::move(*infos));
             summarise(refs);
             emit listed(path, refs);
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::summarise(const std::vector<RunRef>& refs)
@@ -249,9 +280,7 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
         requestPart(ref, step, std::move(answer));
         return;
     }
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [ref, step, run, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
             if (run) return makeRunView(ref, run, step, choices);
             auto read = readRun(ref);
@@ -259,11 +288,9 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
             return makeRunView(ref, *read, step, choices);
         },
         [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
-            setBusy(-1);
             if (view) keep(*view, step);
             answer(std::move(view));
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer)
@@ -273,15 +300,9 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
             answer(std::move(view));
             return;
         }
-        setBusy(1);
-        inBackground(
-            this,
+        inPool(
             [base = *view, steps, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> { return overSteps(*base, steps, choices); },
-            [this, answer](Result<std::shared_ptr<const RunView>> made) {
-                setBusy(-1);
-                answer(std::move(made));
-            },
-            &m_pool);
+            answer);
     });
 }
 
@@ -319,11 +340,9 @@ Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> 
 void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
 {
     Cached* known = cached(ref);
-    setBusy(1);
-    inBackground(
-        this, [ref, step, large = known != nullptr ? known->large : nullptr, choices = m_choices] { return readPart(ref, large, step, choices); },
+    inPool(
+        [ref, step, large = known != nullptr ? known->large : nullptr, choices = m_choices] { return readPart(ref, large, step, choices); },
         [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
-            setBusy(-1);
             if (!part) return answer(tl::unexpected(part.error()));
             if (!part->view) { // its overview
                 m_vast = part->large;
@@ -332,8 +351,7 @@ void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
             keep(part->view, step);
             if (Cached* kept = cached(ref)) kept->large = part->large;
             answer(part->view);
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer)
@@ -349,9 +367,7 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
         if (const auto found = known->views.find(detail); found != known->views.end()) view = found->second;
     const bool here = m_lanes && m_lanesOf && m_lanesOf->ref == ref && known != nullptr && known->large == m_lanesOf;
     if (!here) dropLanes();
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [ref, detail, here, view, large = known != nullptr && known->large ? known->large : m_vast && m_vast->ref == ref ? std::exchange(m_vast, nullptr)
                                                                                                                          : nullptr,
          choices = m_choices]() -> Result<First> {
@@ -370,7 +386,6 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
             return first;
         },
         [this, ref, detail, preview = std::move(preview), answer = std::move(answer)](Result<First> first) mutable {
-            setBusy(-1);
             if (!first) return answer(tl::unexpected(first.error()));
             if (first->part.view) {
                 keep(first->part.view, detail);
@@ -378,8 +393,7 @@ void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<v
             }
             if (first->overview && preview) preview(first->overview);
             readEveryStep(first->part.large, first->part.view, first->overview, std::move(answer));
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large, const std::shared_ptr<const RunView>& detail, std::shared_ptr<const RunView> overview, Answer answer)
@@ -395,14 +409,9 @@ void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large, con
         m_lanes.reset();
         return answer(std::move(overview));
     }
-    m_stopLanes.emplace();
-    Progress progress;
-    progress.stop = m_stopLanes->get_token();
-    progress.report = reporter();
-    setBusy(1);
-    inBackground(
-        this,
-        [large, detail, lanes, byClass = m_choices.kernelsByClass, progress]() -> Result<Read> {
+    inPoolUntilStopped(
+        m_stopLanes, reporter(),
+        [large, detail, lanes, byClass = m_choices.kernelsByClass](const Progress& progress) -> Result<Read> {
             Read read{lanes, nullptr};
             if (!read.lanes) {
                 auto all = readLanes(*large, byClass, progress);
@@ -412,30 +421,21 @@ void RunLibrary::readEveryStep(const std::shared_ptr<const LargeRun>& large, con
             read.view = everyStepView(*large, *read.lanes, detail);
             return read;
         },
-        [this, large, token = progress.stop, answer = std::move(answer)](Result<Read> read) {
-            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
-            setBusy(-1);
+        [this, large, answer = std::move(answer)](Result<Read> read) {
             if (!read) return answer(tl::unexpected(read.error()));
-            if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
             m_lanesOf = large;
             m_lanes = read->lanes;
             answer(read->view);
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::requestFineOverview(const RunRef& ref, Answer answer)
 {
     const auto large = vastRun(ref);
     if (!large || large->keepsLanes()) return;
-    setBusy(1);
-    inBackground(
-        this, [large] { return readOverviewView(*large, nullptr, true); },
-        [this, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
-            setBusy(-1);
-            answer(std::move(view));
-        },
-        &m_slowPool);
+    inPool(
+        [large] { return readOverviewView(*large, nullptr, true); },
+        std::move(answer), &m_slowPool);
 }
 
 std::shared_ptr<const LargeRun> RunLibrary::vastRun(const RunRef& ref) const
@@ -448,37 +448,18 @@ void RunLibrary::requestExcerpt(const RunRef& ref, std::shared_ptr<const Timelin
     if (m_stopExcerpt) m_stopExcerpt->request_stop();
     const auto large = vastRun(ref);
     if (!large) return answer(fail(ErrorCode::Cancelled, "another run is shown"));
-    m_stopExcerpt.emplace();
-    Progress progress;
-    progress.stop = m_stopExcerpt->get_token();
-    setBusy(1);
-    inBackground(
-        this, [large, base = std::move(base), begin, end, choices = m_choices, progress] { return readExcerptView(*large, *base, begin, end, choices, progress); },
-        [this, token = progress.stop, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
-            setBusy(-1);
-            if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
-            answer(std::move(view));
-        },
-        &m_pool);
+    inPoolUntilStopped(
+        m_stopExcerpt, {}, [large, base = std::move(base), begin, end, choices = m_choices](const Progress& progress) { return readExcerptView(*large, *base, begin, end, choices, progress); },
+        std::move(answer));
 }
 
 void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer)
 {
     cancelEveryStep();
     if (!m_lanesOf || !(m_lanesOf->ref == ref)) return answer(-1);
-    m_stopLanes.emplace();
-    Progress progress;
-    progress.stop = m_stopLanes->get_token();
-    progress.report = reporter();
-    setBusy(1);
-    inBackground(
-        this, [large = m_lanesOf, query, from, backward, progress] { return findStep(*large, query, from, backward, progress); },
-        [this, token = progress.stop, answer = std::move(answer)](Result<int> step) {
-            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
-            setBusy(-1);
-            answer(std::move(step));
-        },
-        &m_pool);
+    inPoolUntilStopped(
+        m_stopLanes, reporter(),
+        [large = m_lanesOf, query, from, backward](const Progress& progress) { return findStep(*large, query, from, backward, progress); }, std::move(answer));
 }
 
 // Reported from a worker now and then.
@@ -506,9 +487,7 @@ void RunLibrary::dropLanes()
 
 void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
 {
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [ref, step, choices = m_choices]() -> Result<std::shared_ptr<const RunView>> {
             auto read = readRun(ref, step);
             if (!read) return tl::unexpected(read.error());
@@ -518,11 +497,7 @@ void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
             part->partial = step > 0;
             return std::shared_ptr<const RunView>(std::move(part));
         },
-        [this, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
-            setBusy(-1);
-            answer(std::move(view));
-        },
-        &m_pool);
+        std::move(answer));
 }
 
 void RunLibrary::setBudget(const MemoryBudget& budget)
@@ -550,54 +525,42 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
     std::vector<std::vector<Note>> notes;
     notes.reserve(runs.size());
     for (const auto& run : runs) notes.push_back(m_notes ? m_notes({path, run->info.id}) : std::vector<Note>{});
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [path, target, runs, notes]() -> Result<void> {
             return runs.empty() ? copyRuns(path, target) : writeRuns(target, runs, notes);
         },
         [this, target, answer = std::move(answer)](Result<void> done) {
-            setBusy(-1);
             emit wrote(target);
             answer(std::move(done));
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer)
 {
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [path, other] { return adoptRuns(path, other); },
         [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
-            setBusy(-1);
             emit wrote(path);
             answer(std::move(ids));
-        },
-        &m_pool);
+        });
 }
 
 template <typename Change>
 void RunLibrary::change(const RunRef& ref, Change apply)
 {
     if (isSimulated(ref.file)) return;
-    setBusy(1);
-    inBackground(
-        this,
+    inPool(
         [ref, apply]() -> Result<void> {
             auto file = RunFile::open(ref.file.toStdString(), OpenMode::Write);
             if (!file) return tl::unexpected(file.error());
             return apply(**file);
         },
         [this, ref](Result<void> done) {
-            setBusy(-1);
             if (!done) emit failed(ref.file, done.error());
             std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
             emit wrote(ref.file);
             list(ref.file);
-        },
-        &m_pool);
+        });
 }
 
 void RunLibrary::rename(const RunRef& ref, const QString& name)

@@ -113,6 +113,10 @@ private:
     void list(const QString& path);
     void summarise(const std::vector<RunRef>& refs);
     void setBusy(int change);
+    template <typename Work, typename Done>
+    void inPool(Work work, Done done, QThreadPool* pool = nullptr);
+    template <typename Work, typename Done>
+    void inPoolUntilStopped(std::optional<std::stop_source>& place, decltype(Progress::report) report, Work work, Done done);
     template <typename Change>
     void change(const RunRef& ref, Change apply);
 
