@@ -123,12 +123,12 @@ void Lowerer::bringTogether(std::size_t rank)
     std::vector<Op>& ops = rows[rank].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (!isSend(ops[i].kind)) continue;
-        std::size_t sends = i;
-        while (sends < ops.size() && isSend(ops[sends].kind)) ++sends;
-        std::size_t receive = sends;
+        std::size_t sendsEnd = i;
+        while (sendsEnd < ops.size() && isSend(ops[sendsEnd].kind)) ++sendsEnd;
+        std::size_t receive = sendsEnd;
         while (receive < ops.size() && isCollective(ops[receive].kind)) ++receive;
         const auto at = [&ops](std::size_t position) { return ops.begin() + static_cast<std::ptrdiff_t>(position); };
-        if (receive > sends && receive < ops.size() && isReceive(ops[receive].kind)) std::rotate(at(i), at(sends), at(receive));
+        if (receive > sendsEnd && receive < ops.size() && isReceive(ops[receive].kind)) std::rotate(at(i), at(sendsEnd), at(receive));
         i = receive - 1;
     }
 }

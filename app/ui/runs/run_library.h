@@ -13,6 +13,7 @@
 #include <QThreadPool>
 
 #include "app/ui/runs/run_view.h"
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "traces/run/notes.h"
 #include "widgets/panel/op_query.h"
