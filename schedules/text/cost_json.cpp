@@ -156,7 +156,7 @@ Json layerJson(const LayerCosts& layer)
 
 Json linkJson(const Link& link)
 {
-    Json out;
+    Json out = Json::object();
     out["latency_ns"] = link.latency;
     out["bytes_per_second"] = link.bytesPerSecond;
     return out;
@@ -166,7 +166,7 @@ Json linkJson(const Link& link)
 
 std::string writeCostsJson(const CostModel& costs)
 {
-    Json out;
+    Json out = Json::object(); // never a null that becomes one: the library crashes if memory runs out just then
     out["format"] = format;
     out["version"] = version;
     out["source"] = toText(costs.source);
@@ -201,18 +201,24 @@ std::string writeCostsJson(const CostModel& costs)
     if (!costs.launch.empty()) out["launch_ns"] = costs.launch;
     if (costs.jitter > 0) out["jitter"] = costs.jitter;
     if (costs.jitterSeed != 0) out["jitter_seed"] = costs.jitterSeed;
+    Json pairs = Json::array();
     for (const auto& [key, duration] : costs.m_ofPair) {
         Json entry{{"kinds", {ruleOf(key.a).text, ruleOf(key.b).text}}, {"stages", {key.stageA, key.stageB}}};
         if (key.rank >= 0) entry["rank"] = key.rank;
         entry["duration_ns"] = duration;
-        out["pairs"].push_back(std::move(entry));
+        pairs.push_back(std::move(entry));
     }
+    if (!pairs.empty()) out["pairs"] = std::move(pairs);
+    Json microbatches = Json::array();
     for (const auto& [key, own] : costs.m_ofMicrobatch) {
         Json values = Json::array();
         for (const Nanos duration : own) values.push_back(duration < 0 ? Json() : Json(duration));
-        out["microbatches"].push_back({{"kind", ruleOf(key.first).text}, {"stage", key.second}, {"duration_ns", std::move(values)}});
+        microbatches.push_back({{"kind", ruleOf(key.first).text}, {"stage", key.second}, {"duration_ns", std::move(values)}});
     }
-    for (const LayerCosts& layer : costs.layers) out["layers"].push_back(layerJson(layer));
+    if (!microbatches.empty()) out["microbatches"] = std::move(microbatches);
+    Json layers = Json::array();
+    for (const LayerCosts& layer : costs.layers) layers.push_back(layerJson(layer));
+    if (!layers.empty()) out["layers"] = std::move(layers);
     Json stages = Json::array();
     for (const StageMemory& memory : costs.memory) stages.push_back(memoryJson(memory));
     out["stage_bytes"] = stages;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <set>
 
@@ -18,11 +19,14 @@
 
 #include "faults/injected_faults.h"
 #include "recorded_runs.h"
+#include "schedules/library/registry.h"
+#include "schedules/text/cost_json.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/import.h"
 #include "traces/report/run_report.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
+#include "traces/store/schedule_text.h"
 
 using namespace stagewright;
 namespace fs = std::filesystem;
@@ -134,7 +138,8 @@ private:
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
 
-    void tryEverywhere(const Scenario& scenario, faults::Place place)
+    // At the first calls, and at some of all.
+    void tryEverywhere(const Scenario& scenario, faults::Place place, std::int64_t first = full() ? 500 : 0)
     {
         const fs::path work = fs::path(m_folder.path().toStdString()) / "work";
         const int whole = tryAt(scenario, place, 0, false, work);
@@ -143,7 +148,7 @@ private:
         const std::int64_t calls = m_shared->calls;
         QVERIFY2(calls >= 10, scenario.name);
         std::set<std::int64_t> numbers;
-        const std::int64_t spread = full() ? 100 : 20, first = full() ? 500 : 0;
+        const std::int64_t spread = full() ? 100 : 20;
         for (std::int64_t n = 1; n <= std::min(first, calls); ++n) numbers.insert(n);
         for (std::int64_t i = 0; i < spread; ++i) numbers.insert(1 + i * (calls - 1) / (spread - 1));
         for (const std::int64_t number : numbers)
@@ -313,6 +318,22 @@ private slots:
                                    return rows ? Result<void>() : tl::unexpected(rows.error());
                                },
                                [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
+    }
+
+    void textsCanFailAnywhere() // of a schedule and its costs: the JSON library must not see memory run out where it can't bear it
+    {
+        const auto costs = readCostsJson(bytesOf(STAGEWRIGHT_SOURCE_DIR "/tests/fuzz/seeds/costs/all.json"));
+        QVERIFY2(costs.has_value(), costs ? "" : costs.error().message.c_str());
+        Shape shape;
+        shape.ranks = shape.microbatches = 2;
+        const Schedule schedule = makeSchedule("zb-h1", shape).value();
+        const Scenario texts{"texts", [](const fs::path&) {},
+                             [&](const fs::path&, Shared&) -> Result<void> {
+                                 const bool written = writeScheduleText(schedule).size() > 10 && writeCostsJson(*costs).size() > 10;
+                                 return written ? Result<void>() : fail(ErrorCode::Failed, "nothing was written");
+                             },
+                             [](const fs::path&, const Shared&, Ending) { return std::string(); }};
+        tryEverywhere(texts, faults::Place::Allocation, std::numeric_limits<std::int64_t>::max());
     }
 
     void everyCallCanFail_data()

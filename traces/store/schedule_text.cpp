@@ -45,7 +45,7 @@ Result<std::vector<Op>> readOps(std::string_view text)
 
 std::string writeScheduleText(const Schedule& schedule)
 {
-    nlohmann::ordered_json json;
+    auto json = nlohmann::ordered_json::object(); // never a null that becomes one: the library crashes if memory runs out just then
     json["name"] = schedule.name;
     json["ranks"] = schedule.ranks;
     json["stages"] = schedule.stages;
