@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "profiler/cupti/cupti_dump.h"
+#include "require.h"
 #ifdef STAGEWRIGHT_WITH_CUPTI
 #include "profiler/cupti/module/cupti_decode.h"
-#include "require.h"
 #endif
 
 using namespace stagewright;
