@@ -71,6 +71,13 @@ std::string_view titleOf(KernelClass of)
     return names[static_cast<std::size_t>(of)].second;
 }
 
+std::string_view titleOfClass(std::string_view text)
+{
+    for (std::size_t of = 0; of < kernelClassCount; ++of)
+        if (toText(static_cast<KernelClass>(of)) == text) return titleOf(static_cast<KernelClass>(of));
+    return text;
+}
+
 namespace {
 
 constexpr std::string_view operationMark = "collective ";

@@ -28,8 +28,9 @@ enum class KernelClass : std::uint8_t {
     Other,
 };
 inline constexpr std::size_t kernelClassCount = 12;
-std::string_view toText(KernelClass of);  // "matrix_product": as in JSON and tables
-std::string_view titleOf(KernelClass of); // "Matrix product"
+std::string_view toText(KernelClass of);              // "matrix_product": as in JSON and tables
+std::string_view titleOf(KernelClass of);             // "Matrix product"
+std::string_view titleOfClass(std::string_view text); // of what toText() says; else the text
 inline bool isCommunication(KernelClass of) { return of == KernelClass::Collective || of == KernelClass::SendReceive; }
 
 // Of a kernel: the class of the first rule that matches its name, mangled or not; Other if none does. Of a kernel of a communication library whose shape says

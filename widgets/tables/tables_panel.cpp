@@ -7,7 +7,6 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "traces/analysis/kernel_class.h"
 #include "traces/report/table_curves.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/sentence.h"
@@ -21,11 +20,8 @@ QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), st
 
 FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
 {
-    if (const auto* text = std::get_if<std::string>(&cell)) {
-        for (std::size_t of = 0; column.key == "class" && of < kernelClassCount; ++of) // as people say it, as elsewhere in the window
-            if (*text == toText(static_cast<KernelClass>(of))) return {textOf(titleOf(static_cast<KernelClass>(of))), 0, QString::fromStdString(*text)};
-        return {QString::fromStdString(*text), 0, QString::fromStdString(*text)};
-    }
+    if (const auto* text = std::get_if<std::string>(&cell))
+        return {column.words != nullptr ? textOf(column.words(*text)) : QString::fromStdString(*text), 0, QString::fromStdString(*text)};
     if (const auto* real = std::get_if<double>(&cell)) return {column.kind == ColumnKind::Share ? percentText(*real) : QString::fromStdString(cellText(column, cell, units)), *real, {}};
     const auto* whole = std::get_if<std::int64_t>(&cell);
     if (whole == nullptr) return {QString::fromStdString(cellText(column, cell, units)), 0, {}};
