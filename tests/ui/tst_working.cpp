@@ -57,7 +57,7 @@ class TestWorking : public WindowTest {
     void ask(const char* sql)
     {
         m_window->workspace().feature<SqlController>()->ask(QString::fromUtf8(sql));
-        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
     }
 
 private slots:
