@@ -26,7 +26,7 @@ SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const Cost
     SweepPoint point;
     point.schedule = schedule;
     point.shape = shape;
-    GeneratorCosts& made = point.shape.costs; // the memory limit is the shape's
+    GeneratorCosts& made = point.shape.costs; // the memory cap is the shape's
     made.forward = units.forward;
     made.inputGrad = units.inputGrad;
     made.weightGrad = units.weightGrad;

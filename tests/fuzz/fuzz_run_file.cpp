@@ -191,7 +191,7 @@ void addStep(const std::uint8_t* data, std::size_t size)
     sqlite3_close(database);
 }
 
-// A range that begins and ends inside of ops, as the window reads it: through the bounds of the blocks and the header, and without them.
+// A range that starts and ends inside of ops, as the window reads it: through the bounds of the blocks and the header, and without them.
 void readParts(const RunFile& file, std::int64_t id)
 {
     const auto content = file.content(id);

@@ -423,7 +423,7 @@ private slots:
             QCOMPARE(fits.size(), most); // no smaller than needed
             if (room.contains(QRect(at, window + frame))) QCOMPARE(fits.topLeft(), at);
         }
-        // What can't be made smaller begins where its title can be reached.
+        // What can't be made smaller starts where its title can be reached.
         const QRect large = keptOnScreen(QRect(QPoint(-50, -50), QSize(900, 800) + frame), {900, 800}, {0, 0, 640, 480}, least);
         QCOMPARE(large, QRect(QPoint(0, 0), least));
     }

@@ -17,7 +17,7 @@ struct Rule {
 };
 
 // In this order: a name often has parts of several rules (an optimizer's kernel is element-wise, too; a fused normalisation names the copy in it),
-// so the more specific class stands before the more general one.
+// so the more specific class is before the more general one.
 using K = KernelClass;
 const std::initializer_list<Rule> rules = {
     // NCCL and RCCL; a group of sends and receives is one kernel "SendRecv".
