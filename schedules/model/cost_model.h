@@ -165,4 +165,6 @@ private:
     std::map<PairKey, Nanos> m_ofPair;
 };
 
+std::int64_t scaled(std::int64_t value, double factor); // a time or a size, rounded
+
 } // namespace stagewright

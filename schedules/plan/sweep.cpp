@@ -144,7 +144,7 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
 
 int chunksTaken(const std::string& schedule, int asked, bool* unused)
 {
-    const auto info = findSchedule(schedule.substr(0, schedule.find(':')));
+    const auto info = scheduleInfoOf(schedule);
     const bool fixed = info && (*info)->fixedChunks > 0 && asked > 0 && asked != (*info)->fixedChunks;
     if (unused != nullptr) *unused = fixed;
     return fixed ? (*info)->fixedChunks : asked;

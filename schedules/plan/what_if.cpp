@@ -83,11 +83,6 @@ Result<WhatIfChange> readChange(std::string_view text)
     return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
 }
 
-Nanos scaled(Nanos value, double factor)
-{
-    return std::llround(static_cast<double>(value) * factor);
-}
-
 Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
 {
     const auto outside = [&](const char* what, int number, int count) {
