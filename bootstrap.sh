@@ -152,15 +152,28 @@ say_how_long() {
     printf 'about %d build steps: %d to %d minutes with %d idle cores\n' "$steps" $((steps * 3 / jobs / 60)) $((steps * 5 / jobs / 60 + 1)) "$jobs"
 }
 
-# build_target TARGET: "programs" for those a user runs, "all" with the tests, "benchmarks"
+# Architectures of the CUDA module for this computer: of 80, 90 and 100 those of its GPUs, else 90. All of them take the compiler three times as long.
+own_architectures() {
+    local found
+    found=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -nE 's/^(8|9|10)\..*$/\10/p' | sort -u | paste -sd';') || true
+    printf '%s\n' "${found:-90}"
+}
+
+# build_target TARGET [for_all]: "programs" for those a user runs, "all" with the tests, "benchmarks"; for_all: GPUs of other computers too
 build_target() {
-    local jobs
+    local jobs architectures=()
     install_packages
     check_tools
     if command -v ccache >/dev/null && [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ]; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+    if [ "${2:-}" = for_all ]; then
+        architectures=(-U STAGEWRIGHT_CUDA_ARCHITECTURES)
+        configure_again=yes
+    elif [ ! -f $build/build.ninja ]; then
+        architectures=("-DSTAGEWRIGHT_CUDA_ARCHITECTURES=$(own_architectures)")
+    fi
     if [ ! -f $build/build.ninja ] || [ $configure_again = yes ]; then
         say "configuring"
-        cmake --preset release -DSTAGEWRIGHT_UNITY=ON || # a third less compile time of a first build
+        cmake --preset release -DSTAGEWRIGHT_UNITY=ON "${architectures[@]}" || # a third less compile time of a first build
             die "configuring failed" "see the message above; 'rm -r $build' and running this again starts from scratch"
     fi
     jobs=$(jobs_count)
@@ -291,7 +304,7 @@ main() {
         run_tests $full
         ;;
     run) build_target programs; record_demo; say_path; open_window ;;
-    install) build_target programs; install_programs "${prefix:-/usr/local}" ;;
+    install) build_target programs for_all; install_programs "${prefix:-/usr/local}" ;;
     -h | --help | help) usage ;;
     *) usage >&2; [ -z "$verb" ] || die "there is no '$verb'"; exit 2 ;;
     esac

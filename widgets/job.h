@@ -1,6 +1,6 @@
 // Job: background work of one kind, newest wins: a pure function on a pool with a stop token, and a number, by which the value of a request
 // that another one has replaced is dropped. Jobs: those of a window, which is settled when none runs. GUI thread only, but for the functions.
-// A job that is destroyed while its function runs asks it to stop and drops its value; where the pool is a member, it stands before the job.
+// A job that is destroyed while its function runs asks it to stop and drops its value; where the pool is a member, it is declared before the job.
 #pragma once
 
 #include <functional>
@@ -62,7 +62,7 @@ public:
         return true;
     }
 
-    // A request that something else answers, such as the run library: what this returns takes the answer, and passes it to then(value)
+    // A request that something else answers, such as the reading of a run: what this returns takes the answer, and passes it to then(value)
     // unless another request or drop() came between.
     template <typename Then>
     auto expect(Then then)

@@ -9,7 +9,8 @@
 namespace stagewright {
 
 QString sentence(QString text);
-inline QString sentence(std::string_view text) { return sentence(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))); }
+inline QString qtText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); } // as it is
+inline QString sentence(std::string_view text) { return sentence(qtText(text)); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 
 // A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces again.

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -9,6 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
+#include "app/cli/text/table.h"
 #include "app/cli/version.h"
 #include "schedules/base/text.h"
 
@@ -23,6 +25,15 @@ public:
     {
         column_width(34);
         label("Positionals", "Arguments");
+    }
+
+    // CLI11 pads by bytes: an ellipsis counts as three.
+    std::string make_option(const CLI::Option* option, bool positional) const override
+    {
+        const std::string name = make_option_name(option, positional) + make_option_opts(option);
+        std::ostringstream out;
+        CLI::detail::format_help(out, name, make_option_desc(option), column_width_ + name.size() - displayWidth(name));
+        return out.str();
     }
 
     std::string make_usage(const CLI::App* app, std::string name) const override

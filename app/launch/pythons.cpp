@@ -15,6 +15,7 @@
 
 #include "app/launch/child_process.h"
 #include "app/launch/program_path.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -78,10 +79,8 @@ void judge(PythonFound& found)
 
 std::string lastLineOf(const std::string& text)
 {
-    std::size_t end = text.find_last_not_of(" \r\n\t");
-    if (end == std::string::npos) return "";
-    const std::size_t begin = text.find_last_of('\n', end);
-    return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+    const std::string_view lines = trimmed(text);
+    return std::string(lines.substr(lines.find_last_of('\n') + 1));
 }
 
 } // namespace

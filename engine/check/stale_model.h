@@ -6,7 +6,7 @@
 //   Predicted    F with w(n − d) moved d updates on along the direction of the last one, B with w(n)
 //   TwoVersions  all microbatches of step t with w(t−1), the update on w(t)
 // n counts the updates of the stage; d is how many of them lie between F and B of the microbatch in the schedule's lists
-// (updatesBetween()). Each call of step() begins with an empty pipeline, as Training::step() does.
+// (updatesBetween()). Each call of step() starts with an empty pipeline, as Training::step() does.
 // With Staleness::None every d is 0: the same updates on the same data, synchronously. The deviation of an
 // asynchronous run is measured from that.
 #pragma once

@@ -4,7 +4,7 @@
 //   int thread()                        its number in the block; 32 in a row are a warp
 //   void barrier()                      all threads of the block meet; what they wrote to shared memory is there for all
 //   T shuffleXor(x, mask)               the number of lane (lane ^ mask); the whole warp calls it together, as the next three
-//   Quad loadMatrices(at)               ldmatrix.x4: four 8×8 matrices, whose rows of 16 bytes begin where lanes 0–7, 8–15, 16–23 and
+//   Quad loadMatrices(at)               ldmatrix.x4: four 8×8 matrices, whose rows of 16 bytes start where lanes 0–7, 8–15, 16–23 and
 //                                       24–31 say; register i holds of matrix i row lane/4, columns lane%4·2 + {0, 1}
 //   Quad loadTransposed(at)             the same with .trans: column lane/4, rows lane%4·2 + {0, 1}
 //   void multiplyAdd(sums, a, b0, b1)   mma.m16n8k16, bf16 → fp32: sums (16×8) += a (16×16) · b (16×8); fragments as the PTX ISA has them
@@ -53,7 +53,7 @@ STAGEWRIGHT_BOTH constexpr std::uint32_t tileBytes(int rows)
 }
 
 // Rows first … first + Rows of a matrix with `rows` rows of `width` (a multiple of 8), `stride` numbers apart, to a tile, by all
-// threads; zeros where the matrix has nothing. Rows begin at 16 bytes.
+// threads; zeros where the matrix has nothing. Rows start at 16 bytes.
 template <int Width, int Rows, typename Threads>
 STAGEWRIGHT_TILE void copyTile(const Threads& t, std::uint32_t tile, const std::uint16_t* matrix, std::size_t stride, int first, int rows,
                                int width)

@@ -226,7 +226,7 @@ typedef struct StagewrightCudaTable {
     int (*teamMark)(StagewrightTeam* team, int32_t end, StagewrightMark** out);
     int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count); /* count: bytes */
     int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
-    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets. joinTeam() only begins:
+    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets. joinTeam() only starts:
        settleTeam() waits for all others, each on a thread that nobody else waits for, and abortTeam() ends that. posts: requested as one group,
        at once; each is done when its other end has been posted too, and those of two ends in the order of their posts. */
     int (*newTeamId)(StagewrightTeamId* out);

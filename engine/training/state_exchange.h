@@ -1,5 +1,5 @@
 // StateExchange: how the ranks that hold a stage share its state (engine/device/shared_state.h). Pieces travel point to point: a
-// collective lets its own go when its op comes and takes the others' only when something needs them, so that no rank stands at it.
+// collective lets its own go when its op comes and takes the others' only when something needs them, so that no rank waits at it.
 //   UNSHARD      each owner's weights go to all others; they are taken before the first op that needs them, or at the step's end
 //   REDUCE_GRAD  each rank's gradients go to the pieces' owners, in buckets of at most so many bytes; an owner adds what has come at
 //                its next REDUCE_GRAD, of whatever stage, the rest before the optimizer, always in the order of ranks; several reductions of a step

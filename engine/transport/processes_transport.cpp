@@ -99,7 +99,7 @@ public:
     void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) override
     {
         if (isHere(toRank)) return m_threads->send(fromRank, toRank, key, std::move(message), availableAt);
-        if (m_met) // its way begins once its receiver has offered to take it, who knows how long it is
+        if (m_met) // its way starts once its receiver has offered to take it, who knows how long it is
             availableAt = 0;
         else if (!m_directions.empty())
             availableAt = throughChannel(directionOf(fromRank, toRank), monotonicNow(), availableAt);

@@ -6,7 +6,7 @@
 //     timelineOf(*record);
 //
 // Clock: records carry CLOCK_MONOTONIC (cupti_session.h), the clock of RankRecorder; origin is what StepRecord's times count
-// from. GPU stamps are interpolated by CUPTI: a kernel may seem to start up to 1 µs before its launch; that much is clamped and
+// from. GPU stamps are interpolated by CUPTI: a kernel may seem to start up to 1 µs before its launch; up to 1 µs is clamped and
 // counted, more is counted only.
 #pragma once
 
@@ -56,7 +56,7 @@ struct DeviceOp {
 };
 
 // Both ends of a message. Wait is until the other end is there too, transfer from then on. A copy is both ends at once, without
-// waiting; so is a message whose sender is done before the receiver begins (small ones, which the receiver's buffer takes).
+// waiting; so is a message whose sender is done before the receiver starts (small ones, which the receiver's buffer takes).
 struct DeviceMessage {
     DeviceInterval send;
     DeviceInterval receive;

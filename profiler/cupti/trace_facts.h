@@ -43,7 +43,7 @@ struct TraceFacts {
     bool whole() const;
 
     // For the run's environment: "gpu_trace" = "whole" | "incomplete" | "off" | "another profiler is attached" | "failed: …", and
-    // the figures under keys that begin with "gpu_trace_"; counts that are 0 are left out.
+    // the figures under keys that start with "gpu_trace_"; counts that are 0 are left out.
     std::vector<std::pair<std::string, std::string>> environment() const;
     // What a user has to know, one sentence each, lower case, no full stop; empty: nothing.
     std::vector<std::string> warnings() const;

@@ -29,7 +29,7 @@ enum class EventKind : std::uint8_t {
     OpBegin,           // value: CPU clock or −1
     OpEnd,             // value: as OpBegin
     WaitBegin,         // blocked for a message
-    ReceiveBegin,      // the message is there; copying begins
+    ReceiveBegin,      // the message is there; copying starts
     ReceiveEnd,        // value: bytes
     SendPosted,        // the rank waits at a send until Sent
     ReceivePosted,     // a receive is offered (rendezvous)
@@ -146,7 +146,7 @@ public:
             addNet({delta, microbatch, stage, category});
         }
     }
-    // When a collective begins to take what came: for collectiveTaken() alone.
+    // When a collective starts to take what came: for collectiveTaken() alone.
     std::int64_t collectiveBegin() { return m_device ? m_device->stamp() : monotonicNow(); }
     // A collective of the list is whole: what it waited for came at `arrived` and was taken from `begin` until now. A device waits for what comes as
     // part of the taking.

@@ -43,7 +43,7 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
 }
 
 // Where ranks share state nobody steps before all gradients are known: the lists' ends, from their first optimizer op on, are placed
-// behind that. A gather of the stepped weights begins once all ranks of its stage have come to it.
+// behind that. A gather of the stepped weights starts once all ranks of its stage have come to it.
 void placeEnds(StepRecord& record)
 {
     const Schedule& schedule = record.schedule->compute();

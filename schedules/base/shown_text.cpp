@@ -16,7 +16,7 @@ struct CodePoint {
     std::size_t bytes = 1;
 };
 
-// None: its first byte begins no character.
+// None: its first byte starts no character.
 std::optional<CodePoint> firstOf(std::string_view text)
 {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };

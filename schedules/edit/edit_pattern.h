@@ -31,7 +31,7 @@ struct Stamped {
     int shoved = 0; // ops already in the order before which their rank now does something new
 };
 // Puts the pattern's k-th copy down: each op with its microbatch raised by k × pattern.microbatches, at the time it had plus
-// k × period, before the first op of its rank that begins then or later. Ops of these microbatches and kinds elsewhere are
+// k × period, before the first op of its rank that starts then or later. Ops of these microbatches and kinds elsewhere are
 // removed there. k = 0 puts the pattern itself back (after a cut). Fails (Usage) where a microbatch does not exist.
 Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, const OpPattern& pattern, int k);
 

@@ -29,7 +29,7 @@ RowGap gapAt(const SimResult& times, int rank, Nanos time); // not valid where a
 // longest first, and the first of equally long ones. Fails (Usage) where none fits, and says which comes nearest.
 Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap);
 
-// Each chosen op goes before the first op of its rank that begins when its inputs are ready, or later. Ops that are already
+// Each chosen op goes before the first op of its rank that starts when its inputs are ready, or later. Ops that are already
 // there stay.
 Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times, const std::vector<OpPosition>& positions);
 // Every rank takes the op whose inputs came first; of several the first in the list. Pairs are kept where they are still

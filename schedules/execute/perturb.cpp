@@ -220,7 +220,6 @@ Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& cos
     }
     if (sum == 0) return fail(ErrorCode::Usage, "no stage has a layer", "give at least one stage a layer");
     CostModel out = costs;
-    const auto scaled = [](std::int64_t value, double factor) { return static_cast<std::int64_t>(std::llround(static_cast<double>(value) * factor)); };
     std::string text;
     for (int stage = 0; stage < schedule.stages; ++stage) {
         const double factor = static_cast<double>(layers[static_cast<std::size_t>(stage)]) * schedule.stages / static_cast<double>(sum);

@@ -3,7 +3,7 @@
 //
 //     rank=2:1.25     every compute op of rank 2 takes 1.25 times as long
 //     link=1-2:1.0    messages between ranks 1 and 2, either way, have a latency of 1.0 unit
-//     launch=3:0.2    every compute op of rank 3 begins 0.2 units after it could
+//     launch=3:0.2    every compute op of rank 3 starts 0.2 units after it could
 //     jitter=0.05     every compute op takes exp(N(−σ²/2, σ)) times as long, mean 1, σ = 0.05: drawn from a seed
 //     transient=2@3:4 every compute op of rank 2 takes 4 times as long in step 3; steps are counted from 1, warm-up included
 //     secret=7        one of the first three, drawn from the seed 7: for an exercise, in which only this text is stored and shown
@@ -82,7 +82,7 @@ CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Pert
 Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& costs, std::span<const int> layers);
 
 // Launch delays around place(): add them to the durations of compute ops before (once for a pair), and take them out of the
-// spans after: an op then begins its rank's delay after its inputs and its rank were ready. launch: by rank.
+// spans after: an op then starts its rank's delay after its inputs and its rank were ready. launch: by rank.
 void addLaunch(const Schedule& schedule, std::span<const Nanos> launch, std::vector<Nanos>& durations);
 void takeLaunch(const Schedule& schedule, std::span<const Nanos> launch, SimResult& result);
 

@@ -8,7 +8,7 @@
 namespace stagewright {
 
 // As place(). gradientBuckets: by stage, in how many buckets of one size a reduction beside compute brings its gradients; beyond the list, one. Of a
-// rank whose list goes on behind an OPT the i-th n-th of an OPT waits for the i-th n-th of its reduction only. It then begins as early as it can run
+// rank whose list goes on behind an OPT the i-th n-th of an OPT waits for the i-th n-th of its reduction only. It then starts as early as it can run
 // through: max(first bucket's arrival, reduction's end − (n−1)/n of its duration).
 Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
                                std::span<const Bytes> boundary = {}, const Channels& channels = {}, PlacePolicy policy = PlacePolicy::Strict);

@@ -7,7 +7,7 @@ namespace stagewright {
 
 struct BlockOptions {
     bool reorder = true;  // else the order of the repeated block as it is
-    GeneratorCosts costs; // with which reordering compares; the memory limit is the repeated block's own peak
+    GeneratorCosts costs; // with which reordering compares; the memory cap is the repeated block's own peak
 };
 // The block repeated for the microbatches. W's not placed in the block go into the first idle slots, oldest first. Reordering moves
 // passes into idle time as long as no rank holds more than the fullest rank of the repeated block does; it never makes the schedule

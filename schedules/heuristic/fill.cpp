@@ -179,7 +179,7 @@ void WordRunner::criticalPath(std::vector<Place>& out) const
         if (m_timing.end[static_cast<std::size_t>(other)] - m_pipeline.origin[static_cast<std::size_t>(other)] >
             m_timing.end[static_cast<std::size_t>(r)] - m_pipeline.origin[static_cast<std::size_t>(r)])
             r = other;
-    // By rank: how many letters other than W stand before each.
+    // By rank: how many letters other than W are before each.
     std::vector<std::vector<int>> core(m_out.size());
     std::vector<std::vector<int>> own(m_out.size()); // which of its kind and chunk each is, gradients counted together
     for (std::size_t rank = 0; rank < m_out.size(); ++rank) {

@@ -33,7 +33,7 @@ struct GreedyRule {
 // + letters × log ranks).
 Found greedy(const Pipeline& pipeline, const GreedyRule& rule);
 
-// Runs words of F, I and B (W's are put in by the rule) and lets a later letter jump ahead where its rank would stand idle, if it
+// Runs words of F, I and B (W's are put in by the rule) and lets a later letter jump ahead where its rank would be idle, if it
 // can start at once, delays nothing that is known to come, and the microbatches under way up to its old place leave room.
 // The result may be longer than the words as they are: compare.
 Found greedyFrom(const Pipeline& pipeline, const Words& words, const FillRule& rule);

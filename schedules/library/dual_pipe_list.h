@@ -19,7 +19,7 @@ struct DualPipeList {
     std::vector<std::uint32_t> paired; // positions issued together with the next
 };
 
-// `outer` is the rank's distance h from where its own phase begins, `half` is H (ranks from there to the turn), n the
+// `outer` is the rank's distance h from where its own phase starts, `half` is H (ranks from there to the turn), n the
 // microbatches of a phase; n ≥ 2·half.
 DualPipeList dualPipeList(DualPipePhase own, DualPipePhase other, int outer, int half, int n);
 

@@ -150,6 +150,11 @@ Result<const ScheduleInfo*> findSchedule(std::string_view name)
                 nearest.empty() ? std::string() : fmt::format("did you mean {}?", nearest));
 }
 
+Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked)
+{
+    return findSchedule(keyValueOf(asked, ':').key);
+}
+
 namespace {
 
 struct Wanted {

@@ -47,6 +47,7 @@ struct ScheduleInfo {
 std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 // Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
+Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked); // of "zb-h1" or "bfs:order=descending"
 // Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
 // The closed forms of "zb-h1" or "2bp-1f1b:w=last" for a shape at the costs of F, I and W; the errors are makeSchedule's.

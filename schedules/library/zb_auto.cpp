@@ -15,7 +15,7 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter parametersZbAuto[] = {
-    {"limit", "1", "real", "microbatches a rank may hold, in multiples of the ranks; a memory limit given with the costs comes first"},
+    {"limit", "1", "real", "microbatches a rank may hold, in multiples of the ranks; a memory cap given with the costs comes first"},
     {"freed", "0", "real", "part of an activation that the input gradient frees, 0 to 1; W frees the rest"},
 };
 

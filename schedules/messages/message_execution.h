@@ -77,7 +77,7 @@ private:
     std::vector<Nanos> m_delay;             // by message
     std::vector<std::uint32_t> m_channelOf; // by message
     std::vector<Channel> m_channelList;
-    std::vector<std::vector<std::uint32_t>> m_meetings; // REDUCE_GRAD ops that begin together
+    std::vector<std::vector<std::uint32_t>> m_meetings; // REDUCE_GRAD ops that start together
     std::unordered_map<std::uint32_t, std::uint32_t> m_meetingOf;
     std::unordered_map<std::uint32_t, Nanos> m_met; // REDUCE_GRAD op: when its rank came to it
     Links m_links;

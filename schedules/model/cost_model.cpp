@@ -146,14 +146,10 @@ void CostModel::setPairDuration(OpKind a, int stageA, OpKind b, int stageB, int 
     m_ofPair[pairKey(a, stageA, b, stageB, rank)] = duration;
 }
 
-namespace {
-
-Nanos scaled(Nanos value, double factor)
+std::int64_t scaled(std::int64_t value, double factor)
 {
     return std::llround(static_cast<double>(value) * factor);
 }
-
-} // namespace
 
 // A pair takes longer by what its one op takes longer, in proportion. rank −1: on every rank.
 void CostModel::scalePairs(OpKind kind, int stage, int rank, double factor)

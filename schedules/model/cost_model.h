@@ -123,7 +123,7 @@ public:
     bool knowsActivations() const; // some stage's size: else simulated peaks mean nothing
 
     Links links;
-    std::vector<Nanos> launch; // by rank: how long after it could a compute op begins; empty: at once
+    std::vector<Nanos> launch; // by rank: how long after it could a compute op starts; empty: at once
     // σ of the logarithm of what each compute op takes, around its duration: every op takes jitterFactor() times as long, drawn
     // from the seed (schedules/execute/jitter.h). 0: as long as its duration.
     double jitter = 0;
@@ -135,7 +135,7 @@ public:
     std::vector<double> sizes;
     Bytes sized(Bytes bytes, int replica) const; // of a microbatch there, rounded once
     std::vector<LayerCosts> layers;              // in the model's order, PerOp first; empty: not known (schedules/model/layer_costs.h)
-    // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
+    // Where each sequence slice starts, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
     // lasts as long as a whole one.
     std::vector<std::int64_t> sliceStarts;
     CostSource source = CostSource::Uniform;
@@ -164,5 +164,7 @@ private:
     void scalePairs(OpKind kind, int stage, int rank, double factor);
     std::map<PairKey, Nanos> m_ofPair;
 };
+
+std::int64_t scaled(std::int64_t value, double factor); // a time or a size, rounded
 
 } // namespace stagewright

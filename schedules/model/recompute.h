@@ -14,7 +14,7 @@ namespace stagewright {
 Result<std::vector<bool>> parseRecompute(std::string_view text, int stages);
 
 // R comes directly before each B or I of the chosen stages (the first half of one whose forward ran whole). Not hoisted, R is issued together with it (Schedule::paired):
-// it begins when the gradient has arrived too, and the backward follows it. Hoisted, it begins as soon as its rank is free.
+// it starts when the gradient has arrived too, and the backward follows it. Hoisted, it starts as soon as its rank is free.
 // A backward that is in a pair with another op: hoisted, its R comes before the pair; else the pair comes apart, since both of it
 // and the R would wait for each other's inputs. Stages that have an R already keep theirs.
 Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages, bool hoisted = false);

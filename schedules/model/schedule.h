@@ -52,7 +52,7 @@ struct Schedule {
     bool splitsBackward() const; // has I or W
 };
 
-// Where each sequence slice begins, in relative lengths, and their sum last; empty where no op names a slice. Slices beyond
+// Where each sequence slice starts, in relative lengths, and their sum last; empty where no op names a slice. Slices beyond
 // sliceLengths count 1.
 std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule);
 // The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such slice.

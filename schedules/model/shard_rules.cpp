@@ -38,7 +38,7 @@ Op collective(OpKind kind, const Op& of, bool ofMicrobatch)
     return op;
 }
 
-// A row under construction: what is inserted stands before or behind both ops of a pair.
+// A row under construction: what is inserted is before or behind both ops of a pair.
 class RowBuilder {
 public:
     RowBuilder(const std::vector<Op>& ops, const std::vector<std::uint32_t>& paired) : m_ops(ops), m_paired(paired) {}

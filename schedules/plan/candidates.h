@@ -1,4 +1,4 @@
-// What a search begins with: rules, building blocks, the library. Internal to schedules/plan.
+// What a search starts with: rules, building blocks, the library. Internal to schedules/plan.
 #pragma once
 
 #include <optional>

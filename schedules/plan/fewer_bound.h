@@ -1,6 +1,6 @@
 // Proofs for few microbatches in the bound for many. Internal to schedules/plan.
 //
-// In any order of m microbatches leave out the first k: what is left is an order of m − k that begins when forward k of stage 0 does,
+// In any order of m microbatches leave out the first k: what is left is an order of m − k that starts when forward k of stage 0 does,
 // since leaving out passes never adds to what a rank holds. So that forward starts at least objective(m − k) before the end. Branching
 // proves few microbatches where it gets lost in many, and each number helps with the larger ones.
 #pragma once

@@ -4,7 +4,7 @@
 // chunks), every library schedule of that placement that keeps the caps, rules for each rank (schedules/plan/policy.h), branch and
 // bound (schedules/plan/branch.h), also within intervals of time (schedules/plan/interval_search.h), a search of building blocks (two chunks) and local search. All but the library mix full
 // backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their orders kept: a looser cap
-// starts from what the tighter ones gave. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
+// starts from what the tighter ones gave. Bounds are in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
 // itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
 
@@ -30,8 +30,8 @@ struct PlanRequest {
     Objective objective = Objective::Makespan;
     double seconds = 5; // the search ends then with the best so far; ≤ 0: first guesses and their bound only
     std::uint64_t seed = 1;
-    std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
-    std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
+    std::int64_t tries = 20'000'000; // no round of search starts after so many orders timed and relaxations solved
+    std::vector<Schedule> known;     // orders to start with; those of other shapes and those over a cap are not used
     std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
 };
 

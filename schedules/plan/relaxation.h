@@ -38,7 +38,7 @@ struct Windows {
     std::vector<Nanos> late;             // latest start of it
     std::vector<std::uint8_t> ways;      // apart (I), atOnce (B) or both
     std::vector<std::vector<int>> alive; // by rank: states on some path in time, rising
-    std::vector<int> first;              // by rank: the state that all paths begin with
+    std::vector<int> first;              // by rank: the state that all paths start with
     std::vector<int> last;
     std::vector<Nanos> begin;                     // by rank: the first state is reached then at the earliest
     std::vector<Nanos> end;                       // and the last one at the latest

@@ -26,7 +26,7 @@ SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const Cost
     SweepPoint point;
     point.schedule = schedule;
     point.shape = shape;
-    GeneratorCosts& made = point.shape.costs; // the memory limit is the shape's
+    GeneratorCosts& made = point.shape.costs; // the memory cap is the shape's
     made.forward = units.forward;
     made.inputGrad = units.inputGrad;
     made.weightGrad = units.weightGrad;
@@ -144,7 +144,7 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
 
 int chunksTaken(const std::string& schedule, int asked, bool* unused)
 {
-    const auto info = findSchedule(schedule.substr(0, schedule.find(':')));
+    const auto info = scheduleInfoOf(schedule);
     const bool fixed = info && (*info)->fixedChunks > 0 && asked > 0 && asked != (*info)->fixedChunks;
     if (unused != nullptr) *unused = fixed;
     return fixed ? (*info)->fixedChunks : asked;

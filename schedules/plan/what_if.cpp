@@ -83,11 +83,6 @@ Result<WhatIfChange> readChange(std::string_view text)
     return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
 }
 
-Nanos scaled(Nanos value, double factor)
-{
-    return std::llround(static_cast<double>(value) * factor);
-}
-
 Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
 {
     const auto outside = [&](const char* what, int number, int count) {
@@ -217,7 +212,7 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     if (name.empty() || name.find(',') != std::string::npos)
         return fail(ErrorCode::Usage,
                     fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
-                    "simulate it by name with other microbatches: an order built for its costs or a memory limit is recomputed then");
+                    "simulate it by name with other microbatches: an order built for its costs or a memory cap is recomputed then");
     auto other = makeSchedule(name, shape);
     if (other && other->sliceLengths != m_schedule.sliceLengths)
         return fail(ErrorCode::Usage, fmt::format("{} cuts sequences differently for {} microbatches, but these costs are for its present slices", name, microbatches),

@@ -77,7 +77,7 @@ const Track* Timeline::trackOf(int rank, Lane lane) const
 
 const Track& Timeline::trackOf(SpanId span) const
 {
-    // The tracks hold the spans in their own order: the last track that begins at or before the span and isn't empty.
+    // The tracks hold the spans in their own order: the last track that starts at or before the span and isn't empty.
     auto after = std::upper_bound(m_tracks.begin(), m_tracks.end(), span,
                                   [](SpanId id, const Track& track) { return id < track.end; });
     return *after;

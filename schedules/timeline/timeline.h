@@ -165,7 +165,6 @@ public:
     std::string_view labelOf(const Span& span) const { return m_labels[span.label]; }
     // How its work was launched, of a kernel whose trace says so: "grid 12×1×1, block 128×1×1, inputs [[64,512],[512]]" or a part of that; else "".
     std::string_view shapeOf(const Span& span) const { return span.label < m_shapes.size() ? std::string_view(m_shapes[span.label]) : std::string_view(); }
-    bool hasShapes() const { return !m_shapes.empty(); }
     std::string nameOf(const Span& span) const; // label, or the op's text
 
     // Units for printing: rankShare / activationShare for unit-cost work, else 1.

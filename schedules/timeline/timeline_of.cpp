@@ -37,7 +37,7 @@ void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, co
     const auto tie = [&](std::map<int, std::size_t>& awaited, std::size_t to) {
         const auto found = awaited.find(ops[to].stage);
         if (found == awaited.end()) return;
-        // An optimizer that steps bucket by bucket begins before its reduction ends.
+        // An optimizer that steps bucket by bucket starts before its reduction ends.
         const Nanos whole = result.end[result.indexOf(rank, found->second)];
         builder.addEdge(spans[found->second], spans[to], EdgeKind::Order, std::min(whole, result.start[result.indexOf(rank, to)]));
         awaited.erase(found);

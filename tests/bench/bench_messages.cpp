@@ -120,7 +120,7 @@ int main(int count, char** arguments)
             std::vector<double> own;
             std::vector<double> ratios;
             for (int round = 0; round < rounds + 1; ++round) {
-                const bool first = round % 2 == 0; // who begins alternates
+                const bool first = round % 2 == 0; // who starts alternates
                 double a = first ? plain(comm, rank, there, back) : 0;
                 const double b = ours(comm, rank, **transport, allocator, floats);
                 if (!first) a = plain(comm, rank, there, back);

@@ -23,6 +23,11 @@ done
 run stagewright --version
 expect_code 0
 expect_out '^stagewright [0-9]+\.[0-9]+\.[0-9]+$'
+# what an option does starts in one column, also behind an ellipsis, which is one character of three bytes
+for verb in $verbs; do
+    starts=$("$STAGEWRIGHT" "$verb" --help | sed -n '/^Options:/,/^$/p' | sed 's/…/./g' | grep -oE '^  -.* {2,}[^ ]' | awk '{ print length }' | sort -u)
+    expect_that "$verb has one column of descriptions" [ "$(grep -c . <<<"$starts")" = 1 ]
+done
 # the man page and the page of the docs know every verb
 for verb in $verbs; do
     expect_that "the man page has $verb" grep -qE "^\.(B|BR|BI) $verb( |\$)" "$SOURCE/../../app/cli/man/stagewright.1"

@@ -230,7 +230,7 @@ expect_code 0
 expect_json OFF runs 0 hung
 expect_json 3 runs 0 loss
 
-# a limit on memory is checked before training begins
+# a limit on memory is checked before training starts
 # shellcheck disable=SC2086
 run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 4 -o limited.stagewright
 expect_code 1

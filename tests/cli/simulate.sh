@@ -119,7 +119,7 @@ expect_json 0.0 change unexplained
 expect_json rank_share time_unit
 expect_keys change makespan_delta_ns busy_delta apart_delta idle_delta_by_cause unexplained_ns
 
-# A memory limit reaches the schedule that is generated for one.
+# A memory cap reaches the schedule that is generated for one.
 run stagewright simulate -s zb-auto --memory-limit 2 --json
 expect_json 2.0 peak_activation 0
 expect_quiet_err

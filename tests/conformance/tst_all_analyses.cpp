@@ -2,6 +2,7 @@
 // rows as wide as the columns.
 #include <QtTest/QtTest>
 
+#include <algorithm>
 #include <set>
 
 #include "sample_runs.h"
@@ -42,7 +43,10 @@ private slots:
         for (const AnalysisInfo* info : allAnalyses()) {
             QVERIFY(names.insert(info->name).second);
             QCOMPARE(findAnalysis(info->name), info);
-            QVERIFY(!info->title.empty() && !info->columns().empty());
+            const std::vector<AnalysisColumn> columns = info->columns();
+            QVERIFY(!info->title.empty() && !columns.empty());
+            for (const std::string_view drawn : info->curves.columns)
+                QVERIFY(info->curves.up.empty() || std::any_of(columns.begin(), columns.end(), [&](const AnalysisColumn& column) { return column.key == drawn; }));
         }
         for (const FormatInfo* info : allFormats()) {
             QVERIFY(names.insert(info->name).second);
@@ -52,6 +56,7 @@ private slots:
             QCOMPARE(info->write != nullptr || info->drawn, !info->writes.empty());
             for (const std::string_view suffix : info->suffixes) QVERIFY(suffix.starts_with('.'));
         }
+        QVERIFY(holdsOrder("mine.CSV") && !holdsOrder("trace.json") && !holdsOrder("csv"));
         QVERIFY(findAnalysis("none") == nullptr && findFormat("none") == nullptr);
         QVERIFY(names.size() >= 5);
     }

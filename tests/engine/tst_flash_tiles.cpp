@@ -399,7 +399,7 @@ private slots:
             else
                 t.shuffleXor(1.0F, 1);
         });
-        add("a matrix's row in the middle", "a matrix's row begins at byte 8 of shared memory, no multiple of 16", [=](const EmulatedThread& t, float*) {
+        add("a matrix's row in the middle", "a matrix's row starts at byte 8 of shared memory, no multiple of 16", [=](const EmulatedThread& t, float*) {
             put(t, number(t) * 4);
             t.barrier();
             t.loadMatrices(8);

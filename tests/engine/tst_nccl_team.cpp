@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,6 +34,8 @@ struct Library {
     bool interleaved = false;
     std::atomic<int> inProgress = 0;  // so many questions are answered so
     std::size_t awaited = 0;          // and all while fewer ends have been made
+    int asked = 0;                    // so many of those
+    std::latch waited{1};             // open when one asks again
     ncclResult_t later = ncclSuccess; // the state then
     ncclResult_t onSend = ncclSuccess;
     ncclResult_t onReceive = ncclSuccess;
@@ -74,6 +77,7 @@ NcclFunctions functions()
         if (comm->gone) return ncclInvalidArgument;
         const std::lock_guard lock(library->mutex);
         *state = library->inProgress > 0 || library->made < library->awaited ? ncclInProgress : library->later;
+        if (library->made < library->awaited && ++library->asked == 2) library->waited.count_down();
         if (library->inProgress > 0) --library->inProgress;
         return ncclSuccess;
     };
@@ -225,7 +229,7 @@ private slots:
         QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 0);
         std::atomic<int> result = -1;
         std::thread joins([&] { result = team.settle(); });
-        std::this_thread::sleep_for(20ms);
+        library->waited.wait();
         QCOMPARE(result.load(), -1);
         team.abort();
         joins.join();

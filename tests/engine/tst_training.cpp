@@ -100,7 +100,7 @@ private slots:
         }
     }
 
-    // Data edges are those of the simulator, and no op begins before its inputs.
+    // Data edges are those of the simulator, and no op starts before its inputs.
     void edgesAreThoseOfTheSimulator()
     {
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {

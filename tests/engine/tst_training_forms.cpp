@@ -90,7 +90,7 @@ private slots:
         QVERIFY2(result->note.find(form.note) != std::string::npos, result->note.c_str());
     }
 
-    // A link delays every part by its own size; nothing begins before its inputs are there.
+    // A link delays every part by its own size; nothing starts before its inputs are there.
     void linksCarryParts()
     {
         for (const Form& form : forms) {

@@ -1,35 +1,61 @@
 #!/usr/bin/env bash
-# Folders use each other in one direction: the include lines between folders of the tree have no cycle. Features of the window see its
-# workspace and nothing of each other or of the shell. A README says what each folder is for.
+# Folders use each other in one direction: every include line between folders of the tree goes up in the order of folders.txt, so that no cycle can
+# arise and features of the window know nothing of each other. A README says what each folder is for.
 set -u
 root=$1
+order=$(dirname "$(realpath "$0")")/folders.txt
 cd "$root" || exit 2
-edges=$(find schedules profiler engine traces widgets app \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 awk '
-    /^[ \t]*#[ \t]*include[ \t]*"(schedules|profiler|engine|traces|widgets|app)\// {
+rooms=(schedules profiler engine traces widgets app)
+# shellcheck disable=SC2016 # awk's
+found=$(find "${rooms[@]}" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 awk -v order="$order" '
+    BEGIN {
+        while ((getline line < order) > 0) {
+            ++number
+            if (line ~ /^#/) continue
+            count = split(line, names, " ")
+            for (i = 1; i <= count; ++i) {
+                if (names[i] in place) print "  " order ":" number ": " names[i] " is listed twice"
+                place[names[i]] = number
+            }
+        }
+    }
+    FNR == 1 {
         from = FILENAME; sub(/\/[^\/]*$/, "", from)
+        if (!(from in place) && !(from in missing)) { missing[from] = 1; print "  " FILENAME ": " from " is not listed in tests/layers/folders.txt" }
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"(schedules|profiler|engine|traces|widgets|app)\// {
         split($0, quoted, "\""); to = quoted[2]; sub(/\/[^\/]*$/, "", to)
-        if (from != to) print from, to, FILENAME
-    }')
-[ -n "$edges" ] || { echo "folders: no include between folders found under $root"; exit 1; }
-if ! cycles=$(awk '{ print $1, $2 }' <<< "$edges" | sort -u | tsort 2>&1 >/dev/null); then
-    echo "folders that include each other in a cycle:"
-    grep -v 'input contains a loop' <<< "$cycles" | sed 's/^tsort: //' | while read -r folder; do
-        echo "  $folder"
-    done
-    exit 1
+        if (from == to || !(from in place)) next
+        ++edges
+        if (!(to in place)) print "  " FILENAME ":" FNR ": " to " is not listed in tests/layers/folders.txt"
+        else if (place[to] >= place[from]) print "  " FILENAME ":" FNR ": " from " includes " quoted[2] ", but is " (place[to] > place[from] ? "above " : "beside ") to " in tests/layers/folders.txt"
+    }
+    END { if (!edges) print "  no include between folders under this root" }')
+status=0
+if [ -n "$found" ]; then
+    echo "against the order of folders:"
+    printf '%s\n' "$found"
+    status=1
 fi
-missing=$(find schedules profiler engine traces widgets app \( -name '*.h' -o -name '*.cpp' \) | sed 's#/[^/]*$##' | sort -u | while read -r folder; do
-    [ -f "$folder/README.md" ] || echo "  $folder"
+gone=$(grep -v '^#' "$order" | tr ' ' '\n' | grep . | while read -r folder; do
+    [ -d "$folder" ] || echo "  $folder"
 done)
-others=$(awk '$1 ~ /^app\/ui\// && $1 != "app/ui/program" && $2 ~ /^app\/ui\// && $2 !~ /^app\/ui\/(workspace|runs)$/ { print "  " $3 " includes a header of " $2 }' <<< "$edges" | sort -u)
-if [ -n "$others" ]; then
-    echo "a feature of the window that knows another:"
-    echo "$others"
-    exit 1
+if [ -n "$gone" ]; then
+    echo "listed in tests/layers/folders.txt, but there is no such folder:"
+    echo "$gone"
+    status=1
 fi
+missing=$({
+    find "${rooms[@]}" \( -name '*.h' -o -name '*.cpp' \) | sed 's#/[^/]*$##'
+    find tests -mindepth 1 -maxdepth 1 -type d
+    printf '%s\n' "${rooms[@]}" app/packaging cmake tests
+} | sort -u | while read -r folder; do
+    [ ! -d "$folder" ] || [ -f "$folder/README.md" ] || echo "  $folder"
+done)
 if [ -n "$missing" ]; then
     echo "folders without a README.md:"
     echo "$missing"
-    exit 1
+    status=1
 fi
-echo "folders: $(awk '{ print $1 }' <<< "$edges" | sort -u | wc -l) folders, no cycle"
+[ $status -ne 0 ] || echo "folders: $(grep -v '^#' "$order" | wc -w) folders in order"
+exit $status

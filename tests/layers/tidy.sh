@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tidy.sh ROOT BUILD [all | FILE…]: clang-tidy finds nothing in these sources, with the checks of .clang-tidy. Without files: those that differ from
-# the branch main, committed or not. BUILD has compile_commands.json; sources that it does not build are left out. Sources that BUILD compiles
-# together (STAGEWRIGHT_UNITY) are read together with `all`, in a quarter of the time, and one by one otherwise.
+# the branch main, committed or not, and those whose own header does. BUILD has compile_commands.json; sources that it does not build are left
+# out. Sources that BUILD compiles together (STAGEWRIGHT_UNITY) are read together with `all`, in a quarter of the time, and one by one otherwise.
 set -u
 cd "$1" || exit 2
 build=$2
@@ -23,7 +23,8 @@ if [ "${1:-}" = all ]; then
 elif [ $# -gt 0 ]; then
     files=$(printf '%s\n' "$@")
 else
-    files=$(git diff --name-only --diff-filter=d main -- '*.cpp'; git ls-files --others --exclude-standard -- '*.cpp')
+    changed=$({ git diff --name-only --diff-filter=d main -- '*.cpp' '*.h'; git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } 2>/dev/null)
+    files=$(sed 's/\.h$/.cpp/' <<<"$changed") # of a header its own source
 fi
 plain=$(mktemp -d)
 trap 'rm -rf "$plain"' EXIT

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2086
 run "$CMAKE" --install "$BUILD" --prefix "$WORK/first"
 expect_code 0
-mv first moved # found from where the programs stand, not from where they were put
+mv first moved # found from where the programs are, not from where they were put
 prefix=$WORK/moved
 for file in bin/stagewright share/man/man1/stagewright.1* share/bash-completion/completions/stagewright \
     share/mime/packages/org.stagewright.Stagewright.xml share/doc/stagewright/copyright; do

@@ -25,7 +25,7 @@ if command -v update-mime-database >/dev/null; then
     run update-mime-database "$share/mime"
     expect_code 0
     expect_that 'the suffix is known' grep -q 'application/x-stagewright:\*.stagewright' "$share/mime/globs"
-    # The magic is what a run file really begins with.
+    # The magic is what a run file really starts with.
     "$WORK/p/bin/stagewright" simulate -o x.stagewright >/dev/null 2>&1
     expect_same "$(head -c 15 x.stagewright)" 'SQLite format 3'
     expect_same "$(dd if=x.stagewright bs=1 skip=68 count=4 2>/dev/null)" SWRT

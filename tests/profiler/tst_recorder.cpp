@@ -118,7 +118,7 @@ private slots:
         QCOMPARE(timeline.nameOf(spanOf(timeline, 0, Lane::Compute, 2)), std::string("gradient norm"));
         QCOMPARE(spanOf(timeline, 0, Lane::Compute, 3).op, makeOp(OpKind::Optimizer, 0));
 
-        // The wait ends where the copy begins; the link delayed the gradient by 0.1 ms.
+        // The wait ends where the copy starts; the link delayed the gradient by 0.1 ms.
         const Span& wait = spanOf(timeline, 1, Lane::Wait, 0);
         const Span& copy = spanOf(timeline, 1, Lane::Receive, 0);
         QCOMPARE(wait.op, makeOp(OpKind::RecvF, 1, 0));

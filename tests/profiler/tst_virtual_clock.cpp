@@ -117,7 +117,7 @@ private slots:
             for (const Span& span : (*timeline)->spans())
                 QCOMPARE(span.step, 3);
         }
-        // The sender's copy goes where the receiver's op begins.
+        // The sender's copy goes where the receiver's op starts.
         const auto first = (*timeline)->memoryOf(0);
         QVERIFY(std::any_of(first.begin(), first.end(), [&](const MemoryEvent& e) {
             return e.delta == -4000 && e.time == record.ops[1][0].begin && e.category == MemoryCategory::Communication;

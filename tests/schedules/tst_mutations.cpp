@@ -73,10 +73,10 @@ class TestMutations : public QObject {
             check(fault.rank >= 0 && std::size_t(fault.rank) < s.order.size() &&
                       std::size_t(fault.position) < s.order[std::size_t(fault.rank)].size() &&
                       s.order[std::size_t(fault.rank)][std::size_t(fault.position)] == fault.op,
-                  "another op stands there: " + fault.message);
+                  "another op is there: " + fault.message);
             if (fault.otherPosition >= 0)
                 check(s.order.at(std::size_t(fault.otherRank)).at(std::size_t(fault.otherPosition)) == fault.other,
-                      "another op stands at the other place: " + fault.message);
+                      "another op is at the other place: " + fault.message);
         }
         const auto costs = CostModel::uniform(s);
         const auto result = simulate(s, costs, channels);

@@ -274,7 +274,7 @@ private slots:
         QVERIFY(withRecompute(out, {true, true}, true).order == out.order); // it has them already
     }
 
-    // Not hoisted, no recomputation begins before its gradient is there: overlapped pairs come apart.
+    // Not hoisted, no recomputation starts before its gradient is there: overlapped pairs come apart.
     void recomputationWaitsForItsGradient()
     {
         for (const char* name : {"dualpipe", "dualpipev"}) {

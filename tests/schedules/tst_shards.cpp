@@ -101,7 +101,7 @@ private slots:
             return *std::max_element(result.end.begin(), result.end.end());
         };
         QVERIFY(endOf(ReduceRule::Stepped) <= endOf(ReduceRule::Overlapped));
-        // In n buckets an OPT begins when the first has arrived, but so late that it needn't wait for the last: by hand, of a reduction of 8 that begins at
+        // In n buckets an OPT starts when the first has arrived, but so late that it needn't wait for the last: by hand, of a reduction of 8 that starts at
         // 0 and an optimizer of 4 behind it, in 4 buckets: max(2, 8 − 3) = 5; of 12, max(2, 8 − 9) = 2.
         for (const int buckets : {1, 4})
             for (const Nanos step : {4, 12}) {

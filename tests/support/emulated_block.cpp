@@ -215,7 +215,7 @@ struct EmulatedKernel::State {
             for (int r = 0; r < 8; ++r) {
                 const int lane = 8 * m + r;
                 const std::uint32_t at = warp.requests[static_cast<std::size_t>(lane)].at;
-                if (at % 16 != 0) fail(first + lane, "a matrix's row begins at byte " + text(at) + " of shared memory, no multiple of 16");
+                if (at % 16 != 0) fail(first + lane, "a matrix's row starts at byte " + text(at) + " of shared memory, no multiple of 16");
                 look(first + lane, several, at, 16, false);
                 std::memcpy(matrix[r], shared.data() + at, 16);
                 banks |= 1U << at / 16 % 8;
@@ -320,7 +320,7 @@ struct EmulatedKernel::State {
     void lookAtDevice(int thread, const void* at, std::size_t bytes, bool writes)
     {
         const auto* from = static_cast<const std::byte*>(at);
-        if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0) fail(thread, "an access of " + text(bytes) + " bytes that begins at no multiple of it");
+        if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0) fail(thread, "an access of " + text(bytes) + " bytes that starts at no multiple of it");
         const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const Range& r) {
             return !std::less<>()(from, r.from) && static_cast<std::size_t>(from - r.from) <= r.bytes &&
                    r.bytes - static_cast<std::size_t>(from - r.from) >= bytes;

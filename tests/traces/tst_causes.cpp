@@ -459,7 +459,7 @@ private slots:
         checkStep(*timeline, report, true);
     }
 
-    // Odd ranks receive first: their gradients stand behind that in their lists, until the receive is done.
+    // Odd ranks receive first: their gradients are behind that in their lists, until the receive is done.
     void messagesBehindOthers()
     {
         const Schedule schedule = lower(samples::schedule("1f1b", 4, 8), {LoweringRule::RankParity, 0, false}).value();
@@ -514,7 +514,7 @@ private slots:
         QVERIFY(steps >= 20);
     }
 
-    // A reduction over copies begins when the last copy is done: until then the others wait.
+    // A reduction over copies starts when the last copy is done: until then the others wait.
     void reductionsThatWait()
     {
         Schedule schedule = samples::schedule("chimera:sync=eager", 4, 8);
@@ -603,7 +603,7 @@ private slots:
                         promised = simulate(schedule, changed)->makespan;
                     }
                     if (!promised) continue;
-                    const Nanos begin = costs.launch.empty() ? 0 : run.report.windowBegin; // a late first op begins the window late
+                    const Nanos begin = costs.launch.empty() ? 0 : run.report.windowBegin; // a late first op starts the window late
                     QVERIFY2(experiment && experiment->after == *promised - begin,
                              qPrintable(QString("%1 round %2: %3, simulated %4").arg(name).arg(round).arg(explainer.explain(gap).sentence.c_str()).arg(*promised - begin)));
                     ++tried[static_cast<std::size_t>(gap.cause)];

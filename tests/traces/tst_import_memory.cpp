@@ -70,7 +70,7 @@ private slots:
         QTest::addColumn<int>("freed"); // when, after the start of a step
         QTest::newRow("by the optimizer") << 350;
         QTest::newRow("after the optimizer") << 395;
-        QTest::newRow("where the next step begins") << 1002;
+        QTest::newRow("where the next step starts") << 1002;
         QTest::newRow("in the next step's forward") << 1050;
     }
     void gradientsOfEveryStep()

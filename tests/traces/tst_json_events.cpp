@@ -127,7 +127,7 @@ private slots:
         QVERIFY(before > 40);
     }
 
-    // An event that is too long is left out wherever it begins, and so is one that never ends.
+    // An event that is too long is left out wherever it starts, and so is one that never ends.
     void longEventsAreLeftOut()
     {
         const std::string small = quoted("{'ph':'X','name':'small','pid':1,'tid':1,'ts':5,'dur':1}");

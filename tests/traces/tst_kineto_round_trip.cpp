@@ -357,7 +357,7 @@ private slots:
         }
     }
 
-    // A step's last messages end where the next step begins.
+    // A step's last messages end where the next step starts.
     void stepsWithoutAPause()
     {
         const Schedule order = *makeSchedule("1f1b", Shape{4, 8, 0});

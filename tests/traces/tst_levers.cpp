@@ -169,7 +169,7 @@ private slots:
         for (const Lever& shown : table.shown()) QVERIFY(!shown.makespan || shown.gain > 0);
     }
 
-    // A slow moment of another step gains nothing in this one: it stands last, and says whose step it is.
+    // A slow moment of another step gains nothing in this one: it is last, and says whose step it is.
     void slowMomentsOfOtherStepsComeLast()
     {
         LeverSubject subject = leverSubjectOf(disturbed(scheduleFor("1f1b"), "launch=1:0.1"), 0).value();

@@ -47,7 +47,7 @@ std::string answer(const RunFile& file, const std::string& sql)
     return table && !table->rows.empty() ? table->rows[0][0] : std::string("none");
 }
 
-// A child records so many steps and is killed where it stands.
+// A child records so many steps and is killed where it is.
 bool recordAndDie(const std::string& path, const samples::RecordedShape& shape)
 {
     const pid_t child = ::fork();

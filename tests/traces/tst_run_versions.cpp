@@ -28,7 +28,7 @@ private slots:
             QCOMPARE(code(RunFile::open(text, mode)), ErrorCode::Unreadable);
         const std::string newer = freshPath();
         RunFile::open(newer, OpenMode::Create).value()->add(samples::simulatedRun("1f1b", 2, 2)).value();
-        { // user_version stands at byte 60 of the file, big endian
+        { // user_version is at byte 60 of the file, big endian
             std::fstream bytes(newer, std::ios::in | std::ios::out | std::ios::binary);
             bytes.seekp(60);
             bytes.write("\0\0\0\x63", 4);

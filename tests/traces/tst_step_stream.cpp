@@ -220,7 +220,7 @@ private slots:
             return !taken && taken.error().code == ErrorCode::Unreadable;
         };
         const auto text = [](std::string_view bytes) { return std::as_bytes(std::span(bytes.data(), bytes.size())); };
-        // the first block of the real stream is that of a run that begins
+        // the first block of the real stream is that of a run that starts
         StepBlock first;
         std::size_t length = 0;
         QCOMPARE(readBlock(std::span(m_stream).subspan(streamHeadBytes), first, length), BlockState::Whole);

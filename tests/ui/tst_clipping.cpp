@@ -128,7 +128,7 @@ private slots:
         window.workspace().feature<SearchController>()->dock()->hide();
         window.workspace().feature<SqlController>()->open();
         window.workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<SqlController>()->busy() && !window.workspace().feature<SqlController>()->console()->running(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && !window.workspace().feature<SqlController>()->console()->running(), 30000);
         look(window, "sql");
         window.workspace().feature<SqlController>()->dock()->hide();
 

@@ -423,7 +423,7 @@ private slots:
             QCOMPARE(fits.size(), most); // no smaller than needed
             if (room.contains(QRect(at, window + frame))) QCOMPARE(fits.topLeft(), at);
         }
-        // What can't be made smaller begins where its title can be reached.
+        // What can't be made smaller starts where its title can be reached.
         const QRect large = keptOnScreen(QRect(QPoint(-50, -50), QSize(900, 800) + frame), {900, 800}, {0, 0, 640, 480}, least);
         QCOMPARE(large, QRect(QPoint(0, 0), least));
     }
@@ -570,7 +570,7 @@ private slots:
         open({"1f1b"}, size);
         m_window->workspace().feature<SqlController>()->open();
         m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
-        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
         auto* table = m_window->findChild<QTableView*>(QStringLiteral("queryTable"));
         QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0), qPrintable(QString::number(table->viewport()->height())));
         QVERIFY(m_window->workspace().views().timeline->isVisible() && m_window->workspace().views().timeline->height() >= 100);
@@ -676,7 +676,7 @@ private slots:
         m_window->workspace().feature<SqlController>()->open();
         for (const auto& [limit, says] : {std::pair{1, "1 row,"}, {2, "2 rows,"}}) {
             m_window->workspace().feature<SqlController>()->ask(QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
-            QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
             QVERIFY2(m_window->workspace().feature<SqlController>()->console()->status().startsWith(QLatin1String(says)), qPrintable(m_window->workspace().feature<SqlController>()->console()->status()));
         }
         QCOMPARE(changeText(335.2, 279.3), QString(QChar(0x2212)) + QStringLiteral("16.7 %"));

@@ -300,7 +300,8 @@ private slots:
         QVERIFY(dialog()->settled());
         QVERIFY(!dialog()->reading());
         QVERIFY(!dialog()->findChild<QPushButton*>(QStringLiteral("primary"))->isEnabled());
-        QTest::qWait(50); // a late answer changes nothing
+        QThreadPool::globalInstance()->waitForDone();
+        QCoreApplication::sendPostedEvents(); // a late answer changes nothing
         QVERIFY(!dialog()->reading());
         QVERIFY(stop->isVisible()); // reads again now
         stop->click();

@@ -57,7 +57,7 @@ class TestWorking : public WindowTest {
     void ask(const char* sql)
     {
         m_window->workspace().feature<SqlController>()->ask(QString::fromUtf8(sql));
-        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().feature<SqlController>()->busy() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().settled() && !m_window->workspace().feature<SqlController>()->console()->running(), 30000);
     }
 
 private slots:
@@ -455,7 +455,8 @@ private slots:
         other->workspace().viewState()->select({0, WindowFixture::spanOf(*other->workspace().views().timeline->panels().front()->timeline, "0F0")});
         other->workspace().feature<NotesController>()->keep();
         QTRY_VERIFY_WITH_TIMEOUT(other->workspace().feature<NotesController>()->settled() && stored(path).size() == 1, 20000);
-        QTest::qWait(1500);
+        QVERIFY(WindowFixture::finish(*m_window)); // the watcher has seen the file, if it changed
+        QTRY_VERIFY(!m_window->workspace().feature<SessionController>()->looking());
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(WindowFixture::settle(*other));
         QVERIFY(WindowFixture::settle(*m_window));

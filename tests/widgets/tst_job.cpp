@@ -176,7 +176,7 @@ private slots:
         QCOMPARE(got, (QList<int>{1, 5}));
         QVERIFY(jobs.idle());
     }
-    // Something else answers, now or later: the run library.
+    // Something else answers, now or later: the reading of a run.
     void anExpectedAnswer()
     {
         Jobs jobs;

@@ -2,6 +2,7 @@
 // the window's Tables and the HTML page (traces/report/tables.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,8 +29,9 @@ struct AnalysisColumn {
     std::string key;   // "idle_ns"
     std::string title; // "Idle"
     ColumnKind kind = ColumnKind::Text;
-    std::string meaning = {};      // one sentence; may be empty
-    std::string_view unit() const; // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
+    std::string meaning = {};                                   // one sentence; may be empty
+    std::string_view (*words)(std::string_view text) = nullptr; // a text of it as people say it; null: as it is
+    std::string_view unit() const;                              // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
 };
 using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
 template <typename Value>
@@ -44,6 +46,19 @@ struct AnalysisRows {
     std::string sentence;                        // what it comes to, below the table; may be empty
 };
 
+// What is drawn of the rows as lines over the first column, such as the loss by step: columns of one unit.
+struct AnalysisCurves {
+    std::string_view up; // title of their axis; empty: nothing is drawn
+    std::array<std::string_view, 2> columns = {};
+};
+
+// The part of a report that prints a table without its being named.
+enum class ReportPart {
+    None,
+    Device,  // of runs without ops
+    Kernels, // by --kernels, and of runs without ops
+};
+
 struct AnalysisInfo {
     std::string_view name;  // as in analyses.def: "bubbles"
     std::string_view title; // "Idle time by cause"
@@ -53,6 +68,8 @@ struct AnalysisInfo {
     // A pure function, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
     Result<AnalysisRows> (*rows)(const Run& run, int step);
     bool ofEveryStep = false; // its rows are made from all steps, whichever is asked for: a report must read them all
+    ReportPart part = ReportPart::None;
+    AnalysisCurves curves = {};
 };
 
 std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def

@@ -180,7 +180,7 @@ Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo device_idle;
-const AnalysisInfo device_idle{"device_idle", "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows};
+const AnalysisInfo device_idle{"device_idle", "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows, false, ReportPart::Device};
 
 } // namespace analyses
 

@@ -110,7 +110,7 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo device_time;
-const AnalysisInfo device_time{"device_time", "Device time", deviceTimeColumns, unknownWithoutKernels, deviceTimeRows};
+const AnalysisInfo device_time{"device_time", "Device time", deviceTimeColumns, unknownWithoutKernels, deviceTimeRows, false, ReportPart::Device};
 
 } // namespace analyses
 

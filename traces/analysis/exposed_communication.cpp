@@ -117,7 +117,7 @@ std::string unknownWithoutCommunication(const Run& run)
 } // namespace
 
 extern const AnalysisInfo exposed_communication;
-const AnalysisInfo exposed_communication{"exposed_communication", "Communication kernels hidden and exposed", exposedColumns, unknownWithoutCommunication, exposedRows};
+const AnalysisInfo exposed_communication{"exposed_communication", "Communication kernels hidden and exposed", exposedColumns, unknownWithoutCommunication, exposedRows, false, ReportPart::Device};
 
 } // namespace analyses
 

@@ -17,7 +17,7 @@ struct Rule {
 };
 
 // In this order: a name often has parts of several rules (an optimizer's kernel is element-wise, too; a fused normalisation names the copy in it),
-// so the more specific class stands before the more general one.
+// so the more specific class is before the more general one.
 using K = KernelClass;
 const std::initializer_list<Rule> rules = {
     // NCCL and RCCL; a group of sends and receives is one kernel "SendRecv".
@@ -69,6 +69,13 @@ std::string_view toText(KernelClass of)
 std::string_view titleOf(KernelClass of)
 {
     return names[static_cast<std::size_t>(of)].second;
+}
+
+std::string_view titleOfClass(std::string_view text)
+{
+    for (std::size_t of = 0; of < kernelClassCount; ++of)
+        if (toText(static_cast<KernelClass>(of)) == text) return titleOf(static_cast<KernelClass>(of));
+    return text;
 }
 
 namespace {

@@ -28,8 +28,9 @@ enum class KernelClass : std::uint8_t {
     Other,
 };
 inline constexpr std::size_t kernelClassCount = 12;
-std::string_view toText(KernelClass of);  // "matrix_product": as in JSON and tables
-std::string_view titleOf(KernelClass of); // "Matrix product"
+std::string_view toText(KernelClass of);              // "matrix_product": as in JSON and tables
+std::string_view titleOf(KernelClass of);             // "Matrix product"
+std::string_view titleOfClass(std::string_view text); // of what toText() says; else the text
 inline bool isCommunication(KernelClass of) { return of == KernelClass::Collective || of == KernelClass::SendReceive; }
 
 // Of a kernel: the class of the first rule that matches its name, mangled or not; Other if none does. Of a kernel of a communication library whose shape says
@@ -38,7 +39,7 @@ KernelClass classOfKernel(std::string_view name, std::string_view shape = {});
 // Of a copy or fill, as traces and recordings name them: "Memset (Device)" → Fill, everything else → Copy.
 KernelClass classOfCopy(std::string_view name);
 
-// NCCL and RCCL run all-to-alls, gathers and scatters as sends and receives, and RCCL everything in one kernel: what such a kernel does stands in its shape,
+// NCCL and RCCL run all-to-alls, gathers and scatters as sends and receives, and RCCL everything in one kernel: what such a kernel does is in its shape,
 // "collective AllToAll, grid 8×1×1, …", where the trace says so.
 std::string withOperation(std::string_view shape, std::string_view operation);
 std::string_view operationInShape(std::string_view shape); // "AllToAll"; "": the shape says none
@@ -46,7 +47,7 @@ std::string_view operationCalled(std::string_view text);   // of "all_to_allv", 
 bool hidesOperation(std::string_view kernel);              // whether the kernel is of these libraries, and its name leaves open what it does
 
 // A name as people say it, without namespaces, template arguments and parameters: "gemm_bf16" of "void cutlass::gemm_bf16<128, 64>(int)"; of the
-// element-wise kernels and reductions of PyTorch, whose names all begin alike, what they do: "GeluCUDAKernelImpl", "sum_functor". O(length).
+// element-wise kernels and reductions of PyTorch, whose names all start alike, what they do: "GeluCUDAKernelImpl", "sum_functor". O(length).
 std::string briefKernelName(std::string_view name);
 
 // Classes of spans on the lanes Kernel and Copy, each label matched once. Not thread safe.

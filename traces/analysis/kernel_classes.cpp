@@ -46,7 +46,7 @@ namespace {
 
 std::vector<AnalysisColumn> classColumns()
 {
-    return {{"class", "Class", ColumnKind::Text, "What kind of work the kernels do, by their names."},
+    return {{"class", "Class", ColumnKind::Text, "What kind of work the kernels do, by their names.", titleOfClass},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice. Choosing a row goes to the longest call."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
@@ -75,7 +75,7 @@ Result<AnalysisRows> classRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo kernel_classes;
-const AnalysisInfo kernel_classes{"kernel_classes", "Time by kernel class", classColumns, unknownWithoutKernels, classRows};
+const AnalysisInfo kernel_classes{"kernel_classes", "Time by kernel class", classColumns, unknownWithoutKernels, classRows, false, ReportPart::Device};
 
 } // namespace analyses
 

@@ -104,7 +104,7 @@ std::vector<AnalysisColumn> kernelColumns()
     return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: no op."},
             {"brief", "Kernel or copy", ColumnKind::Text, "Without namespaces, template arguments and parameters."},
             {"name", "Whole name", ColumnKind::Text, "As the device's trace names it."},
-            {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name."},
+            {"class", "Class", ColumnKind::Text, "What kind of work it is, by its name.", titleOfClass},
             {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
             {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
             {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
@@ -131,7 +131,7 @@ Result<AnalysisRows> kernelRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo kernels;
-const AnalysisInfo kernels{"kernels", "Kernels and copies by op", kernelColumns, unknownWithoutKernels, kernelRows};
+const AnalysisInfo kernels{"kernels", "Kernels and copies by op", kernelColumns, unknownWithoutKernels, kernelRows, false, ReportPart::Kernels};
 
 } // namespace analyses
 

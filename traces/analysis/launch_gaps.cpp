@@ -92,7 +92,7 @@ std::string unknownWithoutLaunchers(const Run& run)
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutLaunchers, launchGapRows};
+const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutLaunchers, launchGapRows, false, ReportPart::Kernels};
 
 } // namespace analyses
 

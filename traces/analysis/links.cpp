@@ -134,7 +134,7 @@ Result<AnalysisRows> linkRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo links;
-const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", linkColumns, unknownWithoutMessages, linkRows};
+const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", linkColumns, unknownWithoutMessages, linkRows, false, ReportPart::Kernels};
 
 } // namespace analyses
 

@@ -38,6 +38,6 @@ std::string unknownWithoutReference(const Run& run)
 } // namespace
 
 extern const AnalysisInfo loss_curves;
-const AnalysisInfo loss_curves{"loss_curves", "Loss beside synchronous training", curveColumns, unknownWithoutReference, curveRows};
+const AnalysisInfo loss_curves{"loss_curves", "Loss beside synchronous training", curveColumns, unknownWithoutReference, curveRows, false, ReportPart::None, {"Loss, nats per token", {"loss", "synchronous_loss"}}};
 
 } // namespace stagewright::analyses

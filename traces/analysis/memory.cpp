@@ -1,5 +1,6 @@
 #include "traces/analysis/memory.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/format/format_registry.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
 
@@ -107,10 +108,9 @@ std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category,
 std::string whyNoMemory(const Run& run)
 {
     if (run.timeline->hasMemory()) return {};
-    const std::string format = configured(run, "format");
-    if (format == "kineto") return "the trace has no memory events: record with profile_memory=True";
-    if (format == "nsight") return "the trace has no memory events: record with --cuda-memory-usage=true";
-    return "the run has no memory events";
+    const FormatInfo* format = findFormat(configured(run, "format"));
+    if (format == nullptr || format->recordMemory.empty()) return "the run has no memory events";
+    return "the trace has no memory events: " + std::string(format->recordMemory);
 }
 
 namespace analyses {

@@ -161,7 +161,7 @@ Result<AnalysisRows> rooflineRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo roofline;
-const AnalysisInfo roofline{"roofline", "Roofline by kind of op", rooflineColumns, unknownRoofline, rooflineRows};
+const AnalysisInfo roofline{"roofline", "Roofline by kind of op", rooflineColumns, unknownRoofline, rooflineRows, false, ReportPart::Kernels};
 
 } // namespace analyses
 

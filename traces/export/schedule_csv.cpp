@@ -30,7 +30,7 @@ bool looksLikeSchedule(std::string_view head)
     return schedule && schedule->opCount() > 0;
 }
 
-// A table of something else: no cell of the first line begins like an op, with a stage.
+// A table of something else: no cell of the first line starts like an op, with a stage.
 bool isForeign(std::string_view text)
 {
     std::string_view line = text.substr(0, text.find_first_of("\r\n"));

@@ -27,6 +27,11 @@ bool endsWith(std::string_view path, std::string_view suffix)
            });
 }
 
+bool hasSuffixOf(const FormatInfo& info, std::string_view path)
+{
+    return std::any_of(info.suffixes.begin(), info.suffixes.end(), [&](std::string_view suffix) { return endsWith(path, suffix); });
+}
+
 } // namespace
 
 std::span<const FormatInfo* const> allFormats()
@@ -50,12 +55,13 @@ const FormatInfo* formatOfHead(std::string_view head)
 
 const FormatInfo* formatOfSuffix(std::string_view path)
 {
-    for (const FormatInfo* info : all) {
-        if ((info->write == nullptr && !info->drawn) || info->folder) continue;
-        for (const std::string_view suffix : info->suffixes)
-            if (endsWith(path, suffix)) return info;
-    }
-    return nullptr;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const FormatInfo* info) { return (info->write != nullptr || info->drawn) && !info->folder && hasSuffixOf(*info, path); });
+    return found == all.end() ? nullptr : *found;
+}
+
+bool holdsOrder(std::string_view path)
+{
+    return std::any_of(all.begin(), all.end(), [&](const FormatInfo* info) { return info->read != nullptr && info->order && hasSuffixOf(*info, path); });
 }
 
 bool holdsHostExports(std::string_view format)

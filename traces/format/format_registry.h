@@ -55,13 +55,14 @@ struct FormatInfo {
     std::string_view writes = {};                // what is written, likewise: "trace events for chrome://tracing"
     std::vector<std::string_view> suffixes = {}; // of its files, the usual one first: ".json"
     std::vector<FormatOption> options = {};
-    bool folder = false;      // written as a folder, which has no suffix
-    bool oneStep = false;     // written of one step that can be chosen
-    bool compares = false;    // may be written of two runs
-    bool order = false;       // holds the order alone: ExportRequest::order
-    bool drawn = false;       // written by stagewright-ui alone, which takes the options as they are; `write` is null
-    bool bySuffix = false;    // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
-    bool hostExports = false; // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
+    std::string_view recordMemory = {}; // how its profiler records memory events, which a trace read may lack: "record with --cuda-memory-usage=true"; empty: unknown
+    bool folder = false;                // written as a folder, which has no suffix
+    bool oneStep = false;               // written of one step that can be chosen
+    bool compares = false;              // may be written of two runs
+    bool order = false;                 // holds the order alone: ExportRequest::order
+    bool drawn = false;                 // written by stagewright-ui alone, which takes the options as they are; `write` is null
+    bool bySuffix = false;              // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
+    bool hostExports = false;           // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
     // To a temporary name, then renamed. Null if it is not written, or drawn.
     Result<WrittenFile> (*write)(const ExportRequest& request) = nullptr;
     // Whether the format can express what is requested; path is not looked at. Null: always.
@@ -76,6 +77,7 @@ std::span<const FormatInfo* const> allFormats();         // in the order of form
 const FormatInfo* findFormat(std::string_view name);     // nullptr: unknown
 const FormatInfo* formatOfHead(std::string_view head);   // the first that is read and takes it; nullptr: none
 const FormatInfo* formatOfSuffix(std::string_view path); // the first that is written to files of that suffix, in whatever case; nullptr: none
+bool holdsOrder(std::string_view path);                  // of a format that is read and holds the order alone, by the suffix in whatever case
 bool holdsHostExports(std::string_view format);          // FormatInfo::hostExports of the format of that name
 std::string readableFormats();                           // "Kineto and Chrome JSON, plain or gzip, … and schedule CSV"
 

@@ -17,7 +17,7 @@ namespace {
 
 bool schedulePossible(const std::string& name)
 {
-    return findSchedule(name.substr(0, name.find(':'))).has_value();
+    return scheduleInfoOf(name).has_value();
 }
 
 template <typename Kind>

@@ -355,7 +355,7 @@ private:
                 continue;
             }
             double y = py(last.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0);
-            if (m_data.kind == FigureData::Kind::Lines) { // names of lines that end together stand below each other
+            if (m_data.kind == FigureData::Kind::Lines) { // names of lines that end together are below each other
                 while (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - y) < 12; })) y += 3;
                 taken.push_back(y);
             }

@@ -124,7 +124,7 @@ constexpr std::string_view alsoVerbs[] = {"bound", "bounds", "cost", "costs", "c
                                           "offload", "offloads", "order", "orders", "overlap", "overlaps", "pass", "passes", "peak", "peaks", "process", "processes", "profile", "profiles", "rank",
                                           "ranks", "recompute", "recomputes", "release", "run", "runs", "schedule", "schedules", "slice", "slices", "span", "spans", "stage", "stages",
                                           "task", "trace", "traces", "transfer", "transfers", "unit", "units"};
-// What stands before a noun.
+// What is before a noun.
 constexpr std::string_view beforeNouns[] = {"a", "an", "the", "this", "that", "these", "those", "each", "every", "any", "no", "one", "both", "all", "some", "many", "few", "more", "most", "its", "their", "your",
                                             "his", "our", "of", "in", "on", "per", "with", "without", "for", "from", "by", "at", "under", "between", "as", "than", "first", "last", "next", "same", "other",
                                             "another", "two", "three", "four", "five", "six", "seven", "eight", "real", "whole", "healthy", "faulty", "whose", "which", "such", "equal", "measured", "recorded"};

@@ -317,7 +317,7 @@ ScoreRail StepState::rail(const Check& check) const
     out.bestKnown = best ? best->value : none;
     out.bestKnownName = best ? best->name : std::string();
     out.boundReached = !(out.par > out.bound + 1e-9) || !(out.bestKnown > out.bound + 1e-9);
-    // A guess stands on this axis if it was of this step time: one of the marks is its truth.
+    // A guess is on this axis if it was of this step time: one of the marks is its truth.
     for (const Predict* predict : m_inside->lesson.all<Predict>()) {
         const auto said = m_inside->learner.said.find(predict->id);
         if (said == m_inside->learner.said.end() || predict->unit != "units" || !predict->choices.empty()) continue;

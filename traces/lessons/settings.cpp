@@ -155,11 +155,6 @@ Result<void> setOne(Settings& settings, const std::string& word)
                         "replicas, shard, gather, reduce, parameters, sends, lower");
 }
 
-Nanos scaled(Nanos value, double factor)
-{
-    return std::llround(static_cast<double>(value) * factor);
-}
-
 void setLayers(const Schedule& schedule, const Settings& settings, CostModel& costs)
 {
     for (int stage = 0; stage < schedule.stages; ++stage) {

@@ -1,7 +1,6 @@
 #include "traces/report/table_curves.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -9,14 +8,6 @@
 namespace stagewright {
 
 namespace {
-
-// Columns of the same unit, by key, and the title of their axis.
-struct Course {
-    std::string_view table;
-    std::string_view up;
-    std::array<std::string_view, 2> columns;
-};
-constexpr std::array courses{Course{"loss_curves", "Loss, nats per token", {"loss", "synchronous_loss"}}};
 
 std::optional<double> valueOf(const AnalysisCell& cell)
 {
@@ -53,12 +44,12 @@ CurvePoint TableCurves::most() const
 TableCurves curvesOf(const ReportTable& table)
 {
     TableCurves out;
-    const auto course = std::find_if(courses.begin(), courses.end(), [&](const Course& each) { return each.table == table.analysis->name; });
-    if (course == courses.end() || table.columns.empty()) return out;
+    const AnalysisCurves& drawn = table.analysis->curves;
+    if (drawn.up.empty() || table.columns.empty()) return out;
     out.across = table.columns.front().title;
-    out.up = course->up;
+    out.up = drawn.up;
     bool any = false;
-    for (const std::string_view key : course->columns) {
+    for (const std::string_view key : drawn.columns) {
         const auto column = std::find_if(table.columns.begin(), table.columns.end(), [&](const AnalysisColumn& each) { return each.key == key; });
         if (column == table.columns.end()) continue;
         TableCurve curve{column->title, {}};

@@ -53,7 +53,7 @@ Result<std::vector<std::int64_t>> edgeBlocksInto(Database& database, std::int64_
     Targets targets(database, run, segment);
     for (const auto& [first, last] : ranges) {
         if (blocks <= fewBlocks) break;
-        std::int64_t low = 0, high = blocks; // the first block that begins with an edge into `first` or later
+        std::int64_t low = 0, high = blocks; // the first block that starts with an edge into `first` or later
         while (low < high) {
             const std::int64_t middle = low + (high - low) / 2;
             const auto of = targets.of(middle);

@@ -79,7 +79,7 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(*staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
-    struct End { // unless it begins
+    struct End { // unless it starts
         RunStore* store;
         ~End()
         {

@@ -22,7 +22,7 @@ public:
     static Result<std::unique_ptr<StepStreamWriter>> create(const std::string& path);
     ~StepStreamWriter();
 
-    // What is new in the run since the last call, as one step; the first call begins the run. A full disk is an Error (Failed).
+    // What is new in the run since the last call, as one step; the first call starts the run. A full disk is an Error (Failed).
     Result<void> append(const RunFile& file, std::int64_t run);
     Result<void> end(const RunFile& file, std::int64_t run); // the same, and its final state, costs and texts
     Result<void> remove(std::int64_t run);                   // it was not kept; nothing if it never began

@@ -266,7 +266,7 @@ void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, co
     section->addRow(button, value, tooltip);
 }
 
-// A row for each figure: of two runs the change has a column of its own, of more it stands under each value.
+// A row for each figure: of two runs the change has a column of its own, of more it is under each value.
 void ComparePanel::fillTable(const Comparison& comparison)
 {
     const bool pair = m_all.size() < 2;

@@ -172,7 +172,7 @@ std::vector<std::string> exploredSchedules()
 
 bool searches(const std::string& schedule)
 {
-    const auto info = findSchedule(schedule.substr(0, schedule.find(':')));
+    const auto info = scheduleInfoOf(schedule);
     return info && (*info)->searches;
 }
 

@@ -65,7 +65,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (role == Qt::ToolTipRole) {
         if (column == Note || !row.good()) return note(row);
         if (column != Schedule) return {};
-        const auto info = findSchedule(row.point.schedule.substr(0, row.point.schedule.find(':')));
+        const auto info = scheduleInfoOf(row.point.schedule);
         return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") + QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) + QStringLiteral("\n") + QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size())) : QString();
     }
     const double worst = 1e300; // unknown values come last

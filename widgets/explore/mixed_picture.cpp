@@ -17,13 +17,6 @@ constexpr double mixedHead = 44, mixedFoot = 82, mixedAxis = 40;
 
 QString gigabytes(Bytes bytes) { return fixed(static_cast<double>(bytes) / 1e9, 1) + QStringLiteral(" GB"); }
 
-void mixedHatch(QPainter& p, const QRectF& rect, const QColor& line)
-{
-    p.setPen(QPen(line, 1));
-    const std::vector<QLineF> lines = hatchLines(rect, rect.topLeft(), 6);
-    p.drawLines(lines.data(), static_cast<int>(lines.size()));
-}
-
 } // namespace
 
 struct MixedPicture::Place {
@@ -165,7 +158,7 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
         p.fillRect(owned, state.fill);
         if (at.over()) {
             const double limit = place.y(at.limit);
-            mixedHatch(p, QRectF(owned.left(), owned.top(), owned.width(), std::max(0.0, std::min(limit, owned.bottom()) - owned.top())), theme.critical);
+            drawHatch(p, QRectF(owned.left(), owned.top(), owned.width(), std::max(0.0, std::min(limit, owned.bottom()) - owned.top())), theme.critical);
         }
         // limits: a line over the bar, a little wider; beyond the top of the scale none binds
         const auto limitLine = [&](int twin, double share, const QColor& colour) {

@@ -68,7 +68,7 @@ private:
     QString nameOf(const Mark& mark, int most) const;
     QString tipOf(const Mark& mark) const;
     std::vector<std::pair<QRectF, int>> placeLabels(const PlotFrame& frame) const; // rectangle, mark
-    QStringList legendIn(double width) const;                                      // its lines; the first stands beside the title of the axis
+    QStringList legendIn(double width) const;                                      // its lines; the first is beside the title of the axis
     QRectF workLabel(const PlotFrame& frame) const;
     QRectF capLabel(const PlotFrame& frame) const;
     void paintBounds(QPainter& painter, const PlotFrame& frame, const Theme& theme) const;

@@ -43,13 +43,6 @@ QString zeroTitleIn(double width, int level, const QFontMetricsF& metrics)
 constexpr MemoryCategory stacked[] = {MemoryCategory::Optimizer, MemoryCategory::Gradients, MemoryCategory::Weights, MemoryCategory::Gathered,
                                       MemoryCategory::Buckets, MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication};
 
-void hatch(QPainter& p, const QRectF& rect, const QColor& line)
-{
-    p.setPen(QPen(line, 1));
-    const std::vector<QLineF> lines = hatchLines(rect, rect.topLeft(), 6);
-    p.drawLines(lines.data(), static_cast<int>(lines.size()));
-}
-
 } // namespace
 
 StatePicture::StatePicture(QWidget* parent) : ThemedWidget(parent)
@@ -188,7 +181,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
             below += bytes;
         }
         const QRectF whole(column.left(), y(below), width, area.bottom() - y(below));
-        if (over(cell)) hatch(p, QRectF(whole.left(), whole.top(), whole.width(), std::max(0.0, y(capacity) - whole.top())), theme.critical);
+        if (over(cell)) drawHatch(p, QRectF(whole.left(), whole.top(), whole.width(), std::max(0.0, y(capacity) - whole.top())), theme.critical);
         p.setPen(theme.text);
         p.drawText(QRectF(column.left() - 30, whole.top() - 16, width + 60, 15), Qt::AlignCenter, bytesText(cell.peak()));
         if (level == m_level) {
@@ -248,7 +241,7 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
             const double share = !fits ? 0 : most > least ? 0.08 + 0.5 * (static_cast<double>(cell.step) - least) / (most - least)
                                                           : 0.2;
             p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, static_cast<float>(share)) : theme.bubbleFill);
-            if (cell.good() && !fits) hatch(p, place, theme.bubbleHatch);
+            if (cell.good() && !fits) drawHatch(p, place, theme.bubbleHatch);
             QString text = !cell.done ? QStringLiteral("…") : !cell.good() ? QStringLiteral("–")
                                                                            : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
             if (metrics.horizontalAdvance(text) + 4 > place.width()) text = cell.good() ? durationText(cell.step) : text;

@@ -121,7 +121,7 @@ QStringList addArguments(const HostEntry& host)
     if (!host.scratch.isEmpty()) arguments << QStringLiteral("--scratch=") + host.scratch;
     for (const QString& line : host.setup)
         if (!line.trimmed().isEmpty()) arguments << QStringLiteral("--setup=") + line;
-    return arguments << QStringLiteral("--") << host.name << host.target; // a name or target that begins with a dash is refused there
+    return arguments << QStringLiteral("--") << host.name << host.target; // a name or target that starts with a dash is refused there
 }
 
 QByteArray jobsStamp()

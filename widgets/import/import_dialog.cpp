@@ -19,6 +19,7 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
+#include "traces/format/format_registry.h"
 #include "widgets/background.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/style.h"
@@ -441,7 +442,7 @@ void ImportDialog::check()
     for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host, m_runs, m_target, m_chooseTarget}) field->setEnabled(!m_storing);
     m_import->setEnabled(m_reading && !m_storing && !chosen().empty() && !target().isEmpty());
     const QStringList words = question().words;
-    const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) { return word.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive) && QFileInfo(word).isFile(); });
+    const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) { return holdsOrder(word.toStdString()) && QFileInfo(word).isFile(); });
     m_open->setVisible(schedules);
     m_open->setEnabled(!m_storing);
     const QString path = target();

@@ -142,7 +142,7 @@ QString recordedWords(const lessons::RunBlock& run)
     if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty()) words += ranks == QLatin1String("1") ? LessonPageText::tr(", 1 rank") : LessonPageText::tr(", %1 ranks").arg(ranks);
     if (const QString batches = valueOf("--microbatches"); !batches.isEmpty()) words += batches == QLatin1String("1") ? LessonPageText::tr(", 1 microbatch") : LessonPageText::tr(", %1 microbatches").arg(batches);
     if (const QString comm = valueOf("--comm"); !comm.isEmpty()) words += LessonPageText::tr(", latency %1").arg(comm);
-    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty()) words += LessonPageText::tr(", memory limit %1").arg(limit);
+    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty()) words += LessonPageText::tr(", memory cap %1").arg(limit);
     if (const QString stages = valueOf("--recompute"); !stages.isEmpty()) words += stages == QLatin1String("all") ? LessonPageText::tr(", every stage recomputes") : stages == QLatin1String("none") ? LessonPageText::tr(", no stage recomputes")
                                                                                                                                                                                                      : LessonPageText::tr(", stages %1 recompute").arg(stages);
     if (const QString rule = valueOf("--lower"); !rule.isEmpty()) words += LessonPageText::tr(", messages %1").arg(rule);

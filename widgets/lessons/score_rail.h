@@ -1,4 +1,4 @@
-// ScoreRailView: step times over the canvas, on the timeline's own axis, so that a mark stands over the end of its step: the proven bound, par,
+// ScoreRailView: step times over the canvas, on the timeline's own axis, so that a mark is over the end of its step: the proven bound, par,
 // the best known, the learner's guess and, bold, the schedule on screen. Marks at the same place share it, with all their names. GUI thread only.
 #pragma once
 

@@ -66,7 +66,7 @@ SchedulePreview previewOf(const PreviewRequest& request, const Progress& progres
     auto schedule = makeSchedule(request.name, shape);
     if (!schedule) {
         out.fault = schedule.error();
-        if (findSchedule(std::string_view(request.name).substr(0, request.name.find(':')))) out.nearest = nearestShape(request.name, shape, progress);
+        if (scheduleInfoOf(request.name)) out.nearest = nearestShape(request.name, shape, progress);
         return out;
     }
     if (progress.cancelled()) return out;
@@ -85,7 +85,7 @@ SchedulePreview previewOf(const PreviewRequest& request, const Progress& progres
     out.bubbleFraction = figures.bubbleFraction;
     out.bubbleRateSpan = figures.bubbleRateSpan;
     out.peaks = result->peakActivation;
-    const auto info = findSchedule(std::string_view(request.name).substr(0, request.name.find(':')));
+    const auto info = scheduleInfoOf(request.name);
     if (info && (*info)->closedForm != nullptr && request.costs.latency == 0) {
         Shape given = shape;
         if (given.chunks == 0 || (*info)->fixedChunks > 0) given.chunks = (*info)->fixedChunks > 0 ? (*info)->fixedChunks : (*info)->defaultChunks;

@@ -95,7 +95,6 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
         if (m_filling || !m_patterns) return;
         m_row = row;
         showName();
-        emit nameChosen((*m_patterns)[static_cast<std::size_t>(row)].example);
     });
     auto* form = new QWidget(parts);
     buildForm(form);

@@ -47,8 +47,7 @@ public:
     QPushButton* applyButton() const { return m_apply; }
 
 signals:
-    void rulesChanged();                         // a preview is due
-    void nameChosen(const std::string& example); // by the user
+    void rulesChanged(); // a preview is due
     void suggestAsked();
     void openAsked();
     void saveAsked();

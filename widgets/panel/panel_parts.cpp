@@ -283,7 +283,7 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
 void PanelSection::addWidget(QWidget* widget)
 {
     widget->setParent(m_body);
-    m_grid->addWidget(widget, m_next++, 0, 1, std::max(3, m_grid->columnCount())); // no column for changes where there are none: values stand on the right edge
+    m_grid->addWidget(widget, m_next++, 0, 1, std::max(3, m_grid->columnCount())); // no column for changes where there are none: values are at the right edge
 }
 
 void PanelSection::addText(const QString& text, const char* role)

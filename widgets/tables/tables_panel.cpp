@@ -7,7 +7,6 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "traces/analysis/kernel_class.h"
 #include "traces/report/table_curves.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/sentence.h"
@@ -17,15 +16,10 @@
 namespace stagewright {
 namespace {
 
-QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
-
 FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
 {
-    if (const auto* text = std::get_if<std::string>(&cell)) {
-        for (std::size_t of = 0; column.key == "class" && of < kernelClassCount; ++of) // as people say it, as elsewhere in the window
-            if (*text == toText(static_cast<KernelClass>(of))) return {textOf(titleOf(static_cast<KernelClass>(of))), 0, QString::fromStdString(*text)};
-        return {QString::fromStdString(*text), 0, QString::fromStdString(*text)};
-    }
+    if (const auto* text = std::get_if<std::string>(&cell))
+        return {column.words != nullptr ? qtText(column.words(*text)) : QString::fromStdString(*text), 0, QString::fromStdString(*text)};
     if (const auto* real = std::get_if<double>(&cell)) return {column.kind == ColumnKind::Share ? percentText(*real) : QString::fromStdString(cellText(column, cell, units)), *real, {}};
     const auto* whole = std::get_if<std::int64_t>(&cell);
     if (whole == nullptr) return {QString::fromStdString(cellText(column, cell, units)), 0, {}};
@@ -51,8 +45,8 @@ TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitt
     m_names->setAccessibleName(tr("Tables of the report"));
     m_names->setFrameShape(QFrame::NoFrame);
     for (const AnalysisInfo* analysis : allAnalyses()) {
-        auto* item = new QListWidgetItem(textOf(analysis->title), m_names);
-        item->setData(Qt::UserRole, textOf(analysis->name));
+        auto* item = new QListWidgetItem(qtText(analysis->title), m_names);
+        item->setData(Qt::UserRole, qtText(analysis->name));
         item->setToolTip(item->text());
     }
     m_names->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -138,7 +132,7 @@ void TablesPanel::showTable(int row)
         auto& cells = rows.emplace_back();
         for (std::size_t i = 0; i < of.size(); ++i) cells.push_back(cellOf(table.columns[i], of[i], m_units));
     }
-    m_table = new FigureTable(textOf(table.analysis->title), std::move(columns), -1, m_page);
+    m_table = new FigureTable(qtText(table.analysis->title), std::move(columns), -1, m_page);
     m_table->setObjectName(QStringLiteral("reportTable"));
     m_table->setToolTip(table.ops.empty() ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown") : tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
     m_table->setRows(std::move(rows));
@@ -148,7 +142,7 @@ void TablesPanel::showTable(int row)
     });
     auto* page = static_cast<QVBoxLayout*>(m_page->layout());
     if (TableCurves curves = curvesOf(table); !curves.empty()) {
-        m_plot = new CurvePlot(std::move(curves), textOf(table.analysis->title), m_page);
+        m_plot = new CurvePlot(std::move(curves), qtText(table.analysis->title), m_page);
         m_plot->setTheme(*m_theme);
         page->insertWidget(1, m_plot, 3);
         m_plot->show();

@@ -12,7 +12,6 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include "widgets/background.h"
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/duration_bars.h"
@@ -238,27 +237,13 @@ void AggregationPanel::setAreas(std::vector<std::shared_ptr<const TimelinePanel>
 
 void AggregationPanel::ask()
 {
-    const quint64 asked = ++m_asked;
-    if (m_areas.empty() || m_panels.empty()) {
-        m_shown = asked;
-        fill({});
-        return;
-    }
-    if (slicesIn(m_panels, m_areas) <= inPlace) {
-        m_shown = asked;
-        fill(aggregateTable(m_panels, m_areas, m_plan.get(), m_by));
-        return;
-    }
-    if (m_busy) return;
-    m_busy = true;
-    inBackground(
-        this, [panels = m_panels, areas = m_areas, plan = m_plan, by = m_by] { return aggregateTable(panels, areas, plan.get(), by); },
-        [this, asked](AggregateTable table) {
-            m_busy = false;
-            if (asked != m_asked) return ask();
-            m_shown = asked;
-            fill(std::move(table));
-        });
+    m_summing.drop();
+    if (m_areas.empty() || m_panels.empty()) return fill({});
+    if (slicesIn(m_panels, m_areas) <= inPlace) return fill(aggregateTable(m_panels, m_areas, m_plan.get(), m_by));
+    if (m_summing.waits([this] { ask(); })) return;
+    m_summing.start(
+        [panels = m_panels, areas = m_areas, plan = m_plan, by = m_by] { return aggregateTable(panels, areas, plan.get(), by); },
+        [this](AggregateTable table) { fill(std::move(table)); });
 }
 
 void AggregationPanel::fill(AggregateTable table)
@@ -272,7 +257,6 @@ void AggregationPanel::fill(AggregateTable table)
     m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), m_table.kernels > 0 && m_table.ops == 0 ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"), tr("%L1 kernels and copies")) : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
     if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
     m_title->setToolTip(tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
-    emit filled();
 }
 
 } // namespace stagewright

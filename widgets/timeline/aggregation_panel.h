@@ -8,6 +8,7 @@
 
 #include <QWidget>
 
+#include "widgets/job.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/aggregate_table.h"
 
@@ -30,7 +31,7 @@ public:
     AggregateBy by() const { return m_by; }
     void setTheme(const Theme& theme);
     const AggregateTable& table() const { return m_table; } // what is shown
-    bool ready() const { return m_asked == m_shown; }
+    bool ready() const { return !m_summing.running(); }     // the table is of the areas
     QTableView* view() const { return m_view; }
     const DurationBars* bars() const { return m_bars; }
     QSize sizeHint() const override { return {600, 180}; }
@@ -38,7 +39,6 @@ public:
 signals:
     void cleared(); // the button: clears the selection
     void byChanged(stagewright::AggregateBy by);
-    void filled();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -55,9 +55,7 @@ private:
     std::shared_ptr<const RowPlan> m_plan;
     AggregateBy m_by = AggregateBy::Kind;
     AggregateTable m_table;
-    quint64 m_asked = 0;
-    quint64 m_shown = 0;
-    bool m_busy = false; // an answer is pending; the latest request waits for it
+    Job m_summing;
     const Theme* m_theme = &Theme::light();
     QLabel* m_title;
     QComboBox* m_choice;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <QLineF>
+#include <QPainter>
 
 namespace stagewright {
 
@@ -228,6 +229,13 @@ std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch)
         if (x2 > x1) lines.emplace_back(x1, sum - x1, x2, sum - x2);
     }
     return lines;
+}
+
+void drawHatch(QPainter& painter, const QRectF& rect, const QColor& line)
+{
+    painter.setPen(QPen(line, 1));
+    const std::vector<QLineF> lines = hatchLines(rect, rect.topLeft());
+    painter.drawLines(lines.data(), static_cast<int>(lines.size()));
 }
 
 } // namespace stagewright

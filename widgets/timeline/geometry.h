@@ -11,6 +11,9 @@
 #include "widgets/timeline/row_plan.h"
 #include "widgets/timeline/view_state.h"
 
+class QColor;
+class QPainter;
+
 namespace stagewright {
 
 inline constexpr double gutterWidth = 152;
@@ -110,5 +113,6 @@ RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& met
 // A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
 // The lines are on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch = 6);
+void drawHatch(QPainter& painter, const QRectF& rect, const QColor& line); // those from its top left
 
 } // namespace stagewright

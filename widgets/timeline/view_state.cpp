@@ -192,11 +192,4 @@ void ViewState::setTimeOrigin(TimeOrigin origin)
     emit timeDisplayChanged();
 }
 
-void ViewState::setStep(int step)
-{
-    if (step == m_step) return;
-    m_step = step;
-    emit stepChanged(step);
-}
-
 } // namespace stagewright

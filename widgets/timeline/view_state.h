@@ -107,9 +107,6 @@ public:
     void setTimeOrigin(TimeOrigin origin);
     void notifyUnits() { emit timeDisplayChanged(); } // the unit of times (numbers.h) changed
 
-    int step() const { return m_step; } // −1: all steps
-    void setStep(int step);
-
 signals:
     void extentChanged();
     void visibleChanged();
@@ -120,7 +117,6 @@ signals:
     void shownChanged();     // the three toggles
     void rowsChanged();
     void timeDisplayChanged(); // origin or unit of times
-    void stepChanged(int step);
 
 private:
     TimeRange bounded(TimeRange range) const;
@@ -139,7 +135,6 @@ private:
     bool m_critical = true;
     bool m_communication = true;
     bool m_memory = true;
-    int m_step = -1;
     RowSettings m_rows;
     TimeOrigin m_timeOrigin = TimeOrigin::Step;
 };

@@ -155,7 +155,7 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
 {
     if (namesFile(nameOrFile)) return readScheduleFile(nameOrFile, shape, session);
-    auto info = findSchedule(nameOrFile.substr(0, nameOrFile.find(':')));
+    auto info = scheduleInfoOf(nameOrFile);
     if (!info) {
         Error error = std::move(info.error()).with("--schedule");
         if (fileExists(nameOrFile)) error.remedy = fmt::format("to name a file, use .csv or a slash: ./{}", nameOrFile);

@@ -21,7 +21,7 @@ namespace stagewright {
 
 class Json {
 public:
-    class Item; // what may stand between the commas of a list in braces
+    class Item; // what may be between the commas of a list in braces
     using Items = std::vector<Json>;
     using Members = std::vector<std::pair<std::string, Json>>;
 
@@ -105,7 +105,7 @@ public:
 
 private:
     friend class Json;
-    mutable Json m_value; // taken by the list it stands in
+    mutable Json m_value; // taken by the list it is in
 };
 
 Json textOrNull(std::string text); // null where it is empty

@@ -1,5 +1,6 @@
 #include "app/cli/text/table_report.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -87,12 +88,20 @@ Json tableJson(const ReportTable& table)
             {"unknown", textOrNull(table.unknown)}};
 }
 
+std::vector<std::string> tablesOf(ReportPart part)
+{
+    std::vector<std::string> names;
+    for (const AnalysisInfo* analysis : allAnalyses())
+        if (analysis->part == part) names.emplace_back(analysis->name);
+    return names;
+}
+
 std::vector<std::string> kernelTables(const Run& run)
 {
-    std::vector<std::string> names{"kernels"};
-    if (!hasKernels(*run.timeline)) return names;
-    for (const char* name : {"launch_gaps", "links", "roofline"})
-        if (findAnalysis(name)->unknown(run).empty()) names.emplace_back(name);
+    std::vector<std::string> names = tablesOf(ReportPart::Kernels);
+    if (!hasKernels(*run.timeline)) names.resize(1); // the kernels themselves
+    const auto unknown = [&](const std::string& name) { return !findAnalysis(name)->unknown(run).empty(); };
+    names.erase(std::remove_if(names.begin() + 1, names.end(), unknown), names.end());
     return names;
 }
 

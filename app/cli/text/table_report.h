@@ -18,6 +18,7 @@ std::string tableText(const ReportTable& table, const Units& units, bool colour,
 // {"title", "columns": [{"key", "title", "unit"}], "rows": [{key: cell}], "sentence", "unknown"}
 Json tableJson(const ReportTable& table);
 
+std::vector<std::string> tablesOf(ReportPart part); // their names
 // The tables that --kernels prints; of a run without kernels only the one that says so.
 std::vector<std::string> kernelTables(const Run& run);
 // {"kernels": [...], "launch_gaps": {...}, "links": [...], "roofline": [...] or null}

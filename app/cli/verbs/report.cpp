@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include <fmt/core.h>
@@ -23,9 +22,6 @@
 namespace stagewright {
 
 namespace {
-
-// What a trace without ops still says.
-constexpr std::array<const char*, 4> deviceTables{"device_time", "device_idle", "exposed_communication", "kernel_classes"};
 
 struct ReportChoice {
     std::string file;
@@ -154,7 +150,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
-        for (const char* name : deviceTables) object[name] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), run, figures->step));
+        for (const std::string& name : tablesOf(ReportPart::Device)) object[name] = figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), run, figures->step));
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
@@ -213,8 +209,8 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     };
     if (!ops && !figures->devices.empty()) {
         std::vector<std::string> known;
-        for (const char* name : deviceTables)
-            if (findAnalysis(name)->unknown(run).empty()) known.emplace_back(name);
+        for (const std::string& name : tablesOf(ReportPart::Device))
+            if (findAnalysis(name)->unknown(run).empty()) known.push_back(name);
         printTables(known, std::numeric_limits<std::size_t>::max());
     }
     if (options.kernels || (!ops && !figures->devices.empty())) printTables(kernelTables(run), mostKernels);

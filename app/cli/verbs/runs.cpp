@@ -126,7 +126,7 @@ struct Made {
     std::string model;
     std::string microbatchSize;
     std::string linkLatency;
-    std::string under; // disturbance, emulated links, memory limit, contention
+    std::string under; // disturbance, emulated links, memory cap, contention
     Json json;         // the same
 };
 

@@ -194,7 +194,7 @@ Command command_schedules()
                         return list(session);
                     }
                     if (options->block) return printBlock(options->name, *options, session);
-                    auto info = findSchedule(options->name.substr(0, options->name.find(':')));
+                    auto info = scheduleInfoOf(options->name);
                     if (!info) return tl::unexpected(std::move(info.error()));
                     return page(**info, *options, session);
                 };

@@ -96,7 +96,7 @@ Result<Source> sourceOf(const std::string& name)
 {
     Source source{name, std::nullopt, std::nullopt};
     if (!namesFile(name)) {
-        if (auto known = findSchedule(name.substr(0, name.find(':'))); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
+        if (auto known = scheduleInfoOf(name); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
         return source;
     }
     if (name.ends_with(".block")) {
@@ -162,7 +162,7 @@ Result<Grid> gridOf(const SweepChoice& options)
         const bool file = source.schedule || source.block;
         int fixedChunks = source.fixedChunks();
         if (!file)
-            if (const auto info = findSchedule(source.name.substr(0, source.name.find(':')))) fixedChunks = (*info)->fixedChunks;
+            if (const auto info = scheduleInfoOf(source.name)) fixedChunks = (*info)->fixedChunks;
         // a file's shape is noted only if another one was requested
         const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option, const char* what) {
             if (fixed > 0 && text.empty()) return std::vector<int>{fixed};

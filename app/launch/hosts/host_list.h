@@ -25,7 +25,7 @@ std::string stateFolder(); // $XDG_STATE_HOME/stagewright, else ~/.local/state/s
 Result<std::vector<Host>> readHosts();
 // Unavailable for an unknown name; the remedy lists those there are, or says how to add one.
 Result<Host> findHost(std::string_view name);
-// Usage for a name or target that can't be: a target that begins with "-" would be an option of ssh; no field may have control characters.
+// Usage for a name or target that can't be: a target that starts with "-" would be an option of ssh; no field may have control characters.
 Result<void> checkHost(const Host& host);
 // Replaces one of the same name. Written to a temporary file and renamed; mode 0600.
 Result<void> keepHost(const Host& host);

@@ -297,7 +297,6 @@ void CompareController::present(bool fit)
     if (fit) {
         emit m_workspace.shown().replacing();
         m_workspace.viewState()->clearSelection();
-        m_workspace.viewState()->setStep(-1);
     }
     m_workspace.shown().presentCompared(m_views.front(), m_views[other], comparison);
     if (fit) m_workspace.views().timeline->setPanels(m_panels);

@@ -13,13 +13,12 @@
 #include "app/ui/workspace/workspace.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/format_dialog.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 namespace {
 
 constexpr qint64 silentMs = 400; // ms without a progress message
-
-QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
 // Beside the run's file, with the suffix of the format; of a folder with its name.
 QString suggested(const RunView& view, const FormatInfo& format, bool edited)
@@ -27,7 +26,7 @@ QString suggested(const RunView& view, const FormatInfo& format, bool edited)
     QString name = QString::fromStdString(view.run->info.name);
     name.replace(QLatin1Char('/'), QLatin1Char('-'));
     if (edited && format.order) name += QStringLiteral(".edited");
-    name += format.folder ? QLatin1Char(' ') + textOf(format.name) : textOf(format.suffixes.front());
+    name += format.folder ? QLatin1Char(' ') + qtText(format.name) : qtText(format.suffixes.front());
     const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
     return folder + name;
 }
@@ -35,8 +34,8 @@ QString suggested(const RunView& view, const FormatInfo& format, bool edited)
 QString filterOf(const FormatInfo& format)
 {
     QStringList patterns;
-    for (const std::string_view suffix : format.suffixes) patterns << QLatin1Char('*') + textOf(suffix);
-    return format.folder ? ExchangeController::tr("Folders (*)") : QStringLiteral("%1 (%2)").arg(textOf(format.title), patterns.join(QLatin1Char(' ')));
+    for (const std::string_view suffix : format.suffixes) patterns << QLatin1Char('*') + qtText(suffix);
+    return format.folder ? ExchangeController::tr("Folders (*)") : QStringLiteral("%1 (%2)").arg(qtText(format.title), patterns.join(QLatin1Char(' ')));
 }
 
 std::string sourceOf(const RunView& view)
@@ -148,14 +147,14 @@ void ExchangeController::askPlace(const FormatInfo& format, const TextPairs& opt
     if (!shown) return;
     const QString suggestion = suggested(*shown, format, m_workspace.shown().mode() == Shown::Mode::Edit);
     const QString title = format.folder ? tr("Export %1 into a new folder") : tr("Export %1");
-    auto* dialog = new QFileDialog(m_workspace.window(), title.arg(textOf(format.title)), QFileInfo(suggestion).path(), filterOf(format));
+    auto* dialog = new QFileDialog(m_workspace.window(), title.arg(qtText(format.title)), QFileInfo(suggestion).path(), filterOf(format));
     dialog->setObjectName(QStringLiteral("exportTo"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->selectFile(QFileInfo(suggestion).fileName());
     connect(dialog, &QFileDialog::fileSelected, this, [this, &format, options](QString path) {
         if (path.isEmpty()) return;
-        if (!format.folder && QFileInfo(path).suffix().isEmpty()) path += textOf(format.suffixes.front());
+        if (!format.folder && QFileInfo(path).suffix().isEmpty()) path += qtText(format.suffixes.front());
         write(format, path, options);
     });
     dialog->open();

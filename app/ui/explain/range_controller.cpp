@@ -37,6 +37,8 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_s
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_table->setTheme(m_workspace.theme()); });
 }
 
+bool RangeController::settled() const { return m_table->ready(); }
+
 void RangeController::selectionChanged()
 {
     TimelineView* view = m_workspace.views().timeline;

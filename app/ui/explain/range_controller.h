@@ -19,6 +19,7 @@ class RangeController : public Feature {
 public:
     explicit RangeController(Workspace& workspace);
     AggregationPanel* table() const { return m_table; }
+    bool settled() const override;
 
 private:
     void selectionChanged();

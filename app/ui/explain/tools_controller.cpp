@@ -25,7 +25,7 @@ bool drawsItsOwn(Shown::Tool tool) { return tool == Shown::Tool::Lowered || tool
 } // namespace
 
 ToolsController::ToolsController(Workspace& workspace)
-    : Feature(workspace), m_lowered(new LoweredPanel(workspace.room().panels())), m_whatIf(new WhatIfPanel(workspace.room().panels())), m_residuals(new ResidualPanel(workspace.room().panels())), m_making(workspace.jobs())
+    : Feature(workspace), m_lowered(new LoweredPanel(workspace.room().panels())), m_whatIf(new WhatIfPanel(workspace.room().panels())), m_residuals(new ResidualPanel(workspace.room().panels())), m_making(workspace.jobs()), m_reading(workspace.jobs())
 {
     Shown& shown = workspace.shown();
     const auto close = [this] { m_workspace.shown().setTool(Shown::Tool::None); };
@@ -99,8 +99,7 @@ QString ToolsController::text() const
 void ToolsController::forget()
 {
     m_making.drop();
-    ++m_question;
-    m_reading = false;
+    m_reading.drop();
     m_toolInput.reset();
     m_whatIfBase.reset();
 }
@@ -258,10 +257,7 @@ void ToolsController::askResiduals(const ToolInput& input)
 
 void ToolsController::readResidualCosts(const RunRef& source)
 {
-    m_reading = true;
-    m_workspace.library()->request(source, -1, [this, source, question = m_question](Result<std::shared_ptr<const RunView>> view) {
-        if (question != m_question) return;
-        m_reading = false;
+    m_workspace.library()->request(source, -1, m_reading.expect([this, source](Result<std::shared_ptr<const RunView>> view) {
         auto costs = view ? costsOf(*(*view)->run) : tl::unexpected(view.error());
         if (!costs) {
             m_residuals->setFault(costs.error());
@@ -274,7 +270,7 @@ void ToolsController::readResidualCosts(const RunRef& source)
                 m_residualCosts = std::move(complete);
                 askTool();
             });
-    });
+    }));
 }
 
 Feature* toolsFeature(Workspace& workspace) { return new ToolsController(workspace); }

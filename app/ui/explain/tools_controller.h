@@ -25,7 +25,6 @@ public:
     explicit ToolsController(Workspace& workspace);
     FeatureParts parts() override;
     void askWhatIf(const QString& changes); // as in simulate --what-if
-    bool settled() const override { return !m_reading; }
 
 private:
     struct ToolInput {
@@ -49,8 +48,7 @@ private:
     WhatIfPanel* m_whatIf;
     ResidualPanel* m_residuals;
     Job m_making;
-    bool m_reading = false;                  // a run whose costs predict the one shown
-    quint64 m_question = 0;                  // counts what is asked of m_reading
+    Job m_reading;                           // a run whose costs predict the one shown
     Shown::Tool m_drawn = Shown::Tool::None; // whose picture may be in the views
     std::shared_ptr<const ToolInput> m_toolInput;
     std::shared_ptr<const LoweredPicture> m_loweredPicture;

@@ -123,7 +123,7 @@ void FilesController::openFiles(const QStringList& paths)
             traces << path;
             continue;
         }
-        if (path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) {
+        if (holdsOrder(path.toStdString())) {
             openSchedule(path);
             continue;
         }
@@ -301,7 +301,7 @@ void FilesController::openDropped(QStringList paths)
 {
     QStringList traces;
     for (const QString& path : paths)
-        if (isTrace(path) || path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) traces << RunLibrary::normalised(path);
+        if (isTrace(path) || holdsOrder(path.toStdString())) traces << RunLibrary::normalised(path);
     paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const QString& path) { return traces.contains(RunLibrary::normalised(path)); }), paths.end());
     if (!paths.isEmpty()) openFiles(paths);
     if (!traces.isEmpty()) m_workspace.feature<TraceImporting>()->openTraces(traces);

@@ -1,4 +1,4 @@
-// LessonLayout: while a lesson is shown, only what its step uses stands beside the timeline. Lists, charts, texts, docks and the toolbar are put
+// LessonLayout: while a lesson is shown, only what its step uses is beside the timeline. Lists, charts, texts, docks and the toolbar are put
 // away and come back as they were. What the learner switches on meanwhile stays until the step changes. GUI thread only.
 #pragma once
 

@@ -21,7 +21,6 @@
 #include "app/ui/exchange/export_controller.h"
 #include "app/ui/exchange/import_controller.h"
 #include "app/ui/explain/device_controller.h"
-#include "app/ui/explain/range_controller.h"
 #include "app/ui/explain/tools_controller.h"
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/explore/library_controller.h"
@@ -140,9 +139,9 @@ int showLesson(MainWindow& window, const CommandLine& line)
         lessons->openShelf();
     else
         lessons->start(line.lesson, false, line.lessonPage);
-    if (!waitUntil([&] { return lessons->settled() && window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
     settle(200);
-    if (!waitUntil([&] { return lessons->settled() && window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
     if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr) return complain(3, window.workspace().banner()->text());
     return 0;
 }
@@ -196,7 +195,7 @@ void showPart(MainWindow& window, const CommandLine& line)
         const std::string query = builtInQueries().front().sql;
         window.workspace().feature<SqlController>()->console()->setQuery(QString::fromStdString(query));
         window.workspace().feature<SqlController>()->ask(QString::fromStdString(query));
-        waitUntil([&] { return window.workspace().settled() && !window.workspace().feature<SqlController>()->busy(); }, 60000);
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
         window.workspace().feature<SqlController>()->showAllRows();
     }
     if (line.show == QLatin1String("steps")) window.workspace().actions()[ActionId::AllSteps]->trigger();
@@ -204,13 +203,13 @@ void showPart(MainWindow& window, const CommandLine& line)
         const TimeRange all = window.workspace().viewState()->extent();
         const int ranks = static_cast<int>(window.workspace().views().timeline->layout().plan->rankAt.size());
         window.workspace().viewState()->setAreas({{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
-        waitUntil([&] { return window.workspace().feature<RangeController>()->settled(); }, 60000);
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
     if (line.show == QLatin1String("stacked")) {
         MemorySettings settings = window.workspace().views().memory->settings();
         settings.shown.assign(memoryCategoryCount, true);
         window.workspace().views().memory->setSettings(settings);
-        waitUntil([&] { return window.workspace().views().memory->ready(); }, 60000);
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
     if (line.show == QLatin1String("rows")) { // the last rank pinned, the second folded, the first group open
         RowSettings rows = window.workspace().viewState()->rows();
@@ -228,7 +227,7 @@ void showPart(MainWindow& window, const CommandLine& line)
         const auto at = std::find(topic.begin(), topic.end(), line.show);
         view->setShowsState(at != topic.end());
         if (at != topic.end()) view->state()->setTopic(static_cast<StateTopic>(at - topic.begin()));
-        waitUntil([&] { return window.workspace().feature<ExplorerController>()->settled(); }, 60000);
+        waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
     if (!line.whatIf.isEmpty()) window.workspace().feature<ToolsController>()->askWhatIf(line.whatIf);
     if (line.beat < 0) return;

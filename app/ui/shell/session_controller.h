@@ -33,6 +33,7 @@ public:
 
     // A file was written by this process: not an outside change.
     void wroteFile(const QString& file);
+    bool looking() const { return m_look.isActive(); } // a file changed, and by whom is not known yet
     bool restoring() const { return m_wanted.valid() || !m_awaited.isEmpty(); }
 
 private:

@@ -38,7 +38,6 @@ public:
     std::vector<SavedQuery> ownQueries() const; // of the settings
     SqlConsole* console() { return m_console; }
     QDockWidget* dock() { return m_dock; }
-    bool busy() const { return m_asking.running() || m_placing.running(); }
 
 private:
     void makeRoom(int tries);

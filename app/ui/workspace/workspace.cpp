@@ -87,7 +87,7 @@ void Workspace::add(Feature* feature) { m_features.push_back(feature); }
 
 bool Workspace::settled() const
 {
-    return m_jobs.idle() && !m_shown.pending() && !m_shown.filesAwaited() && !m_library->busy() && std::all_of(m_features.begin(), m_features.end(), [](const Feature* one) { return one->settled(); });
+    return m_jobs.idle() && !m_shown.pending() && !m_shown.filesAwaited() && !m_library->busy() && m_views.memory->ready() && std::all_of(m_features.begin(), m_features.end(), [](const Feature* one) { return one->settled(); });
 }
 
 void Workspace::refreshActions() { emit actionsRefreshed(); }

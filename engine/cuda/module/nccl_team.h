@@ -57,7 +57,7 @@ public:
 
     // The calls below: 0, or another number and error() says why; the team is unusable then. Pointers: by end.
     int open(std::vector<End> ends); // each on a device of its own
-    // One end of `count`: begins; settle() waits for the others. id: newId() of one of them.
+    // One end of `count`: starts; settle() waits for the others. id: newId() of one of them.
     int join(End end, const ncclUniqueId& id, int number, int count);
     int settle();
     struct Post {

@@ -602,6 +602,7 @@ const FormatInfo kineto_json{
     .reads = "Kineto traces of PyTorch's profiler and Chrome JSON, plain or gzip",
     .writes = "a folder with a trace per rank as PyTorch writes them",
     .suffixes = {".json", ".json.gz"},
+    .recordMemory = "record with profile_memory=True",
     .folder = true,
     .write = writeFolder,
     .sniff = looksLikeJson,

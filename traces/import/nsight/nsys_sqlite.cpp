@@ -433,6 +433,7 @@ const FormatInfo nsys_sqlite{
     .title = "Nsight Systems",
     .reads = "Nsight Systems exported to SQLite",
     .suffixes = {".sqlite"},
+    .recordMemory = "record with --cuda-memory-usage=true",
     .hostExports = true,
     .sniff = looksLikeSqlite,
     .read = readNsight,
