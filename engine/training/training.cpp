@@ -180,9 +180,9 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     };
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
     if (rendezvous) { // else the order of messages changes nothing
-        Result<Schedule> lowered = checked->lowered(options.lowering);
+        Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
+        state->lowered = std::move(*lowered);
     }
     state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     ProcessTeam* processes = nullptr;
