@@ -20,7 +20,6 @@
 #include "engine/transport/threads_transport.h"
 #include "profiler/cupti/gpu_tracer.h"
 #include "schedules/check/checked_schedule.h"
-#include "schedules/check/validate.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/mesh.h"
 
@@ -257,19 +256,11 @@ TraceFacts Training::traceFacts() const
     return {};
 }
 
-Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
+Result<std::unique_ptr<Training>> Training::create(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
     return createTraining(schedule, options, std::move(*backend));
-}
-
-Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend)
-{
-    auto checked = CheckedSchedule::of(schedule);
-    if (!checked) return tl::unexpected(std::move(checked.error()));
-    return createTraining(*checked, options, std::move(backend));
 }
 
 Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
