@@ -52,7 +52,7 @@ void moveWork(StepRecord& record, const std::vector<Interval>& before)
 } // namespace
 
 Recorder::Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options)
-    : m_schedule(std::move(schedule)), m_options(options)
+    : m_schedule(std::move(schedule)), m_messages(*m_schedule), m_options(options)
 {
     m_options.threadCpu = m_options.threadCpu || m_options.virtualClock;
     for (const std::vector<Op>& list : m_schedule->compute().order) {
@@ -84,7 +84,7 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
         events.push_back(rank->take());
     for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
         if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
-    Result<StepRecord> record = decodeStep(m_steps, m_schedule, events, m_begin, m_origin);
+    Result<StepRecord> record = decodeStep(m_steps, m_schedule, m_messages, events, m_begin, m_origin);
     if (!record) return tl::unexpected(std::move(record.error()));
 
     RecordedStep result;

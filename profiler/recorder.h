@@ -53,6 +53,7 @@ public:
 
 private:
     std::shared_ptr<const CheckedSchedule> m_schedule;
+    ExpectedMessages m_messages;
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
     std::vector<std::vector<RecordedEvent>> m_adopted; // by rank; empty: its own

@@ -10,11 +10,11 @@ namespace stagewright {
 
 namespace {
 
-Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, int microbatches)
+Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, const std::shared_ptr<const CheckedSchedule>& undivided)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
-    return Replay::create(undividedSchedule(microbatches), options, std::move(*backend));
+    return Replay::create(undivided, options, std::move(*backend));
 }
 
 } // namespace
@@ -31,9 +31,11 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     TrainingOptions host = device;
     host.backend = "cpu";
     host.device = {};
-    Result<std::unique_ptr<Replay>> mine = undividedOn(device, microbatches);
+    const auto undivided = checkedUndivided(microbatches);
+    if (!undivided) return tl::unexpected(undivided.error());
+    Result<std::unique_ptr<Replay>> mine = undividedOn(device, *undivided);
     if (!mine) return tl::unexpected(std::move(mine.error()));
-    Result<std::unique_ptr<Replay>> reference = undividedOn(host, microbatches);
+    Result<std::unique_ptr<Replay>> reference = undividedOn(host, *undivided);
     if (!reference) return tl::unexpected(std::move(reference.error()));
 
     BackendComparison result;

@@ -56,8 +56,9 @@ Result<Difference> againstUndivided(const Schedule& schedule, const Replay& repl
     whole.stageLayers.clear();
     Result<std::unique_ptr<Backend>> backend = makeBackend();
     if (!backend) return tl::unexpected(std::move(backend.error()));
-    Result<std::unique_ptr<Replay>> reference =
-        Replay::create(undividedSchedule(schedule.microbatches), whole, std::move(*backend));
+    const auto undivided = checkedUndivided(schedule.microbatches);
+    if (!undivided) return tl::unexpected(undivided.error());
+    Result<std::unique_ptr<Replay>> reference = Replay::create(*undivided, whole, std::move(*backend));
     if (!reference) return tl::unexpected(std::move(reference.error()));
     if (Result<double> loss = (*reference)->step(stop); !loss) return tl::unexpected(std::move(loss.error()));
     std::map<std::string, const std::vector<float>*> byName;
@@ -235,30 +236,33 @@ Schedule undividedSchedule(int microbatches)
     return schedule;
 }
 
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+Result<std::shared_ptr<const CheckedSchedule>> checkedUndivided(int microbatches)
+{
+    return CheckedSchedule::of(undividedSchedule(microbatches));
+}
+
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
                                   const std::stop_token& stop)
 {
     TrainingOptions agreed = options;
-    if (Result<void> all = agreeOnOptions(agreed, schedule.ranks); !all) return tl::unexpected(std::move(all.error()));
+    if (Result<void> all = agreeOnOptions(agreed, checked->compute().ranks); !all) return tl::unexpected(std::move(all.error()));
     agreed.clock = options.clock;
-    return checkSchedule(schedule, agreed, steps, stop, [&agreed] { return makeBackend(agreed.backend, agreed.device); });
+    return checkSchedule(checked, agreed, steps, stop, [&agreed] { return makeBackend(agreed.backend, agreed.device); });
 }
 
-Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
                                   const std::stop_token& stop, const BackendMaker& makeBackend)
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
-    const auto checked = CheckedSchedule::of(given);
-    if (!checked) return tl::unexpected(checked.error());
-    const Schedule& schedule = (*checked)->compute();
-    const Result<ExecutionPlan> plan = planExecution(**checked);
+    const Schedule& schedule = checked->compute();
+    const Result<ExecutionPlan> plan = planExecution(*checked);
     if (!plan) return tl::unexpected(plan.error());
-    if (schedule.weights != WeightRule::Synchronous) return checkStale(*checked, options, steps, stop, makeBackend);
+    if (schedule.weights != WeightRule::Synchronous) return checkStale(checked, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(*checked, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
@@ -266,7 +270,7 @@ Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& 
     }
     Result<std::unique_ptr<Backend>> backend = makeBackend();
     if (!backend) return tl::unexpected(std::move(backend.error()));
-    Result<std::unique_ptr<Replay>> replay = Replay::create(schedule, options, std::move(*backend));
+    Result<std::unique_ptr<Replay>> replay = Replay::create(checked, options, std::move(*backend));
     if (!replay) return tl::unexpected(std::move(replay.error()));
 
     std::unique_ptr<PartialReference> synchronous; // of partial backward

@@ -37,11 +37,11 @@ struct CheckResult {
     std::string note;
     bool passed = false;
 };
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, const std::stop_token& stop);
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, const std::stop_token& stop);
 
 // Creates a new backend on each call: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps,
                                   const std::stop_token& stop, const BackendMaker& makeBackend);
 
 struct Difference {
@@ -66,8 +66,9 @@ Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> train
 // wall clock and one on the virtual clock: the bits may depend on neither, and idle cores are not needed.
 TrainingOptions clockedOptions(const TrainingOptions& options, int training);
 
-// The undivided model on one rank: F and B of one microbatch after the other.
+// The undivided model on one rank: F and B of one microbatch after the other. A schedule of its own, checked like any other.
 Schedule undividedSchedule(int microbatches);
+Result<std::shared_ptr<const CheckedSchedule>> checkedUndivided(int microbatches);
 
 // The first part of both kinds of result.
 CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options);

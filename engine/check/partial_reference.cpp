@@ -13,13 +13,15 @@ namespace stagewright {
 
 namespace {
 
-// One undivided model a replica, each with its share of the batch.
-Result<Schedule> undividedReplicas(const Schedule& schedule)
+// One undivided model a replica, each with its share of the batch: a schedule of its own, checked once for the replays of it.
+Result<std::shared_ptr<const CheckedSchedule>> undividedReplicas(const Schedule& schedule)
 {
     std::vector<Schedule> each;
     each.reserve(static_cast<std::size_t>(schedule.replicas));
     for (int replica = 0; replica < schedule.replicas; ++replica) each.push_back(undividedSchedule(replicaSchedule(schedule, replica).microbatches));
-    return overReplicas(each);
+    auto whole = overReplicas(each);
+    if (!whole) return tl::unexpected(std::move(whole.error()));
+    return CheckedSchedule::of(std::move(*whole));
 }
 
 TrainingOptions undividedOptions(const TrainingOptions& options)

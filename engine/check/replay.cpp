@@ -10,19 +10,18 @@
 
 namespace stagewright {
 
-Replay::Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
-    : m_schedule(schedule), m_options(options), m_backend(std::move(backend))
+Replay::Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, std::unique_ptr<Backend> backend)
+    : m_schedule(computeOf(checked)), m_options(options), m_backend(std::move(backend))
 {
     if (!m_options.data) m_options.data = Corpus::builtIn();
 }
 
-Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const TrainingOptions& options,
+Result<std::unique_ptr<Replay>> Replay::create(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
                                                std::unique_ptr<Backend> backend)
 {
-    std::unique_ptr<Replay> replay(new Replay(schedule, options, std::move(backend)));
-    const auto checked = CheckedSchedule::of(schedule);
-    if (!checked) return tl::unexpected(checked.error());
-    Result<ExecutionPlan> plan = planExecution(**checked);
+    const Schedule& schedule = checked->compute();
+    std::unique_ptr<Replay> replay(new Replay(checked, options, std::move(backend)));
+    Result<ExecutionPlan> plan = planExecution(*checked);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     replay->m_plan = std::move(*plan);
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
@@ -38,17 +37,17 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
 
 Result<void> Replay::makeStages()
 {
-    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers);
+    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule->stages, m_options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
     for (const StageSlice& slice : *slices) {
-        for (int rank = 0; rank < m_schedule.ranks; ++rank) {
+        for (int rank = 0; rank < m_schedule->ranks; ++rank) {
             const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
             if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
             Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
                 m_options.model, slice, m_shapes.ofRank(rank).batch, m_options.seed, m_options.optimizer, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
-            (*stage)->setLossScale(m_shapes.lossScale(m_schedule, rank));
-            if (!m_options.cuts.empty()) (*stage)->setBackwardFrom(m_options.cuts[static_cast<std::size_t>(m_schedule.replicaOf(rank))]);
+            (*stage)->setLossScale(m_shapes.lossScale(*m_schedule, rank));
+            if (!m_options.cuts.empty()) (*stage)->setBackwardFrom(m_options.cuts[static_cast<std::size_t>(m_schedule->replicaOf(rank))]);
             if (const auto& cut = m_shapes.ofRank(rank).sliceTokens; !cut.empty()) (*stage)->setSlices(cut);
             if (m_options.recomputedLayers) {
                 (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
@@ -96,7 +95,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
 Result<double> Replay::step(const std::stop_token& stop)
 {
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_shapes);
+        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule->microbatches, m_shapes);
         for (Copy& copy : m_copies) {
             copy.model->zeroGradients();
             copy.reduced.clear();
@@ -104,9 +103,9 @@ Result<double> Replay::step(const std::stop_token& stop)
         std::vector<OpExecution> executions;
         for (std::size_t rank = 0; rank < m_plan.ranks.size(); ++rank)
             executions.emplace_back(m_plan.ranks[rank], m_shapes.ofRank(static_cast<int>(rank)), m_data, *m_allocator);
-        std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches), 0.0);
-        std::vector<std::size_t> next(m_schedule.order.size(), 0);
-        std::size_t left = m_schedule.opCount();
+        std::vector<double> losses(static_cast<std::size_t>(m_schedule->microbatches), 0.0);
+        std::vector<std::size_t> next(m_schedule->order.size(), 0);
+        std::size_t left = m_schedule->opCount();
         while (left > 0) {
             const std::size_t before = left;
             for (std::size_t rank = 0; rank < next.size(); ++rank) {
@@ -147,7 +146,7 @@ std::vector<float> Replay::sumOfReductions(std::size_t first, std::size_t end) c
 std::vector<float> Replay::meanOfContributors(const StageSlice& slice, const std::vector<std::vector<float>>& parts) const
 {
     std::vector<float> mean(parts.front().size(), 0.0F);
-    for (const ContributedRange& range : contributionsTo(m_schedule, m_options.model, slice, m_options.cuts, m_shapes, static_cast<std::int64_t>(mean.size())))
+    for (const ContributedRange& range : contributionsTo(*m_schedule, m_options.model, slice, m_options.cuts, m_shapes, static_cast<std::int64_t>(mean.size())))
         for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i) {
             bool first = true;
             for (std::size_t copy = 0; copy < parts.size(); ++copy) {

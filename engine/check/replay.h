@@ -18,7 +18,7 @@ namespace stagewright {
 class Replay {
 public:
     // The schedule must be synchronous and one that planExecution() accepts.
-    static Result<std::unique_ptr<Replay>> create(const Schedule& schedule, const TrainingOptions& options,
+    static Result<std::unique_ptr<Replay>> create(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
                                                   std::unique_ptr<Backend> backend);
 
     Result<double> step(const std::stop_token& stop); // the mean loss
@@ -36,7 +36,7 @@ private:
         std::vector<std::vector<float>> reduced; // by reduction of this step, where there are several
     };
 
-    Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend);
+    Replay(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, std::unique_ptr<Backend> backend);
     Result<void> makeStages();
     Copy& copyOn(int stage, int rank);
     bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;
@@ -45,7 +45,7 @@ private:
     std::vector<float> meanOfContributors(const StageSlice& slice, const std::vector<std::vector<float>>& parts) const;
     void sumAndStep();
 
-    Schedule m_schedule;
+    std::shared_ptr<const Schedule> m_schedule;
     TrainingOptions m_options;
     ExecutionPlan m_plan;
     BatchShapes m_shapes;

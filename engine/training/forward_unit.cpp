@@ -5,18 +5,20 @@
 
 #include "engine/training/training.h"
 #include "schedules/base/median.h"
+#include "schedules/check/checked_schedule.h"
 
 namespace stagewright {
 
-Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options)
+Result<Nanos> measureForwardUnit(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options)
 {
+    const Schedule& schedule = checked->compute();
     constexpr int measuredSteps = 2; // after a cold one
     TrainingOptions alone = options;
     alone.clock = ClockMode::Virtual; // CPU time, whatever else the machine does
     alone.links = Links();
     alone.channels = Channels();
     alone.perturbation = RunPerturbation();
-    Result<std::unique_ptr<Training>> training = Training::create(schedule, alone);
+    Result<std::unique_ptr<Training>> training = Training::create(checked, alone);
     if (!training) return tl::unexpected(std::move(training.error()).with("measuring the forward time"));
     std::vector<std::vector<Nanos>> durations(static_cast<std::size_t>(schedule.stages));
     for (int step = 0; step <= measuredSteps; ++step) {

@@ -20,7 +20,6 @@
 #include "engine/transport/threads_transport.h"
 #include "profiler/cupti/gpu_tracer.h"
 #include "schedules/check/checked_schedule.h"
-#include "schedules/check/validate.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/mesh.h"
 
@@ -180,9 +179,9 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     };
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
     if (rendezvous) { // else the order of messages changes nothing
-        Result<Schedule> lowered = checked->lowered(options.lowering);
+        Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
+        state->lowered = std::move(*lowered);
     }
     state->shapes = BatchShapes(schedule, {options.microbatchSize, options.model.sequence, width, std::move(*tokens)}, options.replicaSamples);
     ProcessTeam* processes = nullptr;
@@ -257,19 +256,11 @@ TraceFacts Training::traceFacts() const
     return {};
 }
 
-Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
+Result<std::unique_ptr<Training>> Training::create(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options)
 {
     Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
     return createTraining(schedule, options, std::move(*backend));
-}
-
-Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend)
-{
-    auto checked = CheckedSchedule::of(schedule);
-    if (!checked) return tl::unexpected(std::move(checked.error()));
-    return createTraining(*checked, options, std::move(backend));
 }
 
 Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,

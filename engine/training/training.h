@@ -1,6 +1,6 @@
 // Training: executes a Schedule for real, one thread per rank, and reports what happened as one Timeline per step.
 //
-//     auto training = Training::create(schedule, options);
+//     auto training = Training::create(checked, options); // a CheckedSchedule
 //     for (int i = 0; i < steps; ++i) { auto step = (*training)->step(stop); … }
 //
 // Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the load of the machine.
@@ -107,7 +107,8 @@ struct StepOutcome {
 
 class Training {
 public:
-    static Result<std::unique_ptr<Training>> create(const Schedule& schedule, const TrainingOptions& options);
+    // The checked one may serve several trainings.
+    static Result<std::unique_ptr<Training>> create(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options);
     virtual ~Training() = default;
 
     // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
@@ -159,9 +160,7 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks);
 // Serves until the leader is done with all of them, or one of them stops.
 Result<void> serveTrainings(std::span<const std::unique_ptr<Training>> trainings, const ProcessJob& job);
 
-// As Training::create, options.backend being a name for messages only. The checked one may serve several trainings.
-Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend);
+// As Training::create, options.backend being a name for messages only.
 Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
                                                  std::unique_ptr<Backend> backend);
 

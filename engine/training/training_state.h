@@ -145,7 +145,7 @@ struct TrainingState {
 
     std::shared_ptr<const CheckedSchedule> checked;
     const Schedule* schedule;                // checked->compute()
-    std::shared_ptr<const Schedule> lowered; // rendezvous: the lists that the ranks run; else null
+    std::shared_ptr<const Schedule> lowered; // rendezvous: checked's lists that the ranks run; else null
     ExecutionPlan plan;
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual

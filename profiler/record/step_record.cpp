@@ -20,54 +20,10 @@ std::string nameOf(const MessageKey& key)
     return fmt::format("{} for {}", key.gradient ? "gradient" : "activations", toText(op));
 }
 
-// Messages by key, found in O(1).
-class Messages {
-public:
-    Messages(const Schedule& schedule, const OpIndex& index)
-        : m_space(index.cells()), m_at(static_cast<std::size_t>(schedule.stages) * m_space.perStage(), -1)
-    {
-        for (int rank = 0; rank < schedule.ranks; ++rank) {
-            const std::vector<Op>& list = schedule.order[static_cast<std::size_t>(rank)];
-            for (std::size_t i = 0; i < list.size(); ++i)
-                addInputs(schedule, index, list[i], rank, i);
-        }
-    }
-
-    RecordedMessage* find(const RecordedEvent& event)
-    {
-        const MessageKey key = keyOf(event);
-        if (!m_space.contains(key)) return nullptr;
-        const std::int64_t i = m_at[at(key)];
-        return i < 0 ? nullptr : &all[static_cast<std::size_t>(i)];
-    }
-    static MessageKey keyOf(const RecordedEvent& event)
-    {
-        return {event.microbatch, event.stage, event.op == OpKind::SendB, event.half, event.slice};
-    }
-
-    std::vector<RecordedMessage> all;
-
-private:
-    void addInputs(const Schedule& schedule, const OpIndex& index, const Op& op, int rank, std::size_t position)
-    {
-        eachMessage(schedule, index, op, [&](const MessageKey& key, std::uint32_t producer) {
-            const OpPlace from = index.placeOf(producer);
-            if (from.rank == rank) return;
-            RecordedMessage message;
-            message.key = key;
-            message.fromRank = from.rank;
-            message.toRank = rank;
-            message.fromOp = from.position;
-            message.toOp = position;
-            m_at[at(key)] = static_cast<std::int64_t>(all.size());
-            all.push_back(message);
-        });
-    }
-    std::size_t at(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
-
-    MessageSpace m_space;
-    std::vector<std::int64_t> m_at; // index into all, −1: none
-};
+MessageKey keyOf(const RecordedEvent& event)
+{
+    return {event.microbatch, event.stage, event.op == OpKind::SendB, event.half, event.slice};
+}
 
 MemoryChange changeOf(const RecordedEvent& event, MemoryChange::When when, std::size_t op)
 {
@@ -82,6 +38,29 @@ MemoryChange changeOf(const RecordedEvent& event, MemoryChange::When when, std::
 }
 
 } // namespace
+
+ExpectedMessages::ExpectedMessages(const CheckedSchedule& checked)
+    : m_space(checked.cells()), m_at(static_cast<std::size_t>(checked.compute().stages) * m_space.perStage(), -1)
+{
+    const Schedule& schedule = checked.compute();
+    const OpIndex& index = checked.index();
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        const std::vector<Op>& list = schedule.order[static_cast<std::size_t>(rank)];
+        for (std::size_t i = 0; i < list.size(); ++i)
+            eachMessage(schedule, index, list[i], [&](const MessageKey& key, std::uint32_t producer) {
+                const OpPlace from = index.placeOf(producer);
+                if (from.rank == rank) return;
+                RecordedMessage message;
+                message.key = key;
+                message.fromRank = from.rank;
+                message.toRank = rank;
+                message.fromOp = from.position;
+                message.toOp = i;
+                m_at[at(key)] = static_cast<std::int64_t>(m_all.size());
+                m_all.push_back(message);
+            });
+    }
+}
 
 Nanos StepRecord::end() const
 {
@@ -107,7 +86,7 @@ double StepRecord::contention() const
     return std::max(0.0, 1.0 - static_cast<double>(cpu) / static_cast<double>(wall));
 }
 
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule, const ExpectedMessages& messages,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin)
 {
     StepRecord record;
@@ -115,7 +94,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
     record.begin = begin - origin;
     record.ops.resize(eventsByRank.size());
     record.memory.resize(eventsByRank.size());
-    Messages messages(schedule->compute(), schedule->index());
+    record.messages = messages.all();
     for (std::size_t rank = 0; rank < eventsByRank.size(); ++rank) {
         const std::vector<Op>& list = schedule->compute().order[rank];
         std::vector<RecordedOp>& ops = record.ops[rank];
@@ -181,13 +160,14 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
             case EventKind::ReceivePosted:
             case EventKind::Sent:
             case EventKind::Released: {
-                RecordedMessage* message = messages.find(event);
-                if (!message) {
+                const std::optional<std::size_t> known = messages.find(keyOf(event));
+                if (!known) {
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
                                             stepNumber(step), rank,
-                                            nameOf(Messages::keyOf(event))));
+                                            nameOf(keyOf(event))));
                 }
+                RecordedMessage* message = &record.messages[*known];
                 if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
                 if (event.kind == EventKind::ReceiveBegin) message->takeBegin = time;
                 if (event.kind == EventKind::ReceiveEnd) {
@@ -230,7 +210,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
             return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, ops.size(), list.size()));
         ops.insert(ops.end(), outside.begin(), outside.end());
     }
-    for (RecordedMessage& message : messages.all) {
+    for (RecordedMessage& message : record.messages) {
         if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up
             message.available = std::min(message.available, message.takeBegin);
         if (message.waitBegin >= 0 && message.waitBegin == message.takeBegin) // a device's: it waits and copies in one
@@ -241,7 +221,6 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                                                        message.sent < 0 ? "sent" : "received"));
         }
     }
-    record.messages = std::move(messages.all);
     record.schedule = std::move(schedule);
     return record;
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "profiler/record/message_key.h"
 #include "profiler/record/rank_recorder.h"
 #include "schedules/base/result.h"
 #include "schedules/check/checked_schedule.h"
@@ -91,9 +93,30 @@ struct StepRecord {
     double contention() const;
 };
 
-// Decodes what the ranks recorded since the last step. begin: when the ranks were let go, on CLOCK_MONOTONIC. Times
-// become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
+// The messages between ranks that every step of a schedule has, without times, by key. Made once for all steps.
+class ExpectedMessages {
+public:
+    explicit ExpectedMessages(const CheckedSchedule& schedule);
+
+    const std::vector<RecordedMessage>& all() const { return m_all; } // by rank and op that takes them
+    std::optional<std::size_t> find(const MessageKey& key) const      // in all(); O(1)
+    {
+        if (!m_space.contains(key)) return std::nullopt;
+        const std::int64_t i = m_at[at(key)];
+        return i < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(i));
+    }
+
+private:
+    std::size_t at(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
+
+    MessageSpace m_space;
+    std::vector<RecordedMessage> m_all;
+    std::vector<std::int64_t> m_at; // index into m_all, −1: none
+};
+
+// Decodes what the ranks recorded since the last step. messages: the schedule's. begin: when the ranks were let go, on CLOCK_MONOTONIC.
+// Times become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule, const ExpectedMessages& messages,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
 
 } // namespace stagewright

@@ -103,7 +103,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     const bool shared = sharesState(schedule);
     Links lanes = links;
     if (shared) lanes.collectives = CollectiveLane::Beside;
-    Result<SimResult> placed = placeBuckets(schedule, durations, lanes, gradientBuckets, boundaries);
+    Result<SimResult> placed = placeBuckets(*record.schedule, durations, lanes, gradientBuckets, boundaries);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
     takeLaunch(schedule, launch, *placed);
 

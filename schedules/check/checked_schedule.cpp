@@ -2,34 +2,56 @@
 
 #include <utility>
 
-#include "schedules/check/validate.h"
+#include "schedules/check/schedule_checker.h"
+#include "schedules/messages/lower_indexed.h"
 #include "schedules/messages/messages.h"
 
 namespace stagewright {
 
-CheckedSchedule::CheckedSchedule(Schedule compute, std::optional<Schedule> given, OpIndex index)
+CheckedSchedule::CheckedSchedule(Schedule compute, std::shared_ptr<const Schedule> given, OpIndex index)
     : m_compute(std::move(compute)), m_given(std::move(given)), m_index(std::move(index))
 {
 }
 
-Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::of(Schedule given)
+std::shared_ptr<const CheckedSchedule> CheckedSchedule::ifValid(Schedule&& given, Validation& found)
 {
-    if (Result<void> valid = validate(given).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
-    std::optional<Schedule> lowered;
-    if (isLowered(given)) {
-        lowered = std::move(given);
+    ScheduleChecker checker{given};
+    checker.run({});
+    found = std::move(checker.out);
+    if (!found.valid()) return nullptr;
+    OpIndex index = *std::move(checker.made);
+    std::shared_ptr<const Schedule> lowered;
+    if (isLowered(given)) { // other lists than those that were checked: an index of their own
+        lowered = std::make_shared<const Schedule>(std::move(given));
         given = withoutCommunication(*lowered);
+        index = OpIndex(given, cellsOf(given).value()); // has cells, as those with messages have
     }
-    const Result<CellSpace> cells = cellsOf(given);
-    if (!cells) return tl::unexpected(cells.error());
-    OpIndex index(given, *cells);
     return std::shared_ptr<const CheckedSchedule>(new CheckedSchedule(std::move(given), std::move(lowered), std::move(index)));
 }
 
-Result<Schedule> CheckedSchedule::lowered(const Lowering& rule) const
+Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::of(Schedule given)
 {
-    if (m_given) return *m_given;
-    return lower(m_compute, rule);
+    Validation found;
+    auto checked = ifValid(std::move(given), found);
+    if (!checked) return tl::unexpected(std::move(found.toResult().error()));
+    return checked;
+}
+
+Result<std::shared_ptr<const CheckedSchedule>> CheckedSchedule::after(const std::shared_ptr<const CheckedSchedule>& before, Schedule now)
+{
+    if (before && now.name == before->given().name && now == before->given()) return before;
+    return of(std::move(now));
+}
+
+Result<std::shared_ptr<const Schedule>> CheckedSchedule::lowered(const Lowering& rule) const
+{
+    if (m_given) return m_given;
+    const std::lock_guard lock(m_mutex);
+    for (const auto& [known, lists] : m_lowered)
+        if (known == rule) return lists;
+    auto lists = lowerIndexed(m_compute, m_index, rule);
+    if (!lists) return tl::unexpected(std::move(lists.error()));
+    return m_lowered.emplace_back(rule, std::make_shared<const Schedule>(std::move(*lists))).second;
 }
 
 std::shared_ptr<const Schedule> computeOf(const std::shared_ptr<const CheckedSchedule>& checked)

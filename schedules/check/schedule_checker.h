@@ -1,6 +1,7 @@
 // ScheduleChecker: the parts of validate(), which share the list of faults. Internal to schedules.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "schedules/check/validate.h"
@@ -12,9 +13,11 @@ namespace stagewright {
 
 struct ScheduleChecker {
     const Schedule& schedule;
-    Validation out;
-    bool lastDropped = false; // the last fault was only counted
+    Validation out{};
+    std::optional<OpIndex> made{}; // the index that run() went by; none where ops or shape allow none, which are faults
+    bool lastDropped = false;      // the last fault was only counted
 
+    void run(const Channels& channels); // all of validate(): fills `out`
     void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message, std::string remedy);
     void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault
 

@@ -9,6 +9,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/partial_backward.h"
+#include "schedules/model/work_counts.h"
 
 namespace stagewright {
 
@@ -216,34 +217,40 @@ Result<void> Validation::toResult() const
                            : faults.front().remedy);
 }
 
-Validation validate(const Schedule& schedule, const Channels& channels)
+void ScheduleChecker::run(const Channels& channels)
 {
-    ScheduleChecker checker{schedule, {}, false};
+    countWork(&WorkCounts::validations);
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
-        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault), "look for a stray stage or microbatch number, or a pair in the wrong place"});
-        return std::move(checker.out);
+        out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault), "look for a stray stage or microbatch number, or a pair in the wrong place"});
+        return;
     }
-    if (!checker.checkOps()) return std::move(checker.out);
+    if (!checkOps()) return;
     const auto cells = cellsOf(schedule);
     if (!cells) { // unreachable after the two checks above
-        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, cells.error().message, cells.error().remedy});
-        return std::move(checker.out);
+        out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, cells.error().message, cells.error().remedy});
+        return;
     }
-    const OpIndex index(schedule, *cells);
-    checker.checkPlaces(index);
-    checker.checkCounts(index);
-    if (isLowered(schedule)) checker.checkMessages(index);
-    checker.checkStageOps();
-    checker.checkShards();
-    checker.checkReductions();
-    checker.checkMembers(OpKind::Unshard);
-    checker.checkMembers(OpKind::ReduceGrad);
-    checker.checkRecompute(index);
-    checker.checkSlices(index);
-    std::stable_sort(checker.out.faults.begin(), checker.out.faults.end(), [](const Fault& a, const Fault& b) {
+    const OpIndex& index = made.emplace(schedule, *cells);
+    checkPlaces(index);
+    checkCounts(index);
+    if (isLowered(schedule)) checkMessages(index);
+    checkStageOps();
+    checkShards();
+    checkReductions();
+    checkMembers(OpKind::Unshard);
+    checkMembers(OpKind::ReduceGrad);
+    checkRecompute(index);
+    checkSlices(index);
+    std::stable_sort(out.faults.begin(), out.faults.end(), [](const Fault& a, const Fault& b) {
         return std::pair(a.rank, a.position) < std::pair(b.rank, b.position);
     });
-    checker.checkDeadlock(index, channels);
+    checkDeadlock(index, channels);
+}
+
+Validation validate(const Schedule& schedule, const Channels& channels)
+{
+    ScheduleChecker checker{schedule};
+    checker.run(channels);
     return std::move(checker.out);
 }
 

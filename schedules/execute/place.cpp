@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -372,6 +373,63 @@ Schedule insideShape(const Schedule& schedule)
     return out;
 }
 
+// What placeBuckets() is given, and whether its numbers fit.
+struct Placing {
+    const Schedule& schedule;
+    std::span<const Nanos> durations;
+    const Links& links;
+    std::span<const int> gradientBuckets;
+    std::span<const Bytes> boundary;
+    const Channels& channels;
+    PlacePolicy policy;
+
+    Result<void> fits() const;
+    // index: where there is one already; null: made where it is needed.
+    Result<SimResult> run(const CellSpace& cells, const OpIndex* index) const;
+};
+
+Result<void> Placing::fits() const
+{
+    if (durations.size() != schedule.opCount())
+        return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
+    if (std::any_of(durations.begin(), durations.end(), [](Nanos duration) { return duration < 0; }))
+        return fail(ErrorCode::Usage, "a duration is negative");
+    return {};
+}
+
+Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) const
+{
+    if (needsMessageExecution(schedule)) {
+        std::optional<OpIndex> own;
+        if (index == nullptr) index = &own.emplace(schedule, cells);
+        MessageExecution execution(schedule, *index, channels, durations, links, boundary);
+        execution.stepInBuckets(gradientBuckets);
+        if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, cells, channels));
+        SimResult out = execution.result();
+        std::vector<Nanos> clock;
+        clock.reserve(static_cast<std::size_t>(schedule.ranks));
+        for (int r = 0; r < schedule.ranks; ++r)
+            clock.push_back(execution.clockOf(r));
+        summarise(schedule, clock, links.collectives != CollectiveLane::Compute, out);
+        return out;
+    }
+    const bool relaxed = policy == PlacePolicy::Relaxed;
+    Execution execution{schedule, durations, links, boundary, gradientBuckets, cells, relaxed};
+    execution.prepare();
+    // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
+    if (relaxed && cells.plain)
+        execution.runRelaxed<true>();
+    else if (relaxed)
+        execution.runRelaxed<false>();
+    else if (cells.plain)
+        execution.run<true>();
+    else
+        execution.run<false>();
+    if (execution.waitingRank() >= 0) return tl::unexpected(blockedError(schedule, cells));
+    summarise(schedule, execution.clock, !execution.beside.empty(), execution.out);
+    return std::move(execution.out);
+}
+
 } // namespace
 
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
@@ -383,44 +441,24 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
 Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
                                std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
 {
-    const bool relaxed = policy == PlacePolicy::Relaxed;
     auto cells = cellsOf(schedule);
-    if (!cells && relaxed) {
+    if (!cells && policy == PlacePolicy::Relaxed) {
         const Schedule inside = insideShape(schedule);
         if (cellsOf(inside)) return placeBuckets(inside, durations, links, gradientBuckets, boundary, channels, policy);
     }
     if (!cells) return tl::unexpected(cells.error());
-    if (durations.size() != schedule.opCount())
-        return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
-    if (std::any_of(durations.begin(), durations.end(), [](Nanos duration) { return duration < 0; }))
-        return fail(ErrorCode::Usage, "a duration is negative");
-    if (needsMessageExecution(schedule)) {
-        const OpIndex index(schedule, *cells);
-        MessageExecution execution(schedule, index, channels, durations, links, boundary);
-        execution.stepInBuckets(gradientBuckets);
-        if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, *cells, channels));
-        SimResult out = execution.result();
-        std::vector<Nanos> clock;
-        clock.reserve(static_cast<std::size_t>(schedule.ranks));
-        for (int r = 0; r < schedule.ranks; ++r)
-            clock.push_back(execution.clockOf(r));
-        summarise(schedule, clock, links.collectives != CollectiveLane::Compute, out);
-        return out;
-    }
-    Execution execution{schedule, durations, links, boundary, gradientBuckets, *cells, relaxed};
-    execution.prepare();
-    // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
-    if (relaxed && cells->plain)
-        execution.runRelaxed<true>();
-    else if (relaxed)
-        execution.runRelaxed<false>();
-    else if (cells->plain)
-        execution.run<true>();
-    else
-        execution.run<false>();
-    if (execution.waitingRank() >= 0) return tl::unexpected(blockedError(schedule, *cells));
-    summarise(schedule, execution.clock, !execution.beside.empty(), execution.out);
-    return std::move(execution.out);
+    const Placing placing{schedule, durations, links, gradientBuckets, boundary, channels, policy};
+    if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
+    return placing.run(*cells, nullptr);
+}
+
+Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
+                               std::span<const Bytes> boundary)
+{
+    const Channels channels;
+    const Placing placing{schedule.compute(), durations, links, gradientBuckets, boundary, channels, PlacePolicy::Strict};
+    if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
+    return placing.run(schedule.cells(), &schedule.index());
 }
 
 } // namespace stagewright

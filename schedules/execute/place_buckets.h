@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "schedules/check/checked_schedule.h"
 #include "schedules/execute/place.h"
 
 namespace stagewright {
@@ -12,5 +13,8 @@ namespace stagewright {
 // through: max(first bucket's arrival, reduction's end − (n−1)/n of its duration).
 Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
                                std::span<const Bytes> boundary = {}, const Channels& channels = {}, PlacePolicy policy = PlacePolicy::Strict);
+// The compute() of a checked one, strictly: its cells and index are there already, so that each step of a recording only places.
+Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
+                               std::span<const Bytes> boundary);
 
 } // namespace stagewright

@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "schedules/base/text.h"
+#include "schedules/messages/lower_indexed.h"
 #include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/model/work_counts.h"
 
 namespace stagewright {
 
@@ -244,6 +246,30 @@ Schedule withCollectives(const Schedule& schedule)
     return out;
 }
 
+Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, const Lowering& lowering)
+{
+    countWork(&WorkCounts::lowerings);
+    for (std::size_t r = 0; r < compute.order.size(); ++r)
+        for (std::size_t i = 0; i < compute.order[r].size(); ++i) {
+            bool whole = true;
+            index.eachInput(compute.order[r][i], [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
+            if (!whole) return tl::unexpected(blockedError(compute, index.cells()));
+        }
+    Lowerer lowerer(compute, index);
+    if (lowering.rule == LoweringRule::PyTorch) {
+        if (auto swept = lowerer.sweep(); !swept) return tl::unexpected(swept.error());
+    } else {
+        lowerer.inOrder(lowering);
+    }
+    Schedule lowered = compute;
+    lowered.paired.resize(lowered.order.size());
+    for (std::size_t r = 0; r < lowered.order.size(); ++r) {
+        lowered.order[r] = std::move(lowerer.rows[r].ops);
+        lowered.paired[r] = std::move(lowerer.rows[r].paired);
+    }
+    return lowered;
+}
+
 } // namespace
 
 std::string toText(const Lowering& lowering)
@@ -284,26 +310,13 @@ Result<Schedule> lower(const Schedule& schedule, const Lowering& lowering)
     Schedule out = lowering.collectives ? withCollectives(withoutCommunication(schedule)) : withoutMessages(schedule);
     const auto cells = cellsOf(out);
     if (!cells) return tl::unexpected(cells.error());
-    const OpIndex index(out, *cells);
-    for (std::size_t r = 0; r < out.order.size(); ++r)
-        for (std::size_t i = 0; i < out.order[r].size(); ++i) {
-            bool whole = true;
-            index.eachInput(out.order[r][i], [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
-            if (!whole) return tl::unexpected(blockedError(out, *cells));
-        }
-    Lowerer lowerer(out, index);
-    if (lowering.rule == LoweringRule::PyTorch) {
-        if (auto swept = lowerer.sweep(); !swept) return tl::unexpected(swept.error());
-    } else {
-        lowerer.inOrder(lowering);
-    }
-    Schedule lowered = out;
-    lowered.paired.resize(lowered.order.size());
-    for (std::size_t r = 0; r < lowered.order.size(); ++r) {
-        lowered.order[r] = std::move(lowerer.rows[r].ops);
-        lowered.paired[r] = std::move(lowerer.rows[r].paired);
-    }
-    return lowered;
+    return insertMessages(out, OpIndex(out, *cells), lowering);
+}
+
+Result<Schedule> lowerIndexed(const Schedule& compute, const OpIndex& index, const Lowering& lowering)
+{
+    if (lowering.collectives) return lower(compute, lowering); // with gathers and reductions these are other lists, with an index of their own
+    return insertMessages(compute, index, lowering);
 }
 
 namespace {
@@ -311,6 +324,7 @@ namespace {
 template <typename Dropped>
 Schedule without(const Schedule& schedule, Dropped&& dropped)
 {
+    countWork(&WorkCounts::strips);
     Schedule out = schedule;
     out.paired.assign(schedule.order.size(), {});
     for (std::size_t r = 0; r < out.order.size(); ++r) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/model/work_counts.h"
+
 namespace stagewright {
 
 namespace {
@@ -109,6 +111,7 @@ std::string opFault(const Schedule& schedule, const Op& op)
 
 Result<CellSpace> cellsOf(const Schedule& schedule)
 {
+    countWork(&WorkCounts::cells);
     if (std::string fault = shapeFault(schedule); !fault.empty()) return fail(ErrorCode::Invalid, std::move(fault));
     CellSpace cells;
     cells.stages = schedule.stages;
@@ -133,6 +136,7 @@ Result<CellSpace> cellsOf(const Schedule& schedule)
 
 OpIndex::OpIndex(const Schedule& schedule, const CellSpace& cells) : m_cells(cells)
 {
+    countWork(&WorkCounts::indexes);
     m_offsets.push_back(0);
     std::uint32_t id = 0;
     for (const auto& ops : schedule.order) {

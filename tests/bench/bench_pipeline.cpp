@@ -11,6 +11,7 @@
 
 #include "engine/device/machine.h"
 #include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 
@@ -49,7 +50,7 @@ Result<std::unique_ptr<Training>> training(int ranks, ClockMode clock, int hidde
     TrainingOptions options;
     options.model = {8, hidden, 4, 128, 256};
     options.clock = clock;
-    return Training::create(*makeSchedule("1f1b", shape), options);
+    return Training::create(*CheckedSchedule::of(*makeSchedule("1f1b", shape)), options);
 }
 
 void twoRanks(benchmark::State& state)

@@ -5,6 +5,7 @@
 
 #include "engine/training/training.h"
 #include "profiler/record/rank_recorder.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 
@@ -92,7 +93,7 @@ void receiveAndOpWithCpuClock(benchmark::State& state)
 void shareOfAStep(benchmark::State& state)
 {
     Shape shape;
-    auto training = Training::create(*makeSchedule("zb-h1", shape), [] {
+    auto training = Training::create(*CheckedSchedule::of(*makeSchedule("zb-h1", shape)), [] {
         TrainingOptions options;
         options.clock = ClockMode::Virtual;
         return options;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/training/training.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
@@ -31,7 +32,8 @@ void step(benchmark::State& state)
         options.sharding.level = static_cast<ShardLevel>(level);
         schedule = addShardOps(*schedule, options.sharding.level, {});
     }
-    auto training = schedule ? Training::create(*schedule, options) : tl::unexpected(schedule.error());
+    const auto checked = schedule ? CheckedSchedule::of(*schedule) : tl::unexpected(schedule.error());
+    auto training = checked ? Training::create(*checked, options) : tl::unexpected(checked.error());
     if (!training) return state.SkipWithError(training.error().message.c_str());
     RankTraffic traffic;
     for (auto _ : state) {

@@ -7,6 +7,7 @@
 #include "engine/training/training.h"
 #include "schedules/library/variants.h"
 #include "schedules/text/csv.h"
+#include "support/of_schedule.h"
 
 using namespace stagewright;
 
@@ -23,7 +24,7 @@ TrainingOptions tiny(int stages, ClockMode clock)
 
 void check(const Schedule& schedule, ClockMode clock)
 {
-    const auto result = checkSchedule(schedule, tiny(schedule.stages, clock), 2, {});
+    const auto result = test::checkOf(schedule, tiny(schedule.stages, clock), 2, {});
     QVERIFY2(result, result ? "" : result.error().message.c_str());
     QVERIFY2(result->passed, result->note.c_str());
     QVERIFY(result->repeatEqual && result->orderEqual && result->copiesEqual);
@@ -67,7 +68,7 @@ private slots:
     {
         const auto schedule = readScheduleCsv("0F0,0F1,3F0,3I0,(3F1;3B1)OVERLAP_F_B\n", {}, "x");
         QVERIFY(schedule); // readable, though no schedule: the pair's second op needs the first
-        QVERIFY(!checkSchedule(*schedule, tiny(4, ClockMode::Wall), 1, {}));
+        QVERIFY(!test::checkOf(*schedule, tiny(4, ClockMode::Wall), 1, {}));
 
         const auto mine = readScheduleCsv("0F0,0FILLER1000,0F1,3F0,(3F1;3B0)OVERLAP_F_B,3I1,0B0,3W1,0B1\n"
                                           "1F0,2F0,1F1,2F1,2B0,1I0,2B1,1W0,1B1\n",

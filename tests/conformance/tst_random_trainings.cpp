@@ -9,6 +9,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
+#include "support/of_schedule.h"
 
 using namespace stagewright;
 
@@ -66,7 +67,7 @@ private slots:
             options.model = {schedule.stages + 1, 8, 2, 6, 256};
             options.microbatchSize = 2;
             options.clock = seed % 2 == 0 ? ClockMode::Wall : ClockMode::Virtual;
-            const auto result = checkSchedule(schedule, options, 2, {});
+            const auto result = test::checkOf(schedule, options, 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, qPrintable(QString("seed %1: %2").arg(seed).arg(QString::fromStdString(result->note))));
         }

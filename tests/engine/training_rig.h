@@ -8,6 +8,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "support/fake_backend.h"
+#include "support/of_schedule.h"
 
 namespace stagewright::test {
 
@@ -34,7 +35,7 @@ inline TrainingOptions fakeOptions(ClockMode clock = ClockMode::Virtual)
 inline Result<std::unique_ptr<Training>> fakeTraining(const Schedule& schedule, const TrainingOptions& options,
                                                       const FakeOptions& fake = {})
 {
-    return createTraining(schedule, options, makeFakeBackend(fake));
+    return trainingOf(schedule, options, makeFakeBackend(fake));
 }
 
 // 1 − busy / (ranks × time from the first to the last busy span).

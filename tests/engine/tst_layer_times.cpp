@@ -7,6 +7,7 @@
 #include "engine/training/training.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/layer_costs.h"
+#include "support/of_schedule.h"
 
 using namespace stagewright;
 
@@ -19,7 +20,7 @@ Result<std::unique_ptr<Training>> trainingOf(const char* schedule)
     options.microbatchSize = 2;
     options.clock = ClockMode::Virtual;
     options.data = Corpus::builtIn();
-    return Training::create(makeSchedule(schedule, {2, 4}).value(), options);
+    return test::trainingOf(makeSchedule(schedule, {2, 4}).value(), options);
 }
 
 } // namespace

@@ -60,7 +60,7 @@ struct Ran {
 Ran ran(const Split& split, const TrainingOptions& options)
 {
     Ran out;
-    auto training = Training::create(listsOf(split), options);
+    auto training = trainingOf(listsOf(split), options);
     if (!training) qFatal("%s", training.error().message.c_str());
     out.training = std::move(*training);
     for (int i = 0; i < 2; ++i) {
@@ -103,7 +103,7 @@ private slots:
     void equalsTheReplay()
     {
         for (const Split& split : {even, bySpeed, decoupled}) {
-            const auto result = checkSchedule(listsOf(split), optionsOf(split), 2, {});
+            const auto result = checkOf(listsOf(split), optionsOf(split), 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->gradientsEqual && result->lossesEqual && result->weightsEqual, split.name);
             QVERIFY2(result->passed, result->note.c_str());
@@ -146,7 +146,7 @@ private slots:
             }
             TrainingOptions limited = optionsOf(split);
             limited.rankMemory.assign(limits.begin(), limits.end());
-            auto training = Training::create(listsOf(split), limited);
+            auto training = trainingOf(listsOf(split), limited);
             QVERIFY2(training, training ? "" : training.error().message.c_str());
             for (int i = 0; i < 2; ++i) {
                 const auto step = (*training)->step({});

@@ -14,6 +14,7 @@
 #include "engine/layers/stage_memory.h"
 #include "engine/model/corpus.h"
 #include "schedules/library/registry.h"
+#include "support/of_schedule.h"
 
 using namespace stagewright;
 using namespace stagewright::cpu;
@@ -169,7 +170,7 @@ private slots:
         options.microbatchSize = 2;
         options.device = narrowOptions();
         options.data = Corpus::builtIn();
-        const auto result = checkSchedule(scheduleNamed(name.toStdString()), options, 2, {});
+        const auto result = test::checkOf(scheduleNamed(name.toStdString()), options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
         QVERIFY(result->gradientsEqual && result->lossesEqual && result->repeatEqual);

@@ -42,7 +42,7 @@ Schedule cutSchedule(const char* name, int ranks, int microbatches, const Traini
 
 void check(const Schedule& schedule, const TrainingOptions& training, int steps = 2)
 {
-    const auto result = checkSchedule(schedule, training, steps, {});
+    const auto result = checkOf(schedule, training, steps, {});
     QVERIFY2(result, result ? "" : (schedule.name + ": " + result.error().message).c_str());
     QVERIFY2(result->passed, (schedule.name + ": " + result->note).c_str());
     QVERIFY(result->partial && result->deviation > 0);
@@ -50,7 +50,7 @@ void check(const Schedule& schedule, const TrainingOptions& training, int steps 
 
 std::unique_ptr<Training> run(const Schedule& schedule, const TrainingOptions& training, StepOutcome& last, int steps = 1)
 {
-    auto made = Training::create(schedule, training);
+    auto made = trainingOf(schedule, training);
     if (!made) qFatal("%s", made.error().message.c_str());
     for (int i = 0; i < steps; ++i) last = (*made)->step({}).value();
     return std::move(*made);
@@ -185,7 +185,7 @@ private slots:
         for (const bool cut : {true, false}) {
             const TrainingOptions training = options(cut ? std::vector<int>{0, 6} : std::vector<int>{0, 0});
             const Schedule schedule = cutSchedule("1f1b", 2, 4, training);
-            auto made = Training::create(schedule, training).value();
+            auto made = trainingOf(schedule, training).value();
             made->keepGradients(true);
             auto reference = PartialReference::create(schedule, training, [] { return makeBackend("cpu"); }).value();
             for (int step = 0; step < 3; ++step) {
@@ -214,7 +214,7 @@ private slots:
         const TrainingOptions training = options({0, 7});
         const Schedule cut = cutSchedule("1f1b", 2, 4, training);
         const auto refused = [](const Schedule& schedule, const TrainingOptions& wish, const char* text) {
-            const auto made = Training::create(schedule, wish);
+            const auto made = trainingOf(schedule, wish);
             QVERIFY2(!made && made.error().code == ErrorCode::Usage && made.error().message.find(text) != std::string::npos, made ? text : made.error().message.c_str());
         };
         refused(cut, options({}), "no cut says so");

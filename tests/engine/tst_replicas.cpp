@@ -46,7 +46,7 @@ private slots:
     {
         const Schedule job = overReplicas(librarySchedule("1f1b", 2, 2), 3).value();
         TrainingOptions options = trained();
-        auto training = Training::create(job, options);
+        auto training = trainingOf(job, options);
         QVERIFY2(training, training ? "" : training.error().message.c_str());
         auto outcome = (*training)->step({});
         QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
@@ -75,7 +75,7 @@ private:
 
     static void check(const Schedule& schedule)
     {
-        const auto result = checkSchedule(schedule, trained(), 2, {});
+        const auto result = checkOf(schedule, trained(), 2, {});
         QVERIFY2(result, result ? "" : (schedule.name + ": " + result.error().message).c_str());
         QVERIFY2(result->gradientsEqual, toText(schedule).c_str());
         QVERIFY(result->lossesEqual);

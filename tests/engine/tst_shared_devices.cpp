@@ -10,6 +10,7 @@
 #include "schedules/model/mesh.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/shard_rules.h"
+#include "support/of_schedule.h"
 
 using namespace stagewright;
 
@@ -84,7 +85,7 @@ private slots:
             const bool divided = what != ShardLevel::None;
             TrainingOptions options = onDevices(static_cast<Precision>(precision), {what, divided ? one.by : ShardBy::Even, divided ? one.shares : std::vector<ShardShare>(), one.bucket});
             options.optimizer.clipNorm = one.clip;
-            const auto result = checkSchedule(lists(one.schedule, 2, 4, one.replicas, what, one.rules), options, 2, {});
+            const auto result = test::checkOf(lists(one.schedule, 2, 4, one.replicas, what, one.rules), options, 2, {});
             QVERIFY2(result, result ? "" : (std::string(one.schedule) + ": " + result.error().message).c_str());
             QVERIFY2(result->gradientsEqual && result->weightsEqual && result->lossesEqual && result->repeatEqual && result->copiesEqual && result->passed,
                      (std::string(one.schedule) + ": " + result->note).c_str());
@@ -99,7 +100,7 @@ private slots:
             for (const ShardLevel level : everyLevel) {
                 TrainingOptions options = onDevices(Precision::Bf16, {level, ShardBy::Even, {}, 2000});
                 options.device.transport = transport;
-                const auto result = checkSchedule(lists("1f1b", 2, 4, 2, level, {GatherRule::Batch, 1, ReduceRule::Overlapped}), options, 2, {});
+                const auto result = test::checkOf(lists("1f1b", 2, 4, 2, level, {GatherRule::Batch, 1, ReduceRule::Overlapped}), options, 2, {});
                 QVERIFY2(result && result->passed, result ? result->note.c_str() : result.error().message.c_str());
             }
         qunsetenv("STAGEWRIGHT_FAKE_DEVICES");
@@ -111,7 +112,7 @@ private slots:
         for (const Precision precision : {Precision::Fp32, Precision::Bf16})
             for (const ShardLevel level : everyLevel) {
                 const TrainingOptions options = onDevices(precision, {level, ShardBy::Even, {}, 0});
-                auto training = Training::create(lists("gpipe", 1, 2, 2, level, {GatherRule::Batch, 0, ReduceRule::Late}), options);
+                auto training = test::trainingOf(lists("gpipe", 1, 2, 2, level, {GatherRule::Batch, 0, ReduceRule::Late}), options);
                 QVERIFY2(training, training ? "" : training.error().message.c_str());
                 const auto outcome = (*training)->step({});
                 QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
@@ -142,7 +143,7 @@ private slots:
             options.cuts = {0, 3};
             const std::vector<int> first{0, 1};
             const Schedule cut = withoutBackwardBelow(overReplicas(makeSchedule("1f1b", Shape(2, 4, 0)).value(), 2).value(), first).value();
-            const auto result = checkSchedule(addShardOps(cut, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value(), options, 2, {});
+            const auto result = test::checkOf(addShardOps(cut, ShardLevel::Optimizer, {GatherRule::Batch, 0, ReduceRule::Overlapped}).value(), options, 2, {});
             QVERIFY2(result && result->passed && result->weightsEqual, result ? result->note.c_str() : result.error().message.c_str());
         }
     }
@@ -152,7 +153,7 @@ private slots:
     {
         TrainingOptions options = onDevices(Precision::Fp32, {ShardLevel::Weights, ShardBy::Even, {}, 0});
         options.model.hidden = 18;
-        const auto training = Training::create(lists("1f1b", 1, 2, 2, ShardLevel::Weights, {}), options);
+        const auto training = test::trainingOf(lists("1f1b", 1, 2, 2, ShardLevel::Weights, {}), options);
         QVERIFY(!training);
         QVERIFY2(QString::fromStdString(training.error().message).contains("hidden 18 is not a multiple of 8"), training.error().message.c_str());
     }
@@ -164,7 +165,7 @@ private slots:
             TrainingOptions options = onDevices(Precision::Bf16, {level, ShardBy::Even, {}, 1000});
             options.backend = "cpu";
             if (const auto backend = makeBackend("cpu", options.device); !backend) QSKIP(backend.error().message.c_str());
-            const auto result = checkSchedule(lists("zb-h1", 2, 4, 2, level, {GatherRule::Batch, 0, ReduceRule::Overlapped}), options, 2, {});
+            const auto result = test::checkOf(lists("zb-h1", 2, 4, 2, level, {GatherRule::Batch, 0, ReduceRule::Overlapped}), options, 2, {});
             QVERIFY2(result && result->passed && result->weightsEqual, result ? result->note.c_str() : result.error().message.c_str());
         }
     }

@@ -62,7 +62,7 @@ QString nameOf(const Schedule& schedule, const StateSharding& sharding, const Sh
 // Steps of a training, the last one's outcome.
 std::pair<std::unique_ptr<Training>, StepOutcome> run(const Schedule& schedule, const TrainingOptions& options, int steps = 2)
 {
-    auto training = Training::create(schedule, options);
+    auto training = trainingOf(schedule, options);
     if (!training) qFatal("%s", training.error().message.c_str());
     StepOutcome last;
     for (int i = 0; i < steps; ++i) {
@@ -125,7 +125,7 @@ private slots:
             TrainingOptions options = trained(shardingOf(level, 0, 3));
             options.optimizer.clipNorm = 0.05;
             const Schedule schedule = sharedSchedule("1f1b", 2, 4, 3, level, {});
-            const auto result = checkSchedule(schedule, options, 3, {});
+            const auto result = checkOf(schedule, options, 3, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
             const auto [free, unclipped] = run(schedule, trained(shardingOf(level, 0, 3)), 3);
@@ -143,7 +143,7 @@ private slots:
                     TrainingOptions options = trained(shardingOf(level, 3, 2));
                     options.optimizer.clipNorm = clip;
                     const Schedule schedule = sharedSchedule(name, 2, 4, 2, level, rules);
-                    const auto result = checkSchedule(schedule, options, 3, {});
+                    const auto result = checkOf(schedule, options, 3, {});
                     QVERIFY2(result, result ? "" : (std::string(name) + ": " + result.error().message).c_str());
                     QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, (std::string(name) + ": " + result->note).c_str());
                     // Some rank steps before it knows of the others, unless what it knows forbids it.
@@ -155,7 +155,7 @@ private slots:
         int rollbacks = 0;
         for (const double clip : {0.5, 1.0, 1.5, 2.0, 3.0}) {
             options.optimizer.clipNorm = clip;
-            const auto result = checkSchedule(schedule, options, 3, {});
+            const auto result = checkOf(schedule, options, 3, {});
             QVERIFY2(result && result->passed && result->weightsEqual, result ? result->note.c_str() : result.error().message.c_str());
             rollbacks += result->rollbacks;
         }
@@ -174,7 +174,7 @@ private slots:
                     TrainingOptions options = trained(sharding, clock);
                     options.optimizer.clipNorm = clip;
                     const Schedule schedule = sharedSchedule("bfs", 1, 2, 2, level, rules, 4);
-                    const auto result = checkSchedule(schedule, options, 3, {});
+                    const auto result = checkOf(schedule, options, 3, {});
                     QVERIFY2(result, result ? "" : result.error().message.c_str());
                     QVERIFY2(result->passed && result->gradientsEqual && result->lossesEqual && result->weightsEqual, result->note.c_str());
                     if (clip == 0) QCOMPARE(result->rollbacks, 0);
@@ -191,7 +191,7 @@ private slots:
         options.model.layers = 6;
         const Schedule parts[] = {librarySchedule("bfs", 1, 3, 6), librarySchedule("bfs", 1, 2, 6), librarySchedule("bfs", 1, 1, 6)};
         const Schedule schedule = addShardOps(overReplicas(parts).value(), ShardLevel::Weights, {GatherRule::Batch, 1, ReduceRule::Overlapped}).value();
-        const auto result = checkSchedule(schedule, options, 2, {});
+        const auto result = checkOf(schedule, options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed && result->weightsEqual, result->note.c_str());
         Bytes largest = 0;
@@ -211,7 +211,7 @@ private slots:
                 TrainingOptions options = trained(shardingOf(level, 1, 2));
                 options.optimizer.kind = OptimizerKind::Sgd;
                 options.optimizer.momentum = momentum;
-                const auto result = checkSchedule(sharedSchedule("gpipe", 2, 4, 2, level, {}), options, 3, {});
+                const auto result = checkOf(sharedSchedule("gpipe", 2, 4, 2, level, {}), options, 3, {});
                 QVERIFY2(result, result ? "" : result.error().message.c_str());
                 QVERIFY2(result->passed, result->note.c_str());
             }
@@ -237,7 +237,7 @@ private slots:
                 ops.push_back(makeOp(OpKind::Reshard, stage));
             }
             QVERIFY2(validate(schedule).valid(), toText(schedule).c_str());
-            const auto result = checkSchedule(schedule, trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, clock), 3, {});
+            const auto result = checkOf(schedule, trained({ShardLevel::Weights, ShardBy::Even, {}, 0}, clock), 3, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
         }
@@ -252,7 +252,7 @@ private slots:
             for (const LoweringRule rule : {LoweringRule::RankParity, LoweringRule::Grouped})
                 for (const GatherRule gather : {GatherRule::Batch, GatherRule::Microbatch}) {
                     options.lowering.rule = rule;
-                    const auto result = checkSchedule(sharedSchedule("1f1b", 2, 4, 2, level, {gather, 0, ReduceRule::Overlapped}), options, 2, {});
+                    const auto result = checkOf(sharedSchedule("1f1b", 2, 4, 2, level, {gather, 0, ReduceRule::Overlapped}), options, 2, {});
                     QVERIFY2(result, result ? "" : result.error().message.c_str());
                     QVERIFY2(result->passed, result->note.c_str());
                 }
@@ -268,7 +268,7 @@ private slots:
         for (const bool sharded : {false, true}) {
             TrainingOptions options = trained(sharded ? StateSharding{ShardLevel::Weights, ShardBy::Even, {}, 0} : StateSharding{});
             options.replicaSamples = {4, 1};
-            const auto result = checkSchedule(sharded ? addShardOps(plain, ShardLevel::Weights, {}).value() : plain, options, 2, {});
+            const auto result = checkOf(sharded ? addShardOps(plain, ShardLevel::Weights, {}).value() : plain, options, 2, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
         }
@@ -533,14 +533,14 @@ private slots:
         options.rankMemory = {0, held};
         QCOMPARE(run(schedule, options, 1).second.loss, outcome.loss);
         options.rankMemory = {0, held / 2};
-        auto training = Training::create(schedule, options);
+        auto training = trainingOf(schedule, options);
         QVERIFY(training);
         const auto stopped = (*training)->step({});
         QVERIFY(!stopped);
         const QString words = QString::fromStdString(stopped.error().message);
         QVERIFY2(words.startsWith("rank 1, op ") && words.contains("bytes beside the") && words.contains(QString("over the limit of %1").arg(held / 2)), qPrintable(words));
         options.rankMemory = {0};
-        QVERIFY(!Training::create(schedule, options));
+        QVERIFY(!trainingOf(schedule, options));
     }
 
     void refusals_data()
@@ -584,7 +584,7 @@ private slots:
                 }
             }
         }
-        const auto training = Training::create(schedule, options);
+        const auto training = trainingOf(schedule, options);
         QVERIFY(!training);
         QVERIFY2(QString::fromStdString(training.error().message).contains(words), training.error().message.c_str());
         QVERIFY(!training.error().remedy.empty());
@@ -598,7 +598,7 @@ private:
         const QByteArray what = nameOf(*schedule, sharding, rules).toUtf8();
         const Validation validation = validate(*schedule);
         if (!validation.valid()) return; // uneven replicas that gather for each microbatch: refused before
-        const auto result = checkSchedule(*schedule, trained(sharding), 2, {});
+        const auto result = checkOf(*schedule, trained(sharding), 2, {});
         QVERIFY2(result, (what + ": " + (result ? "" : result.error().message.c_str())).constData());
         QVERIFY2(result->gradientsEqual, what.constData());
         QVERIFY2(result->weightsEqual, what.constData());

@@ -134,7 +134,7 @@ std::vector<Seen> probe(WeightRule rule, int p = ranks)
     std::vector<Seen> seen(static_cast<std::size_t>(p));
     TrainingOptions options = fakeOptions();
     options.optimizer = {OptimizerKind::Sgd, 1.0};
-    auto training = createTraining(pipeline(p, microbatches, rule), options, std::make_unique<ProbeBackend>(seen));
+    auto training = trainingOf(pipeline(p, microbatches, rule), options, std::make_unique<ProbeBackend>(seen));
     if (!training) qFatal("%s", training.error().message.c_str());
     for (int step = 0; step < steps; ++step) {
         const auto outcome = (*training)->step({});
@@ -225,7 +225,7 @@ private slots:
         const Schedule schedule = pipeline(ranks, microbatches, static_cast<WeightRule>(rule));
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
             options.clock = clock;
-            const auto result = checkSchedule(schedule, options, 3, {});
+            const auto result = checkOf(schedule, options, 3, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
             QVERIFY(result->deviation > 0);
@@ -240,7 +240,7 @@ private slots:
         options.model = {2, 8, 2, 6, 256};
         options.clock = ClockMode::Virtual;
         for (const WeightRule rule : {WeightRule::Stashed, WeightRule::Predicted, WeightRule::TwoVersions}) {
-            const auto result = checkSchedule(pipeline(1, 4, rule), options, 3, {});
+            const auto result = checkOf(pipeline(1, 4, rule), options, 3, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
             QCOMPARE(result->deviation > 0, rule == WeightRule::TwoVersions);
@@ -255,7 +255,7 @@ private slots:
         options.microbatchSize = 2;
         options.clock = ClockMode::Virtual;
         const auto bytesOf = [&](const Schedule& schedule) {
-            auto training = Training::create(schedule, options);
+            auto training = trainingOf(schedule, options);
             for (int step = 0; step < 2; ++step) {
                 if (!training || !(*training)->step({})) return std::vector<Bytes>();
             }

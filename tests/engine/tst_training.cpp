@@ -152,7 +152,7 @@ private slots:
         fake.keptForWeights = static_cast<std::size_t>(stash);
         auto options = fakeOptions(static_cast<ClockMode>(clock));
         if (stash == 0) options.backend = "cpu";
-        auto training = stash == 0 ? Training::create(schedule, options) : fakeTraining(schedule, options, fake);
+        auto training = stash == 0 ? trainingOf(schedule, options) : fakeTraining(schedule, options, fake);
         QVERIFY2(training, training ? "" : training.error().message.c_str());
         QVERIFY((*training)->step({}));
         auto outcome = (*training)->step({});

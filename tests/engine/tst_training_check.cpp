@@ -50,7 +50,7 @@ private slots:
         QFETCH(int, microbatches);
         const Schedule schedule = librarySchedule(name.toStdString(), ranks, microbatches);
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-            auto result = checkSchedule(schedule, smallModel(clock), 3, {});
+            auto result = checkOf(schedule, smallModel(clock), 3, {});
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             QVERIFY2(result->passed, result->note.c_str());
             QVERIFY(result->gradientsEqual && result->lossesEqual && result->repeatEqual && result->orderEqual);
@@ -73,7 +73,7 @@ private slots:
         const Op moved = list[first];
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(first));
         list.push_back(moved); // W0 last
-        auto result = checkSchedule(schedule, smallModel(), 2, {});
+        auto result = checkOf(schedule, smallModel(), 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
         QVERIFY2(result->note.find("different order") != std::string::npos, result->note.c_str());
@@ -92,7 +92,7 @@ private slots:
             }
             return makeFakeBackend(fake);
         };
-        auto result = checkSchedule(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
+        auto result = checkOf(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY(!result->passed);
         QVERIFY(!result->repeatEqual);
@@ -111,7 +111,7 @@ private slots:
             }
             return makeFakeBackend(fake);
         };
-        auto result = checkSchedule(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
+        auto result = checkOf(librarySchedule("1f1b", 2, 4), fakeOptions(), 1, {}, maker);
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY(!result->passed);
         QVERIFY(!result->gradientsEqual);
@@ -123,7 +123,7 @@ private slots:
     {
         TrainingOptions options = smallModel();
         options.links.all.latency = 1'000'000'000; // not part of it
-        auto unit = measureForwardUnit(librarySchedule("1f1b", 2, 4), options);
+        auto unit = measureForwardUnit(*CheckedSchedule::of(librarySchedule("1f1b", 2, 4)), options);
         QVERIFY2(unit, unit ? "" : unit.error().message.c_str());
         QVERIFY(*unit > 1'000);
         QVERIFY(*unit < 200'000'000);
@@ -133,7 +133,7 @@ private slots:
     {
         std::stop_source stop;
         stop.request_stop();
-        auto result = checkSchedule(librarySchedule("1f1b", 2, 4), smallModel(), 2, stop.get_token());
+        auto result = checkOf(librarySchedule("1f1b", 2, 4), smallModel(), 2, stop.get_token());
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
     }

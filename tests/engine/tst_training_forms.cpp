@@ -83,7 +83,7 @@ private slots:
         const Form& form = forms[index];
         TrainingOptions options = cpuOptions(static_cast<ClockMode>(clock));
         options.optimizer.clipNorm = 0; // optimizer ops in lists: nothing to take back
-        const auto result = checkSchedule(fromCsv(form.csv), options, 3, {});
+        const auto result = checkOf(fromCsv(form.csv), options, 3, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
         QVERIFY(result->gradientsEqual && result->lossesEqual && result->repeatEqual && result->orderEqual);
@@ -97,7 +97,7 @@ private slots:
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
                 TrainingOptions options = cpuOptions(clock);
                 options.links.all = {20'000, 1e8};
-                auto training = Training::create(fromCsv(form.csv), options);
+                auto training = trainingOf(fromCsv(form.csv), options);
                 QVERIFY2(training, training ? "" : training.error().message.c_str());
                 const auto outcome = (*training)->step({});
                 QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
@@ -128,7 +128,7 @@ private slots:
         const auto tokens = sliceTokens(schedule, 9);
         QVERIFY(tokens);
         QCOMPARE(*tokens, (std::vector<int>{5, 3, 1}));
-        const auto result = checkSchedule(schedule, cpuOptions(), 2, {});
+        const auto result = checkOf(schedule, cpuOptions(), 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
     }
@@ -144,7 +144,7 @@ private slots:
         QVERIFY(!empty);
         QCOMPARE(empty.error().code, ErrorCode::Usage);
         QVERIFY2(empty.error().message.find("slice 2 of 3") != std::string::npos, empty.error().message.c_str());
-        QVERIFY(!checkSchedule(schedule, cpuOptions(), 1, {}));
+        QVERIFY(!checkOf(schedule, cpuOptions(), 1, {}));
     }
 
     void recomputesOnlySomeLayers()
@@ -152,7 +152,7 @@ private slots:
         TrainingOptions options = cpuOptions();
         const Schedule schedule = fromCsv(forms[10].csv);
         const auto peakOf = [&] {
-            auto training = Training::create(schedule, options);
+            auto training = trainingOf(schedule, options);
             if (!training || !(*training)->step({})) return Bytes(-1);
             return (*training)->peak(MemoryCategory::Activations)[0];
         };
@@ -163,7 +163,7 @@ private slots:
         const Bytes none = peakOf();
         QVERIFY2(0 < all && all < some && some < none, qPrintable(QString("%1 %2 %3").arg(all).arg(some).arg(none)));
         options.recomputedLayers = {1, 1};
-        const auto result = checkSchedule(schedule, options, 2, {});
+        const auto result = checkOf(schedule, options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
     }
@@ -190,7 +190,7 @@ private slots:
     {
         QFETCH(QString, csv);
         QFETCH(QString, message);
-        const auto result = checkSchedule(fromCsv(csv.toUtf8().constData()), cpuOptions(), 1, {});
+        const auto result = checkOf(fromCsv(csv.toUtf8().constData()), cpuOptions(), 1, {});
         QVERIFY(!result);
         QVERIFY2(QString::fromStdString(result.error().message).contains(message), result.error().message.c_str());
     }
@@ -199,7 +199,7 @@ private slots:
     {
         TrainingOptions options = cpuOptions();
         options.microbatchSize = 3;
-        auto training = Training::create(fromCsv(forms[4].csv), options);
+        auto training = trainingOf(fromCsv(forms[4].csv), options);
         QVERIFY(!training);
         QVERIFY2(training.error().message.find("microbatch size 3 is odd") != std::string::npos,
                  training.error().message.c_str());

@@ -72,7 +72,7 @@ Outcome train(const Schedule& schedule, TrainingOptions options)
         options.backend = "cpu";
         options.model = {schedule.stages, 8, 2, 6, 256};
     }
-    auto training = halves ? Training::create(schedule, options) : test::fakeTraining(schedule, options);
+    auto training = halves ? test::trainingOf(schedule, options) : test::fakeTraining(schedule, options);
     if (!training) return {training.error().message, {}, {}};
     const auto step = (*training)->step({});
     return {{}, step ? std::optional<Error>() : step.error(), (*training)->stall()};
@@ -221,7 +221,7 @@ private slots:
             options.model = {std::max(1, std::min(s.stages, 64)), 8, 2, 6, 256};
             options.backend = "cpu";
             options.timeoutSeconds = 0.5;
-            const auto training = Training::create(s, options);
+            const auto training = test::trainingOf(s, options);
             if (!training) {
                 QVERIFY(!training.error().message.empty());
                 ++refused;

@@ -34,7 +34,7 @@ struct Trained {
 
 Trained train(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend, int steps)
 {
-    auto training = createTraining(schedule, options, std::move(backend));
+    auto training = trainingOf(schedule, options, std::move(backend));
     if (!training) qFatal("%s", training.error().message.c_str());
     Trained result;
     for (int step = 0; step < steps; ++step) {
@@ -225,7 +225,7 @@ private slots:
         double first = 0;
         {
             options.optimizer.clipNorm = 0;
-            auto training = Training::create(barrier, options);
+            auto training = trainingOf(barrier, options);
             (*training)->keepGradients(true);
             QVERIFY((*training)->step({}));
             const auto gradients = (*training)->lastGradients();
@@ -247,7 +247,7 @@ private slots:
         }
         // The check reports it and allows for the rounding.
         options.clock = ClockMode::Virtual;
-        const auto result = checkSchedule(withSteps(barrier), options, 3, {});
+        const auto result = checkOf(withSteps(barrier), options, 3, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
         QVERIFY(result->rollbacks > 0);

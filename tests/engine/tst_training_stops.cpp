@@ -211,7 +211,7 @@ private slots:
         // Eight layers need 1.6 times the machine: 12 hidden² weights each, 16 bytes a weight.
         options.model.hidden = static_cast<int>(std::sqrt(1.6 * machine / (8.0 * 12 * 16)));
         if (options.model.hidden > 65536) QSKIP("this machine has too much memory");
-        auto training = Training::create(librarySchedule("gpipe", 8, 2), options);
+        auto training = trainingOf(librarySchedule("gpipe", 8, 2), options);
         QVERIFY(!training);
         QCOMPARE(training.error().code, ErrorCode::Unavailable);
         QVERIFY2(contains(training.error(), "all 8 stages together need"), training.error().message.c_str());
@@ -221,7 +221,7 @@ private slots:
     {
         auto options = fakeOptions();
         options.backend = "nothing";
-        auto training = Training::create(librarySchedule("gpipe", 2, 2), options);
+        auto training = trainingOf(librarySchedule("gpipe", 2, 2), options);
         QVERIFY(!training);
         QCOMPARE(training.error().code, ErrorCode::Usage);
     }

@@ -39,7 +39,7 @@ private slots:
         TrainingOptions options = fakeOptions(static_cast<ClockMode>(clock));
         options.backend = "cpu";
         options.links.all = {20'000, 1e9};
-        auto training = Training::create(schedule, options);
+        auto training = trainingOf(schedule, options);
         QVERIFY2(training, training ? "" : training.error().message.c_str());
         auto outcome = (*training)->step({});
         QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());

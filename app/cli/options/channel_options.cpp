@@ -32,28 +32,36 @@ void addChannelOptions(OptionSet& verb, ChannelOptions& options)
         .check(oneOf({"blocking", "posted"}));
 }
 
-Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
+Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options, Session& session)
 {
-    LoweredChoice out{schedule, {}, std::nullopt};
+    ChannelChoice out;
     out.channels.sends = options.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
     out.channels.perDirection = options.channels;
     if (!options.lower.empty()) {
         auto rule = parseLowering(options.lower);
         if (!rule) return tl::unexpected(std::move(rule.error()).with("--lower"));
         out.lowering = *rule;
-    } else if ((out.channels.sends == SendMode::Rendezvous || out.channels.perDirection > 0) && !isLowered(schedule)) {
+    } else if ((out.channels.sends == SendMode::Rendezvous || out.channels.perDirection > 0) && !lowered) {
         out.lowering = Lowering{};
         session.note("sends and receives inserted just in time; --lower chooses another rule");
     }
-    if (out.lowering && isLowered(schedule)) {
-        session.note(schedule.name + " already has its sends and receives: --lower is not used");
+    if (out.lowering && lowered) {
+        session.note(name + " already has its sends and receives: --lower is not used");
         out.lowering.reset();
     }
-    if (!options.receives.empty() && !out.lowering && !isLowered(schedule))
+    if (!options.receives.empty() && !out.lowering && !lowered)
         session.note("--receives is not used: there are no receives in the order; --lower or --sends rendezvous inserts them");
     if (out.lowering) out.channels.receives = receivesOf(out.lowering->rule);
     if (!options.receives.empty())
         out.channels.receives = options.receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
+    return out;
+}
+
+Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session)
+{
+    auto chosen = chooseChannels(schedule.name, isLowered(schedule), options, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    LoweredChoice out{schedule, chosen->channels, chosen->lowering};
     if (out.lowering) {
         auto lowered = lower(schedule, *out.lowering);
         if (lowered)

@@ -25,8 +25,16 @@ struct ChannelOptions {
 void addChannelOptions(OptionSet& verb, ChannelOptions& options);
 void addLowerOption(OptionSet& verb, std::string& lower);
 
-// The schedule as it is run: lowered by the rule, or by the just-in-time rule where the channels matter and it is not lowered yet
-// (with a note). A schedule that can't be lowered (it is not valid) comes back as it is.
+// How the messages of a schedule travel, and by which rule its sends and receives are inserted, with notes on what is not used: all that
+// who trains a CheckedSchedule needs, which lowers itself.
+struct ChannelChoice {
+    Channels channels;
+    std::optional<Lowering> lowering; // none: its lists stay as given
+};
+Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options, Session& session);
+
+// Of a schedule that need not be valid, as it is run: lowered by the rule, or by the just-in-time rule where the channels matter and it is
+// not lowered yet (with a note). One that can't be lowered (it is not valid) comes back as it is.
 struct LoweredChoice {
     Schedule schedule;
     Channels channels;

@@ -10,7 +10,7 @@
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
 #include "schedules/base/text.h"
-#include "schedules/check/validate.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -171,21 +171,23 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
     return made && shape.overlap == "serial" ? serialised(std::move(*made)) : made;
 }
 
-Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
+Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
 {
     auto schedule = readSchedule(nameOrFile, shape, session);
-    if (!schedule) return schedule;
-    const Validation validation = validate(*schedule);
-    if (auto valid = validation.toResult(); !valid) {
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    const Schedule& lists = *schedule; // which stay where they are if they have faults
+    Validation validation;
+    auto checked = CheckedSchedule::ifValid(std::move(*schedule), validation);
+    if (!checked) {
         if (!validation.cycle.empty())
-            if (const auto deadlock = explainDeadlock(*schedule, {}); deadlock && deadlock->hung())
-                session.out("ranks that wait for each other:\n" + deadlockText(*schedule, *deadlock, session.columns()));
-        Error error = std::move(valid.error()).with(nameOrFile);
+            if (const auto deadlock = explainDeadlock(lists, {}); deadlock && deadlock->hung())
+                session.out("ranks that wait for each other:\n" + deadlockText(lists, *deadlock, session.columns()));
+        Error error = std::move(validation.toResult().error()).with(nameOrFile);
         if (error.remedy.empty() && namesFile(nameOrFile))
             error.remedy = fmt::format("'stagewright validate {} --all' shows every fault", nameOrFile);
         return tl::unexpected(std::move(error));
     }
-    return schedule;
+    return checked;
 }
 
 RunReference parseRunReference(const std::string& text)

@@ -7,6 +7,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
@@ -61,8 +62,9 @@ void addRecomputeOptions(OptionSet& verb, RecomputeOptions& options);
 Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // notes where --hoist has no effect
 
 // A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Notes where
-// --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid).
-Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
+// --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid). Who trains it passes it
+// on as that; where other options change its lists, CheckedSchedule::after().
+Result<std::shared_ptr<const CheckedSchedule>> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or holds a slash

@@ -276,7 +276,7 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
         whole = addShardOps(*whole, choice.sharding.level, choice.rules);
         if (!whole) return tl::unexpected(std::move(whole.error()));
     }
-    return TrainedReplicas{std::move(*whole), choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples), std::move(cuts), sharing};
+    return TrainedReplicas{std::move(*whole), {choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples), std::move(cuts), sharing}};
 }
 
 void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds)

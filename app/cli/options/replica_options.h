@@ -56,14 +56,17 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
 
 // For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state where --shard, --gather or --reduce ask for
 // it; what can't be trained yet is refused by name.
-struct TrainedReplicas {
-    Schedule schedule;
+struct ReplicaSharing {
     StateSharding sharding;
     ShardRules rules;
     std::vector<double> speeds; // by rank; empty: all alike
     std::vector<int> samples;   // of a microbatch, by replica; empty: --microbatch-size in all
     std::vector<int> cuts;      // by replica; empty: all go back to layer 0
     bool shared = false;        // whether the lists have ops of shared state
+};
+struct TrainedReplicas {
+    Schedule schedule;
+    ReplicaSharing sharing;
 };
 Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaOptions& options, int microbatchSize,
                                         const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);

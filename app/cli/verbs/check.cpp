@@ -63,12 +63,12 @@ std::string yesNo(bool value)
 }
 
 // --shard, --gather and --reduce as the lists have them; empty where they have no such ops.
-std::array<std::string, 3> sharingWords(const TrainedReplicas& trained)
+std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
 {
-    if (!trained.shared) return {};
-    const Bytes bucket = trained.sharding.bucket;
-    return {toText(trained.sharding), trained.sharding.shards(ShardLevel::Weights) ? gatherText(trained.rules) : std::string(),
-            std::string(toText(trained.rules.reduce)) + (bucket > 0 ? fmt::format(":bucket={}B", bucket) : std::string())};
+    if (!sharing.shared) return {};
+    const Bytes bucket = sharing.sharding.bucket;
+    return {toText(sharing.sharding), sharing.sharding.shards(ShardLevel::Weights) ? gatherText(sharing.rules) : std::string(),
+            std::string(toText(sharing.rules.reduce)) + (bucket > 0 ? fmt::format(":bucket={}B", bucket) : std::string())};
 }
 
 // Nothing is named, and nothing changes what ranks wait for.
@@ -225,32 +225,54 @@ Result<bool> compareDouble(const TrainingOptions& training, Session& session, Ta
 
 // A schedule, what its replicas share, and how its messages travel.
 struct Checked {
+    std::shared_ptr<const CheckedSchedule> schedule;
+    ReplicaSharing sharing;
+    ChannelChoice messages{};
+};
+
+// What is to be checked before its channels are chosen. chosen: what the lists were made of; null: the library's, not checked yet.
+struct Asked {
+    std::shared_ptr<const CheckedSchedule> chosen;
     TrainedReplicas trained;
-    Channels channels;
-    std::optional<Lowering> lowering;
+
+    Result<Checked> checked() &&
+    {
+        const std::string label = trained.schedule.name;
+        auto schedule = CheckedSchedule::after(chosen, std::move(trained.schedule));
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(label));
+        return Checked{std::move(*schedule), std::move(trained.sharing)};
+    }
 };
 
 // Why the messages of a schedule never all arrive; empty: they do.
-std::string whyBlocked(const LoweredChoice& choice)
+std::string whyBlocked(const Schedule& lists, const Channels& channels)
 {
-    const auto result = simulate(choice.schedule, CostModel::uniform(choice.schedule), choice.channels);
+    const auto result = simulate(lists, CostModel::uniform(lists), channels);
     return result ? std::string() : result.error().message;
 }
 
-Result<Checked> withChannels(TrainedReplicas trained, const ChannelOptions& options, Session& session)
+// The lists that are tried are those that ranks run under rendezvous: the training takes the same ones.
+Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Session& session)
 {
-    auto chosen = chooseLowering(trained.schedule, options, session);
+    const CheckedSchedule& schedule = *checked.schedule;
+    auto chosen = chooseChannels(schedule.given().name, schedule.cameLowered(), options, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
-    if (std::string blocked = whyBlocked(*chosen); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
-    if (!chosen->lowering) trained.schedule = std::move(chosen->schedule); // else the training lowers it
-    return Checked{std::move(trained), chosen->channels, chosen->lowering};
+    checked.messages = *chosen;
+    std::shared_ptr<const Schedule> lowered;
+    if (chosen->lowering) {
+        auto made = schedule.lowered(*chosen->lowering);
+        if (!made) return tl::unexpected(std::move(made.error()));
+        lowered = std::move(*made);
+    }
+    if (std::string blocked = whyBlocked(lowered ? *lowered : schedule.given(), chosen->channels); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
+    return {};
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
 Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
 {
-    int ranks = schedules.empty() ? 1 : schedules.front().trained.schedule.ranks;
-    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.trained.schedule.ranks);
+    int ranks = schedules.empty() ? 1 : schedules.front().schedule->compute().ranks;
+    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule->compute().ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return perturbation;
     if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
@@ -261,11 +283,11 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
     }
     if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;
     TrainingOptions plain = training;
-    const TrainedReplicas& first = schedules.front().trained;
-    plain.model = modelFor(first.schedule, training.model);
-    plain.sharding = first.sharding;
-    plain.replicaSamples = first.samples;
-    plain.cuts = first.cuts;
+    const Checked& first = schedules.front();
+    plain.model = modelFor(first.schedule->compute(), training.model);
+    plain.sharding = first.sharing.sharding;
+    plain.replicaSamples = first.sharing.samples;
+    plain.cuts = first.sharing.cuts;
     auto measured = measureForwardUnit(first.schedule, plain);
     if (!measured) return tl::unexpected(std::move(measured.error()));
     unit = *measured;
@@ -286,7 +308,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     training.data = Corpus::builtIn();
     if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
 
-    std::vector<TrainedReplicas> schedules;
+    std::vector<Asked> asked;
     std::vector<std::string> leftOut;
     const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas, const ShapeOptions& wanted) -> Result<TrainedReplicas> {
         auto with = recomputed(one, options.recompute, session);
@@ -297,22 +319,23 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             ShapeOptions shape = wanted;
             shape.microbatches = microbatches;
             auto other = chooseSchedule(name, shape, session);
-            return other ? recomputed(*other, options.recompute, session) : other;
+            if (!other) return Result<Schedule>(tl::unexpected(std::move(other.error())));
+            return recomputed((*other)->given(), options.recompute, session);
         });
     };
     for (const std::string& name : options.schedule.schedules) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        auto several = overReplicas(name, *schedule, options.replicas, options.schedule.shape);
+        auto several = overReplicas(name, (*schedule)->given(), options.replicas, options.schedule.shape);
         if (!several) return tl::unexpected(std::move(several.error()).with(name));
-        schedules.push_back(std::move(*several));
+        asked.push_back({std::move(*schedule), std::move(*several)});
     }
     if (options.schedule.schedules.empty()) {
         const bool shares = options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
         for (const Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
             auto several = overReplicas(one.name, one, options.replicas, options.schedule.shape);
             if (several)
-                schedules.push_back(std::move(*several));
+                asked.push_back({nullptr, std::move(*several)});
             else if (!shares || one.weights == WeightRule::Synchronous)
                 return tl::unexpected(std::move(several.error()).with(one.name));
             else
@@ -325,9 +348,11 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue; // its ranks can't be spread evenly
             auto schedule = chooseSchedule(cell.schedule, stateGridShape(), session);
             if (!schedule) return tl::unexpected(std::move(schedule.error()));
-            auto several = overReplicas(cell.schedule, *schedule, cell.replicas, stateGridShape());
+            auto several = overReplicas(cell.schedule, (*schedule)->given(), cell.replicas, stateGridShape());
             if (!several) return tl::unexpected(std::move(several.error()).with(cell.schedule));
-            grid.push_back({std::move(*several), {}, {}});
+            auto checked = Asked{std::move(*schedule), std::move(*several)}.checked();
+            if (!checked) return tl::unexpected(std::move(checked.error()));
+            grid.push_back(std::move(*checked));
         }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
@@ -335,30 +360,31 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
-    for (const TrainedReplicas& several : schedules) {
-        const Schedule& schedule = several.schedule;
-        training.sharding = several.sharding;
+    for (Asked& one : asked) {
+        const Schedule& schedule = one.trained.schedule;
         if (job && schedule.ranks % job->count() != 0) {
             std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name, schedule.ranks, job->count());
             if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
             leftOut.push_back("skipped: " + what);
             continue;
         }
-        const auto sound = CheckedSchedule::of(schedule);
-        if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
-        if (auto plan = planExecution(**sound); options.schedule.schedules.empty() && (!plan || !checkSharing(schedule, *plan, training)))
-            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan ? checkSharing(schedule, *plan, training).error().message : plan.error().message));
-        else if (auto checked = withChannels(several, channels, session); checked)
+        auto checked = std::move(one).checked();
+        if (!checked) return tl::unexpected(std::move(checked.error()));
+        const Schedule& lists = checked->schedule->given();
+        training.sharding = checked->sharing.sharding;
+        if (auto plan = planExecution(*checked->schedule); options.schedule.schedules.empty() && (!plan || !checkSharing(lists, *plan, training)))
+            leftOut.push_back(fmt::format("{} skipped: {}", lists.name, plan ? checkSharing(lists, *plan, training).error().message : plan.error().message));
+        else if (auto chosen = chooseMessages(*checked, channels, session); chosen)
             trained.push_back(std::move(*checked));
         else if (options.schedule.schedules.empty())
-            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, checked.error().message));
+            leftOut.push_back(fmt::format("{} skipped: {}", lists.name, chosen.error().message));
         else
-            return tl::unexpected(std::move(checked.error()).with(schedule.name));
+            return tl::unexpected(std::move(chosen.error()).with(lists.name));
     }
     Nanos unit = 0;
     auto perturbation = disturb(options, trained, training, unit);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    if (!trained.empty()) addSpeeds(*perturbation, trained.back().trained.speeds);
+    if (!trained.empty()) addSpeeds(*perturbation, trained.back().sharing.speeds);
     training.job = job;
     std::vector<std::string> backends;
     if (!options.backend.empty() || job)
@@ -410,12 +436,12 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         for (std::size_t i = 0; i < trained.size() + grid.size(); ++i) {
             const bool inGrid = i >= trained.size();
             const Checked& checked = inGrid ? grid[i - trained.size()] : trained[i];
-            const Schedule& schedule = checked.trained.schedule;
-            training.sharding = checked.trained.sharding;
-            training.replicaSamples = checked.trained.samples;
-            training.cuts = checked.trained.cuts;
-            training.channels = checked.channels;
-            if (checked.lowering) training.lowering = *checked.lowering;
+            const Schedule& schedule = checked.schedule->given();
+            training.sharding = checked.sharing.sharding;
+            training.replicaSamples = checked.sharing.samples;
+            training.cuts = checked.sharing.cuts;
+            training.channels = checked.messages.channels;
+            if (checked.messages.lowering) training.lowering = *checked.messages.lowering;
             training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
@@ -423,10 +449,10 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             auto limits = readRankMemory(options.rankMemory, schedule);
             if (!limits) return tl::unexpected(std::move(limits.error()));
             training.rankMemory = std::move(*limits);
-            auto result = checkSchedule(schedule, training, options.steps, stop);
+            auto result = checkSchedule(checked.schedule, training, options.steps, stop);
             if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
-            const auto [shard, gather, reduce] = sharingWords(checked.trained);
+            const auto [shard, gather, reduce] = sharingWords(checked.sharing);
             std::vector<std::string> cells{result->schedule, result->shape};
             if (anyReplicas) cells.insert(cells.end(), {shard, gather, reduce});
             cells.insert(cells.end(), {result->backend, fmt::format("{:.3g}", result->gradientError), yesNo(result->gradientsEqual), yesNo(result->lossesEqual),

@@ -21,6 +21,8 @@
 #include "app/launch/hosts/job_folder.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
 #include "traces/store/run_file.h"
 
@@ -58,6 +60,11 @@ struct RecordChoice {
     std::string output;
 };
 
+bool hasCollectives(const Schedule& schedule)
+{
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& list) { return std::any_of(list.begin(), list.end(), [](const Op& op) { return isCollective(op.kind); }); });
+}
+
 std::string defaultOutput(const std::vector<std::string>& names)
 {
     std::string text = "run-";
@@ -75,8 +82,8 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
     settings.memoryLimit = limit;
     if (limit.empty()) return {};
     const TrainingOptions& training = settings.training;
-    for (const Schedule& schedule : settings.schedules) {
-        auto held = checkMemoryLimit(limit, schedule, training);
+    for (const auto& schedule : settings.schedules) {
+        auto held = checkMemoryLimit(limit, schedule->given(), training);
         if (!held) return tl::unexpected(std::move(held.error()));
         settings.memoryLimits.push_back(std::move(*held));
     }
@@ -94,33 +101,37 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     replicated.layersOf = [&](int stages) { return layersOfStages(*model, stages, options.stageLayers); };
     std::vector<double> speeds;
     for (const std::string& name : names) {
-        auto schedule = chooseSchedule(name, options.schedule.shape, session);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        schedule = recomputed(*schedule, options.recompute, session);
+        const auto checked = chooseSchedule(name, options.schedule.shape, session);
+        if (!checked) return tl::unexpected(checked.error());
+        auto schedule = recomputed((*checked)->given(), options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         auto replicas = trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
             ShapeOptions shape = options.schedule.shape;
             shape.microbatches = microbatches;
             auto one = chooseSchedule(name, shape, session);
-            return one ? recomputed(*one, options.recompute, session) : one;
+            if (!one) return tl::unexpected(std::move(one.error()));
+            return recomputed((*one)->given(), options.recompute, session);
         });
         if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
         schedule = std::move(replicas->schedule);
-        settings.training.sharding = replicas->sharding;
-        settings.training.replicaSamples = std::move(replicas->samples);
-        settings.training.cuts = std::move(replicas->cuts);
-        speeds = std::move(replicas->speeds);
-        auto chosen = chooseLowering(*schedule, options.channels, session);
+        settings.training.sharding = replicas->sharing.sharding;
+        settings.training.replicaSamples = std::move(replicas->sharing.samples);
+        settings.training.cuts = std::move(replicas->sharing.cuts);
+        speeds = std::move(replicas->sharing.speeds);
+        auto chosen = chooseChannels(schedule->name, isLowered(*schedule), options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
-        if (chosen->lowering) { // the training, or PyTorch's job, lowers it
+        if (chosen->lowering) { // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
             settings.training.lowering = *chosen->lowering;
-            schedule = sharesState(*schedule) ? withoutMessages(*schedule) : withoutCommunication(*schedule);
+            if (hasCollectives(*schedule) && !sharesState(*schedule)) schedule = withoutCommunication(*schedule);
         }
-        settings.schedules.push_back(std::move(*schedule));
+        const std::string label = schedule->name;
+        auto trained = CheckedSchedule::after(*checked, std::move(*schedule)); // again only where an option has changed its lists
+        if (!trained) return tl::unexpected(std::move(trained.error()).with(label));
+        settings.schedules.push_back(std::move(*trained));
     }
-    int ranks = settings.schedules.front().ranks;
-    for (const Schedule& schedule : settings.schedules) ranks = std::min(ranks, schedule.ranks);
+    int ranks = settings.schedules.front()->compute().ranks;
+    for (const auto& schedule : settings.schedules) ranks = std::min(ranks, schedule->compute().ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
     settings.perturbation = std::move(*perturbation);
@@ -149,10 +160,11 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
         if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
         training.data = *data;
     }
-    for (const Schedule& schedule : settings.schedules) {
+    for (const auto& checked : settings.schedules) {
+        const Schedule& schedule = checked->given();
         auto limits = readRankMemory(options.rankMemory, schedule);
         if (!limits) return tl::unexpected(std::move(limits.error()));
-        if (!limits->empty() && schedule.ranks != settings.schedules.front().ranks)
+        if (!limits->empty() && schedule.ranks != settings.schedules.front()->given().ranks)
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks", "record them one after the other");
         training.rankMemory = std::move(*limits);
     }
@@ -228,14 +240,11 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
     if (launched || !wish.processes) return inProcesses(session, [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
     auto settings = settingsOf(options, session);
     if (!settings) return tl::unexpected(std::move(settings.error()));
-    const int ranks = settings->schedules.front().ranks;
-    for (const Schedule& schedule : settings->schedules)
-        if (schedule.ranks != ranks)
-            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", settings->schedules.front().name, ranks, schedule.name, schedule.ranks),
-                        "record them one after the other");
-    if (ranks % wish.perProcess != 0)
-        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly, {} a process", ranks, wish.perProcess), "choose another --ranks-per-process");
-    auto end = startProcesses(ranks / wish.perProcess, session);
+    auto ranks = ranksOfEach(*settings);
+    if (!ranks) return ranks;
+    if (*ranks % wish.perProcess != 0)
+        return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess), "choose another --ranks-per-process");
+    auto end = startProcesses(*ranks / wish.perProcess, session);
     if (!end) return tl::unexpected(std::move(end.error()));
     if (!end->standing.empty()) noteOn(settings->file, end->standing, session);
     return end->code;

@@ -113,7 +113,7 @@ Result<Nanos> forwardUnitOfAll(const RecordSettings& settings)
 
 Result<void> prepareLinks(RecordSettings& settings, Session& session)
 {
-    const int ranks = settings.schedules.front().ranks;
+    const int ranks = settings.schedules.front()->compute().ranks;
     const Perturbation perturbation = revealed(settings.perturbation, ranks);
     const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
     if (!needsUnit) {
@@ -318,15 +318,25 @@ void removeEmptyFile(const std::string& path)
 
 } // namespace
 
+Result<int> ranksOfEach(const RecordSettings& settings)
+{
+    const Schedule& first = settings.schedules.front()->compute();
+    for (const auto& checked : settings.schedules)
+        if (const Schedule& schedule = checked->compute(); schedule.ranks != first.ranks)
+            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", first.name, first.ranks, schedule.name, schedule.ranks),
+                        "record them one after the other");
+    return first.ranks;
+}
+
 Result<void> serveRecording(const RecordSettings& given, Session& session)
 {
     RecordSettings settings = given;
     if (auto prepared = prepareLinks(settings, session); !prepared) return prepared;
-    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front().ranks); !agreed) return agreed;
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed) return agreed;
     std::vector<std::unique_ptr<Training>> trainings;
-    for (const Schedule& schedule : settings.schedules) {
+    for (const auto& schedule : settings.schedules) {
         auto training = Training::create(schedule, settings.training);
-        if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
+        if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
         trainings.push_back(std::move(*training));
     }
     return serveTrainings(trainings, *settings.training.job);
@@ -338,16 +348,16 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const std::stop_token stop = session.stop();
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
-    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front().ranks); !agreed) return tl::unexpected(std::move(agreed.error()));
+    if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed) return tl::unexpected(std::move(agreed.error()));
 
     const bool traces = settings.traceDevices && !settings.training.job; // of one process CUPTI would show a part only
     DeviceTracing tracing(settings.training.backend, traces, !settings.deviceDump.empty());
     if (settings.traceDevices && !traces && tracing.hasDevices()) session.note("GPU kernels are not traced where ranks are processes");
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
-    for (const Schedule& schedule : settings.schedules) {
+    for (const auto& schedule : settings.schedules) {
         auto training = Training::create(schedule, settings.training);
-        if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
+        if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
         Ongoing one;
         one.training = std::move(*training);
         if (auto prepared = prepareReference(one, settings); !prepared) return tl::unexpected(std::move(prepared.error()));

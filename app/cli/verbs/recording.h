@@ -3,21 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/training/training.h"
 #include "schedules/base/result.h"
+#include "schedules/check/checked_schedule.h"
 #include "schedules/execute/perturb.h"
-#include "schedules/model/schedule.h"
 
 namespace stagewright {
 
 class Session;
 
 struct RecordSettings {
-    std::vector<Schedule> schedules;
+    std::vector<std::shared_ptr<const CheckedSchedule>> schedules;
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
@@ -44,6 +45,9 @@ struct Recording {
     Schedule stalledLists;
     std::int64_t stalledRun = 0;
 };
+
+// The ranks of each schedule, where all are to share the same processes. Usage: they differ.
+Result<int> ranksOfEach(const RecordSettings& settings);
 
 // Fails where nothing could start (bad model, file not writable): then the file is as it was. A failure or stop after that is
 // reported in Recording::stopped; a run without a measured step is removed again.

@@ -49,12 +49,10 @@ Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOptio
         if (key == "ntasks" || key == "nodes" || key == "ntasks-per-node") several = several || number > 1;
     }
     if (!several) return 0;
-    const int ranks = settings.schedules.front().ranks;
-    for (const Schedule& schedule : settings.schedules)
-        if (schedule.ranks != ranks)
-            return fail(ErrorCode::Usage, fmt::format("{} has {} ranks, {} has {}: they can't share the same processes", settings.schedules.front().name, ranks, schedule.name, schedule.ranks), "record them one after the other");
-    if (tasks == 0) tasks = ranks / std::max(1, processes.perProcess);
-    if (tasks < 1 || ranks % tasks != 0) return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", ranks, tasks), "choose another -p, ntasks or --ranks-per-process");
+    auto ranks = ranksOfEach(settings);
+    if (!ranks) return ranks;
+    if (tasks == 0) tasks = *ranks / std::max(1, processes.perProcess);
+    if (tasks < 1 || *ranks % tasks != 0) return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", *ranks, tasks), "choose another -p, ntasks or --ranks-per-process");
     return tasks;
 }
 
@@ -76,7 +74,7 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     order.tasks = *tasks;
     order.arguments = std::move(call->arguments);
     order.files = std::move(call->files);
-    if (*tasks > 0) order.arguments.push_back(fmt::format("--ranks-per-process={}", settings.schedules.front().ranks / *tasks));
+    if (*tasks > 0) order.arguments.push_back(fmt::format("--ranks-per-process={}", settings.schedules.front()->compute().ranks / *tasks));
     for (const char* word : {"--progress=jsonl", "--job={job}"}) order.arguments.emplace_back(word);
     order.arguments.push_back(fmt::format("--output={{job}}/{}", jobfile::run));
     HostJob& job = order.job;

@@ -113,10 +113,11 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         ShapeOptions other = shape;
         other.microbatches = microbatches;
         auto one = chooseSchedule(name, other, session);
-        if (!one) return one;
-        if (one->microbatches != microbatches)
-            return fail(ErrorCode::Usage, fmt::format("--replica-batch: {} has {} microbatches, not {}", name, one->microbatches, microbatches), "give a schedule of the library");
-        return recomputed(*one, options.recompute, session);
+        if (!one) return tl::unexpected(std::move(one.error()));
+        const Schedule& lists = (*one)->given();
+        if (lists.microbatches != microbatches)
+            return fail(ErrorCode::Usage, fmt::format("--replica-batch: {} has {} microbatches, not {}", name, lists.microbatches, microbatches), "give a schedule of the library");
+        return recomputed(lists, options.recompute, session);
     };
     ReplicaOptions replicated = options.replicas;
     if (const auto& layers = options.costs.stageLayers; !layers.empty())

@@ -205,9 +205,10 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
     if (auto may = mayAddRuns(settings.file); !may) return tl::unexpected(std::move(may.error()));
     std::vector<PreparedJob> jobs;
-    for (const Schedule& schedule : settings.schedules) // before the first is run
-        if (auto can = torchSchedule(schedule, lowering, *python->version); !can) return tl::unexpected(std::move(can.error()));
-    for (const Schedule& schedule : settings.schedules) {
+    for (const auto& checked : settings.schedules) // before the first is run
+        if (auto can = torchSchedule(checked->given(), lowering, *python->version); !can) return tl::unexpected(std::move(can.error()));
+    for (const auto& checked : settings.schedules) {
+        const Schedule& schedule = checked->given();
         PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, file, function}, {}};
         auto folder = jobFolder(settings, options, schedule);
         if (!folder) return tl::unexpected(std::move(folder.error()));
@@ -238,8 +239,8 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
     std::error_code error;
     const fs::path config = fs::absolute(options.config, error);
     if (error || !fs::is_regular_file(config, error)) return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", options.config), "name the job's TOML file");
-    for (const Schedule& schedule : settings.schedules) // before the first is run
-        if (auto can = torchTitanFolder(schedule, "stagewright record"); !can) return tl::unexpected(std::move(can.error()).with(schedule.name));
+    for (const auto& checked : settings.schedules) // before the first is run
+        if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can) return tl::unexpected(std::move(can.error()).with(checked->given().name));
     auto python = choosePython(options.python, false, session.stop());
     if (!python) return tl::unexpected(std::move(python.error()));
     if (auto may = mayUseFolder(options.job); !may) return tl::unexpected(std::move(may.error()));
@@ -249,7 +250,8 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
     Recording recording;
     const auto total = static_cast<std::int64_t>(settings.steps) * static_cast<std::int64_t>(settings.schedules.size());
     std::int64_t before = 0;
-    for (const Schedule& schedule : settings.schedules) {
+    for (const auto& checked : settings.schedules) {
+        const Schedule& schedule = checked->given();
         auto folder = jobFolder(settings, options, schedule);
         if (!folder) return tl::unexpected(std::move(folder.error()));
         const TitanRun run{python->path, python->torch, *folder, config.lexically_normal().string(), settings.steps, settings.training.timeoutSeconds};
