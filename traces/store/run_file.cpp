@@ -147,12 +147,6 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
 }
 
 // How long opening a file may compute.
-double secondsFor(std::int64_t bytes)
-{
-    constexpr double least = 4, bytesEach = 10e6;
-    return least + static_cast<double>(bytes) / bytesEach;
-}
-
 Error takesTooLong(const RunStore& store)
 {
     return {ErrorCode::Unreadable, fmt::format("file {}: it takes too long to open, so it is damaged or made to do so", store.path), "restore it from a copy"};

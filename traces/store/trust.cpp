@@ -119,7 +119,18 @@ Result<void> checkPages(Database& database, bool all)
     return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({})", database.path(), shownText(found.substr(0, 200))), "restore it from a copy, or record again");
 }
 
-Deadline::Deadline(Database& database, double seconds) : m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); }) {}
+double secondsFor(std::int64_t fileBytes)
+{
+    constexpr double least = 4, bytesEach = 10e6;
+    return least + static_cast<double>(fileBytes) / bytesEach;
+}
+
+Deadline::Deadline(Database& database, double seconds) : m_seconds(seconds), m_until(computedSeconds() + seconds), m_watch(database, [this] { return passed(); }) {}
+
+void Deadline::renew()
+{
+    m_until = computedSeconds() + m_seconds;
+}
 
 bool Deadline::passed() const
 {

@@ -17,6 +17,9 @@ Result<void> limitFor(Database& database, std::int64_t fileBytes);
 // not read.
 Result<std::vector<std::string>> checkSchema(Database& database, int version);
 
+// How many seconds a reader may compute before it has something of a file of that many bytes to show: 4, and 0.1 for each MB.
+double secondsFor(std::int64_t fileBytes);
+
 // The tree of pages, without what indexes hold; all: those too. Unreadable with the first thing that is wrong.
 Result<void> checkPages(Database& database, bool all);
 
@@ -26,8 +29,10 @@ class Deadline {
 public:
     Deadline(Database& database, double seconds);
     bool passed() const;
+    void renew(); // as many seconds from now on
 
 private:
+    double m_seconds;
     double m_until;
     Watch m_watch;
 };

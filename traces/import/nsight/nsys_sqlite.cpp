@@ -3,6 +3,7 @@
 // are tied to kernels by the runtime calls within them.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
 #include "traces/store/database.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -30,6 +32,13 @@ public:
         auto opened = Database::open(m_path, SQLITE_OPEN_READONLY);
         if (!opened) return tl::unexpected(std::move(opened.error()));
         m_database = std::move(*opened);
+        for (const char* suffix : {"", "-wal"}) {
+            std::error_code absent;
+            const auto bytes = std::filesystem::file_size(m_path + suffix, absent);
+            if (!absent) m_bytes += static_cast<std::int64_t>(bytes);
+        }
+        if (auto done = limitFor(*m_database, m_bytes); !done) return tl::unexpected(std::move(done.error()));
+        const Watch stop(*m_database, [this] { return m_progress.cancelled(); });
         if (auto done = readTables(); !done) return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
         if (m_tables.contains("run") && m_tables.contains("span_block"))
             return fail(ErrorCode::Unreadable, "a run file, not a foreign trace", "open it directly, or copy its runs with runs --merge");
@@ -92,19 +101,23 @@ private:
         std::string sql = "SELECT ";
         for (const char* column : columns) sql += fmt::format("{}{}", column == *columns.begin() ? "" : ", ", has.contains(column) ? fmt::format("\"{}\"", column) : "NULL");
         auto rows = m_database->prepare(fmt::format("{} FROM \"{}\"", sql, table));
+        constexpr std::int64_t leastRow = 6; // bytes on a page; with less, pages are read again and again
+        Deadline deadline(*m_database, secondsFor(m_bytes));
         std::int64_t count = 0;
+        const auto damaged = [&](std::string_view why) {
+            m_notes.push_back(fmt::format("table {} is damaged after row {}: {}", table, count, why));
+            ++m_damaged;
+        };
         while (rows) {
             const auto row = m_database->step(*rows);
-            if (!row) {
-                m_notes.push_back(fmt::format("table {} is damaged after row {}: {}", table, count, reasonOf(row.error())));
-                ++m_damaged;
-                return;
-            }
+            if (!row) return m_progress.cancelled() ? void() : damaged(deadline.passed() ? "its rows take too long" : reasonOf(row.error()));
             if (!*row) return;
+            if (count > m_bytes / leastRow) return damaged("the file has no room for so many rows");
             take(*rows);
             if ((++count & 0x3fff) == 0) {
                 m_progress.tell(table, count, count);
                 if (m_progress.cancelled()) return;
+                deadline.renew();
             }
         }
         m_notes.push_back(fmt::format("table {} can't be read: {}", table, reasonOf(rows.error())));
@@ -363,6 +376,7 @@ private:
     void countLeftOut(const char* table)
     {
         if (!m_tables.contains(table) || m_file.ranks.empty()) return;
+        const Deadline deadline(*m_database, secondsFor(m_bytes));
         const auto count = m_database->integer(fmt::format("SELECT count(*) FROM \"{}\"", table));
         if (count && *count > 0) m_file.ranks.front().leftOut[fmt::format("rows of {}", table)] += *count;
     }
@@ -394,6 +408,7 @@ private:
     const ImportOptions& m_options;
     const Progress& m_progress;
     std::unique_ptr<Database> m_database;
+    std::int64_t m_bytes = 0; // of the file and its log
     std::set<std::string, std::less<>> m_tables;
     std::unordered_map<std::int64_t, std::string> m_strings;
     std::map<std::int64_t, std::size_t> m_rankOf; // by process
