@@ -162,7 +162,6 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
     m_other.reset();
     m_comparison.reset();
     if (fit) state.clearSelection();
-    state.setStep(view->steps ? -1 : view->step);
     views.timeline->setPanels({view->panel});
     views.memory->setPanels({view->panel});
     views.legend->setPanels({view->panel});
