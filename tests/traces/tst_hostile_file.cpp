@@ -320,6 +320,18 @@ private slots:
         QVERIFY(!read->refused.empty() || read->runs.front().damaged > 2);
     }
 
+    // One letter of a digest's name would switch the check off.
+    void digestsAreAllOrNone()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(m_good, path);
+        QVERIFY(execute(path, "UPDATE table_digest SET name='rum' WHERE run=1 AND name='run'"));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const auto intact = file->intact(1);
+        QVERIFY(!intact || *intact == false);
+        QCOMPARE(*file->intact(2), std::optional(true));
+    }
+
     // Bytes at random places: whatever changes the content is found. STAGEWRIGHT_FLIPS: how many; 10,000 take about a minute.
     void noChangedBytePasses()
     {

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -545,6 +547,83 @@ private slots:
             QCOMPARE(there->runs().value().size(), std::size_t{1});
             QCOMPARE(there->read(1).value().info.steps, 3);
         }
+    }
+
+    // As `cp` and `>` do, the inode stays: what is written there since is left alone, and the runs are saved or said to be lost.
+    void aFileThatIsWrittenOver_data()
+    {
+        QTest::addColumn<bool>("empty");
+        QTest::newRow("by another run file") << false;
+        QTest::newRow("by nothing") << true;
+    }
+    void aFileThatIsWrittenOver()
+    {
+        QFETCH(bool, empty);
+        const std::string path = freshPath(), other = freshPath();
+        samples::recordRun(other, {2, 4, 3, "gpipe"}).value();
+        const auto bytesOf = [](const std::string& file) {
+            std::ifstream in(file, std::ios::binary);
+            return std::string(std::istreambuf_iterator<char>(in), {});
+        };
+        const std::string bytes = empty ? std::string() : bytesOf(other);
+        std::optional<samples::Recording> recording(std::in_place, path, small);
+        for (int step = 0; step < 400; ++step) QVERIFY(recording->append().has_value()); // SQLite's log has started over
+        std::ofstream(path, std::ios::binary) << bytes;
+        const auto lost = recording->append();
+        QVERIFY(!lost.has_value());
+        QVERIFY2(lost.error().message.find("another program wrote over it") != std::string::npos, lost.error().message.c_str());
+        const auto finished = recording->finish();
+        QVERIFY(!finished.has_value());
+        const std::string saved = path.substr(0, path.size() - 12) + ".saved.stagewright";
+        QCOMPARE(lost.error().message.find(saved) != std::string::npos, fs::exists(saved));
+        QCOMPARE(lost.error().message.find("could not be saved") != std::string::npos, !fs::exists(saved));
+        if (fs::exists(saved)) {
+            const Run run = RunFile::open(saved, OpenMode::Read).value()->read(1).value();
+            QCOMPARE(run.info.steps, 400);
+            QCOMPARE(static_cast<std::int64_t>(run.timeline->spans().size()), 400 * recording->spansPerStep());
+        }
+        recording.reset();
+        QVERIFY(bytesOf(path) == bytes);
+        QVERIFY(!fs::exists(path + "-wal"));
+        if (!empty) QCOMPARE(RunFile::open(path, OpenMode::Read).value()->read(1).value().info.steps, 3);
+    }
+
+    void namesOfOneFileHaveOneLock()
+    {
+        const std::string path = freshPath(), link = freshPath(), hard = freshPath();
+        fs::create_symlink(path, link);
+        std::optional<samples::Recording> recording(std::in_place, path, small);
+        QVERIFY(recording->append().has_value());
+        const auto second = RunFile::open(link, OpenMode::Write);
+        QVERIFY(second.has_value());
+        QVERIFY(!(*second)->rename(1, "other").has_value());
+        QVERIFY((*second)->missing().empty());
+        QVERIFY(!fs::exists(link + "-lock"));
+        QVERIFY(recording->finish().has_value());
+        recording.reset();
+        fs::create_hard_link(path, hard);
+        QVERIFY(RunFile::open(hard, OpenMode::Read).has_value());
+        const auto refused = RunFile::open(hard, OpenMode::Write);
+        QVERIFY(!refused.has_value());
+        QVERIFY2(refused.error().message.find("hard link") != std::string::npos, refused.error().message.c_str());
+    }
+
+    void aDamagedStepIsNoReasonNotToCompact()
+    {
+        const std::string path = freshPath();
+        QVERIFY(recordAndDie(path, small));
+        sqlite3* database = nullptr;
+        QCOMPARE(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET blocks=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)", nullptr, nullptr, nullptr), SQLITE_OK);
+        QCOMPARE(sqlite3_changes(database), 1);
+        sqlite3_close(database);
+        const auto file = RunFile::open(path, OpenMode::Write).value();
+        QVERIFY(file->read(1).has_value()); // its views are made
+        const auto compacted = file->compact();
+        QVERIFY2(compacted.has_value(), compacted ? "" : compacted.error().message.c_str());
+        const auto run = file->read(1);
+        QVERIFY(run.has_value());
+        QVERIFY(run->info.damagedBlocks > 0);
     }
 
     void aLockThatIsRemovedIsMadeAgain()

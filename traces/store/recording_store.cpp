@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "traces/store/run_store.h"
+#include "traces/store/trust.h"
 
 namespace stagewright {
 
@@ -72,7 +73,56 @@ Result<void> makeRoom(Database& database, std::int64_t pageSize)
     return {};
 }
 
+RunStore::Mark markOf(const std::string& path) // of no file: zeros
+{
+    struct stat present {};
+    if (::stat(path.c_str(), &present) != 0) return {};
+    return {present.st_dev, present.st_ino, present.st_size, std::int64_t{present.st_mtim.tv_sec} * 1'000'000'000 + present.st_mtim.tv_nsec};
+}
+
+std::string runsIn(Database& database)
+{
+    std::string text;
+    auto rows = database.prepare("SELECT id, name, created_unix_ms, schedule_name FROM main.run ORDER BY id");
+    while (rows) {
+        const auto row = database.step(*rows);
+        if (!row) return {};
+        if (!*row) return text;
+        for (int column = 0; column < 4; ++column) text += rows->text(column) + '\n';
+    }
+    return {};
+}
+
+// Somebody else changed the file: it is still one of these runs, whole, for whoever opens it.
+bool stillOurs(const RunStore& store)
+{
+    const auto other = Database::open(store.path, SQLITE_OPEN_READONLY);
+    if (!other || !checkPages(**other, false)) return false;
+    const std::string there = runsIn(**other);
+    return !there.empty() && there == runsIn(*store.database);
+}
+
+// What was saved of a file that somebody wrote over, from memory, its log and what was left of it.
+bool isWhole(const std::string& path)
+{
+    const auto file = RunFile::open(path, OpenMode::Write);
+    if (!file || !(*file)->checkPages()) return false;
+    const auto runs = (*file)->runs();
+    if (!runs || runs->empty()) return false;
+    for (const RunInfo& info : *runs) {
+        const auto intact = (*file)->intact(info.id);
+        const auto run = (*file)->read(info.id);
+        if (!intact || *intact == false || !run || run->info.damagedBlocks > 0) return false;
+    }
+    return true;
+}
+
 } // namespace
+
+void RunStore::committed()
+{
+    mark = markOf(path);
+}
 
 Result<void> RunStore::mayWrite()
 {
@@ -99,11 +149,7 @@ Result<void> RunStore::beginRecording()
         (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
         const auto size = database->integer("PRAGMA page_size");
         pageSize = size ? *size : 0;
-        struct stat opened {};
-        if (::stat(path.c_str(), &opened) == 0) {
-            device = opened.st_dev;
-            inode = opened.st_ino;
-        }
+        committed();
     }
     ++writers;
     return {};
@@ -139,27 +185,38 @@ RunStore::~RunStore()
 
 Result<void> RunStore::inPlace()
 {
-    struct stat present {};
-    const bool there = ::stat(path.c_str(), &present) == 0;
-    const bool same = there && present.st_dev == device && present.st_ino == inode;
+    const Mark present = markOf(path);
+    const bool there = present.inode != 0;
+    const bool same = there && present.device == mark.device && present.inode == mark.inode;
+    const bool ours = same && (present == mark || stillOurs(*this));
     const bool guarded = lock.restore();
-    if (!savedIn && same && guarded) return {};
+    if (!savedIn && ours && guarded) return {};
+    const bool over = same && !ours;
     if (!savedIn) {
         savedIn = freeNameBeside(path);
         auto copied = database->prepare("VACUUM INTO ?");
         if (copied) copied->bind(std::string_view(*savedIn));
         const auto saved = copied ? database->run(*copied) : Result<void>(tl::unexpected(copied.error()));
-        if (!saved || !RunFile::open(*savedIn, OpenMode::Write)) savedIn = "";
+        if (!saved || (over ? !isWhole(*savedIn) : !RunFile::open(*savedIn, OpenMode::Write))) {
+            std::error_code absent;
+            if (over) std::filesystem::remove(*savedIn, absent);
+            savedIn = "";
+        }
         // the log and its index are at the path, too, and would be taken for those of the file that is there now
-        if (guarded) {
+        if (over) {
+            std::error_code absent;
+            for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path + suffix, absent);
+        } else if (guarded) {
             if (auto transaction = Transaction::begin(*database); transaction && database->execute("UPDATE main.run SET state='interrupted' WHERE state='recording'")) (void)transaction->commit();
             (void)database->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             leaveWal();
         }
         sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     }
-    const std::string_view what = !there ? "it was removed or renamed" : !same ? "another file was put in its place"
-                                                                               : "its lock was removed and another program writes to it";
+    const std::string_view what = !there  ? "it was removed or renamed"
+                                  : !same ? "another file was put in its place"
+                                  : over  ? "another program wrote over it"
+                                          : "its lock was removed and another program writes to it";
     if (savedIn->empty()) return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording, and its runs could not be saved beside it", path, what), "record again");
     return fail(ErrorCode::Failed, fmt::format("file {}: {} while recording; its runs are saved in {}", path, what, *savedIn));
 }

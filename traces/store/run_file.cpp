@@ -200,10 +200,20 @@ Result<void> prepareQueries(RunStore& store)
     return {};
 }
 
+// The file that a symbolic link names: its lock and SQLite's log are beside it, whatever name it is opened by.
+std::string withoutLinks(const std::string& path)
+{
+    std::error_code unknown;
+    if (!std::filesystem::is_symlink(path, unknown)) return path;
+    const auto real = std::filesystem::weakly_canonical(path, unknown);
+    return unknown ? path : real.string();
+}
+
 } // namespace
 
-Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
+Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode mode)
 {
+    const std::string path = withoutLinks(name);
     // A device or pipe can't hold a database, and a journal would stay beside it.
     std::error_code unknown;
     const auto kind = std::filesystem::status(path, unknown).type();
@@ -211,6 +221,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         return fail(ErrorCode::Unreadable, "file " + path + ": not a regular file, so it can't hold runs", "choose a file");
     if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
         return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
+    if (mode != OpenMode::Read && kind == std::filesystem::file_type::regular && std::filesystem::hard_link_count(path, unknown) > 1 && !unknown)
+        return fail(ErrorCode::Unavailable, "file " + path + ": it has another name (a hard link), under which another program could write to it", "copy the file, and write to the copy");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
     const bool wal = kind == std::filesystem::file_type::regular && isWalFile(path);
     const bool log = wal && std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
@@ -482,6 +494,7 @@ Result<void> RunFile::compact()
             if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());
             return tl::unexpected(std::move(folded.error()));
         }
+    if (auto dropped = store.unfolded.dropViews(*store.database); !dropped) return dropped;
     auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
     if (!compacted && compacted.error().code == ErrorCode::Failed) compacted.error().remedy = needsRoom(path());
     return compacted;

@@ -39,7 +39,12 @@ struct RunStore {
     RecordingLock lock;
     int writers = 0;           // live RunWriters
     std::int64_t pageSize = 0; // while recording
-    std::uint64_t device = 0, inode = 0;
+    struct Mark {
+        std::uint64_t device = 0, inode = 0;
+        std::int64_t bytes = 0, changed = 0; // when, in ns
+        bool operator==(const Mark&) const = default;
+    };
+    Mark mark;            // of the file while recording, as the last commit left it
     int version = 0;      // of the file, as it is read
     bool queries = false; // the tables, functions and views of SQL are there
     bool logs = true;     // the file has steps that may not be folded yet: version 5 and later
@@ -68,9 +73,10 @@ struct RunStore {
     int views = 0;                              // snapshots, one within the other
     std::chrono::steady_clock::time_point viewTaken;
 
-    // While recording: the file and its lock are still those that were opened. Else its runs are saved beside it, once, and the Error says where or
-    // that they are lost; nothing more is written to the path.
+    // While recording: the file and its lock are still those that were opened, and nobody else wrote over it. Else its runs are saved beside it, once, and
+    // the Error says where or that they are lost; nothing more is written to the path.
     Result<void> inPlace();
+    void committed(); // while recording, after each commit: what inPlace() compares with
 
     std::string ignored;                // RunFile::ignored()
     std::string missing;                // RunFile::missing()

@@ -139,6 +139,7 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
         state.rows.rollBack();
         return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
     }
+    state.store->committed();
     state.rows.accept();
     ++state.steps;
     return done;

@@ -284,6 +284,17 @@ Result<void> UnfoldedSteps::makeViews(Database& database)
     return database.execute(sql);
 }
 
+Result<void> UnfoldedSteps::dropViews(Database& database)
+{
+    if (!m_views) return {};
+    std::string sql = "DROP VIEW temp.run; DROP VIEW temp.span_bounds; DROP TABLE temp.log_run;";
+    for (std::size_t number = 0; number < stepTableCount(); ++number)
+        if (const StepTable table = stepTable(number); !table.text) sql += fmt::format("DROP VIEW temp.{0}; DROP TABLE temp.log_{0};", table.name);
+    if (auto done = database.execute(sql); !done) return done;
+    *this = {};
+    return {};
+}
+
 // False: steps that were read before have been folded or removed since.
 Result<bool> UnfoldedSteps::stillThere(Database& database) const
 {

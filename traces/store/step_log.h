@@ -66,6 +66,9 @@ public:
     // The table of blocks without their data, where looking for some.
     std::string_view bounds() const { return m_views ? "temp.span_bounds" : "main.span_block"; }
 
+    // The views and tables beside those of the file, which VACUUM takes for them; loading makes them again.
+    Result<void> dropViews(Database& database);
+
 private:
     struct Row {
         std::int64_t id = 0, run = 0;

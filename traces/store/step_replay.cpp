@@ -262,6 +262,7 @@ Result<void> StreamReplay::State::commit(Ongoing& one, const StepBlock& block)
     if (one.run.here != 0 && !known) {
         if (auto there = store->inPlace(); !there) return there;
         if (auto done = end ? close(one, row) : append(one, *segment, row); !done) return done;
+        store->committed();
         one.segment = *segment;
     }
     one.run.steps = std::max(one.run.steps, static_cast<int>(*steps));

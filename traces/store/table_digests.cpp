@@ -234,11 +234,16 @@ Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run)
 {
     const auto header = stored(database, run, "run");
     if (!header) return tl::unexpected(header.error());
-    if (!*header) return std::optional<bool>();
+    std::int64_t found = 0, digests = 0;
+    auto counted = forEachRow(database, "SELECT count(*) FROM main.table_digest WHERE run=?", run, [&](const Statement& row) -> Result<void> {
+        digests = row.integer(0);
+        return {};
+    });
+    if (!counted) return tl::unexpected(std::move(counted.error()));
+    if (!*header) return digests > 0 ? std::optional(false) : std::optional<bool>(); // all or none
     std::vector<std::string> names{"run"};
     for (const RunTable& table : runTables())
         if (isKept(table.name)) names.emplace_back(table.name);
-    std::int64_t found = 0, digests = 0;
     for (const std::string& name : names) {
         const auto kept = stored(database, run, name);
         if (!kept) return tl::unexpected(kept.error());
@@ -251,11 +256,6 @@ Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run)
         const TableDigests::Sum before = kept->value_or(TableDigests::Sum{});
         if (before.rows != sum->rows || before.hash != sum->hash) return std::optional<bool>(false);
     }
-    auto counted = forEachRow(database, "SELECT count(*) FROM main.table_digest WHERE run=?", run, [&](const Statement& row) -> Result<void> {
-        digests = row.integer(0);
-        return {};
-    });
-    if (!counted) return tl::unexpected(std::move(counted.error()));
     return std::optional<bool>(digests == found);
 }
 
