@@ -284,8 +284,8 @@ std::string stepsHtml(const Run& run)
         std::vector<std::string> cells{fmt::format("{}{}", stepNumber(static_cast<int>(step)), static_cast<int>(step) < run.info.warmupSteps ? " (warm-up)" : "")};
         for (const Metric* metric : metrics) {
             const bool has = step < metric->values.size() && std::isfinite(metric->values[step]);
-            cells.push_back(!has ? "n/a" : metric->unit == "ns" ? formatDuration(static_cast<Nanos>(std::llround(metric->values[step])))
-                                                                : fmt::format("{:.4g}", metric->values[step]));
+            cells.push_back(!has ? "–" : metric->unit == "ns" ? formatDuration(static_cast<Nanos>(std::llround(metric->values[step])))
+                                                              : fmt::format("{:.4g}", metric->values[step]));
         }
         table.add(cells);
     }
@@ -306,7 +306,7 @@ std::string deltaText(const MetricDelta& metric, Nanos timeUnit, Bytes memoryUni
         if (metric.unit == "ns") return formatDuration(static_cast<Nanos>(std::llround(value)), timeUnit);
         if (metric.unit == "bytes") return formatBytes(static_cast<Bytes>(std::llround(value)), memoryUnit);
         if (metric.unit == "fraction") return formatPercent(value);
-        return fmt::format("{:.4g} {}", value, metric.unit);
+        return fmt::format("{} {}", shortNumber(value, 4), metric.unit);
     };
     if (!change) return text(metric.a) + "\t" + text(metric.b);
     const std::string delta = text(metric.delta());

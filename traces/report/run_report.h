@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/collective_uses.h"
@@ -24,7 +25,6 @@
 #include "traces/fit/fit_costs.h"
 #include "traces/report/baseline.h"
 #include "traces/report/tables.h"
-#include "traces/run/quantity.h"
 #include "traces/run/run.h"
 
 namespace stagewright {

@@ -299,7 +299,7 @@ std::string metricText(double value, const std::string& unit, bool withSign, con
         if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
         return formatPercent(value);
     }
-    return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
+    return fmt::format("{}{}{}{}", plus, shortNumber(value, 4), unit.empty() ? "" : " ", unit);
 }
 
 } // namespace stagewright
