@@ -13,7 +13,7 @@ QString sentence(QString text)
 
 QString wholeQuantities(QString text)
 {
-    static const QRegularExpression quantity(QStringLiteral("([0-9]) (ns|µs|us|ms|s|%|B|KiB|MiB|GiB|KB|MB|GB|units?|steps?|ops?|ranks?)(?![\\w])"));
+    static const QRegularExpression quantity(QStringLiteral("([0-9]) (ns|µs|us|ms|s|%|B|KiB|MiB|GiB|TiB|PiB|KB|MB|GB|units?|microbatch|microbatches|steps?|ops?|ranks?)(?![\\w])"));
     return text.replace(quantity, QStringLiteral("\\1\u00a0\\2"));
 }
 

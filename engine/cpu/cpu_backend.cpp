@@ -18,6 +18,7 @@
 #include "engine/layers/math_source.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
+#include "schedules/base/quantity.h"
 
 namespace stagewright {
 
@@ -46,7 +47,7 @@ std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices,
 {
     const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
                                                : "all " + std::to_string(slices.size()) + " stages together need ";
-    return who + sizeText(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
+    return who + formatBytes(weightBytes(model, slices, optimizer, precision)) + " for weights, gradients and optimizer";
 }
 
 class CpuBackend final : public Backend, public layers::MathSource {
@@ -81,7 +82,7 @@ public:
         const std::int64_t present = machineBytes();
         if (present == 0 || weightBytes(model, slices, optimizer, m_precision) <= present) return {};
         return fail(ErrorCode::Unavailable,
-                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + sizeText(present),
+                    needOf(model, slices, optimizer, m_precision) + "; this machine has " + formatBytes(present),
                     "use a smaller model");
     }
 

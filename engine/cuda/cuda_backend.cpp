@@ -21,6 +21,7 @@
 #include "engine/layers/math_source.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/layers/stage_model.h"
+#include "schedules/base/quantity.h"
 
 namespace stagewright {
 
@@ -76,8 +77,8 @@ std::vector<DeviceInfo> allDevices()
         device.usable = device.reason.empty();
         device.details.emplace_back("compute_capability", fmt::format("{}.{}", found.major, found.minor));
         device.details.emplace_back("multiprocessors", fmt::format("{}", found.multiprocessors));
-        device.details.emplace_back("memory", sizeText(static_cast<std::int64_t>(found.totalBytes)));
-        if (found.freeBytes > 0) device.details.emplace_back("memory_free", sizeText(static_cast<std::int64_t>(found.freeBytes)));
+        device.details.emplace_back("memory", formatBytes(static_cast<std::int64_t>(found.totalBytes)));
+        if (found.freeBytes > 0) device.details.emplace_back("memory_free", formatBytes(static_cast<std::int64_t>(found.freeBytes)));
         device.details.emplace_back("green_contexts", found.greenContexts != 0 ? "yes" : "no");
         if (i == 0) device.details.insert(device.details.end(), about.begin(), about.end());
         all.push_back(std::move(device));
@@ -161,8 +162,8 @@ public:
         if (needed <= free) return {};
         return fail(ErrorCode::Unavailable,
                     fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free", slices.size(),
-                                sizeText(static_cast<std::int64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
-                                sizeText(static_cast<std::int64_t>(free))),
+                                formatBytes(static_cast<std::int64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
+                                formatBytes(static_cast<std::int64_t>(free))),
                     "use a smaller model");
     }
 

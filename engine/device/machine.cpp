@@ -91,14 +91,4 @@ std::vector<std::pair<std::string, std::string>> machineFacts()
     return facts;
 }
 
-std::string sizeText(std::int64_t bytes)
-{
-    const char* name = " KiB";
-    std::int64_t unit = 1 << 10;
-    if (bytes >= 1 << 20) name = " MiB", unit = 1 << 20;
-    if (bytes >= 1 << 30) name = " GiB", unit = 1 << 30;
-    const std::int64_t tenths = (bytes + unit / 10 - 1) / (unit / 10);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + name;
-}
-
 } // namespace stagewright

@@ -1,7 +1,6 @@
 // The machine a training runs on: cores that are free now, and facts for a run's environment.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +15,5 @@ int idleCores();
 
 // "system", "usable_cores", "compiler", "stagewright".
 std::vector<std::pair<std::string, std::string>> machineFacts();
-
-// "1.5 GiB", "12.0 KiB": rounded up, in the largest unit that is not below one.
-std::string sizeText(std::int64_t bytes);
 
 } // namespace stagewright

@@ -186,7 +186,7 @@ expect_code 0
 expect_out '^what would help +step +gain'
 expect_that "levers come before the picture" awk '/^what would help/ { a = NR } /^idle by cause/ { b = NR } END { exit !(a > 0 && b > a) }' out.txt
 expect_that "Transfer leads, Order follows" awk '/^idle by cause/ { getline; first = $1 } END { exit !(first == "Transfer") }' out.txt
-expect_out "^each is simulated with the run's costs; with these, the unchanged step takes [0-9.]+ \(measured: [0-9.]+, 0.0 %\)$"
+expect_out "^each is simulated with the run's costs; with these, the unchanged step takes [0-9.]+ units \(measured: [0-9.]+ units, 0.0 %\)$"
 run stagewright simulate -s 1f1b --perturb link=1-2:0.25 --json
 expect_keys . levers levers_baseline gain_by_cause over_steps straggler_sentence perturb emulated_links contention_median memory_cap
 expect_json null over_steps
@@ -208,7 +208,7 @@ run stagewright record -s 1f1b -p 2 -m 4 --clock virtual --steps 8 --warmup 1 --
 expect_code 0
 run stagewright report p.stagewright
 expect_out '^emulated links 0→1 [0-9.]+ .s, 1→0 [0-9.]+ .s; disturbance rank=1:3,link=0-1:1$'
-expect_out '^time +[0-9.]+ .s +median of 8 steps [0-9.]+ .s, 95 %: [0-9.]+ .s to [0-9.]+ .s$'
+expect_out '^step time +[0-9.]+ .s +median of 8 steps [0-9.]+ .s, 95 %: [0-9.]+ .s to [0-9.]+ .s$'
 expect_out '^memory limit of a rank'
 expect_out '^contention +[0-9.]+ % of the ops'
 expect_out '^rank 1 is busy .*the rank is slow or its stage costs more'

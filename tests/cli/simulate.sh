@@ -54,8 +54,8 @@ expect_json 60.0 makespan
 run stagewright simulate -s zb-h1
 expect_code 0
 expect_quiet_err
-expect_out '^time +27 units'
-expect_out '^bubble +11\.1 %'
+expect_out '^step time +27 units'
+expect_out '^bubble ratio +11\.1 %'
 expect_no_out $'\033'
 run stagewright simulate -s gpipe
 expect_out 'F'

@@ -83,8 +83,8 @@ expect_json 2 runs
 expect_json simulated runs 0 provenance
 expect_json '1f1b as planned' runs 0 name
 run stagewright compare t.stagewright 2 --plan
-expect_same "$(grep '^Time ' <<<"$planned")" "$(grep '^Time ' <<<"$out")"
-expect_that 'a time of each' grep -q '^Time .*[0-9] µs .*[0-9] µs' <<<"$out"
+expect_same "$(grep '^Step time ' <<<"$planned")" "$(grep '^Step time ' <<<"$out")"
+expect_that 'a time of each' grep -q '^Step time .*[0-9] µs .*[0-9] µs' <<<"$out"
 run stagewright report t.stagewright --json # the run, not its plan
 expect_json imported provenance
 run stagewright sql t.stagewright "SELECT section, value FROM run_text WHERE run = 2 AND key = 'engine'"

@@ -2,12 +2,12 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
+#include "schedules/base/quantity.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
-#include "traces/run/quantity.h"
 
 using namespace stagewright;
 
@@ -97,7 +97,7 @@ private slots:
         QCOMPARE(name(*timeline, report.gaps[0].next), std::string("0B0"));
         QCOMPARE(name(*timeline, report.gaps[0].blamed), std::string("1B0"));
         QCOMPARE(QString::fromStdString(explainGap(*timeline, report.gaps[0])),
-                 QString("rank 0 waits 2.0 units before 0B0: 1B0 on rank 1 ends at 4.0 units"));
+                 QString("rank 0 waits 2 units before 0B0: 1B0 on rank 1 ends at 4 units"));
         QCOMPARE(report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Drain)], 2 * unit);
         QCOMPARE(report.ranks[0].busyByKind[static_cast<std::size_t>(OpKind::Backward)], 4 * unit);
         QStringList path;
@@ -412,17 +412,29 @@ private slots:
         QCOMPARE(formatDuration(-12'400'000), std::string("−12.4 ms"));
         QCOMPARE(formatDuration(999'960), std::string("1.00 ms"));
         QCOMPARE(formatDuration(1'250'000'000), std::string("1.25 s"));
-        QCOMPARE(formatDuration(27 * unit, unit), std::string("27.0 units"));
+        QCOMPARE(formatDuration(27 * unit, unit), std::string("27 units"));
         QCOMPARE(formatDuration(unit / 4, unit), std::string("0.25 units"));
         QCOMPARE(formatDuration(-unit / 3, unit), std::string("−0.333 units"));
-        QCOMPARE(formatDuration(0, unit), std::string("0.0 units"));
+        QCOMPARE(formatDuration(0, unit), std::string("0 units"));
         QCOMPARE(formatBytes(512), std::string("512 B"));
         QCOMPARE(formatBytes(1536 * 1024), std::string("1.50 MiB"));
         QCOMPARE(formatBytes(-(Bytes{20} << 30)), std::string("−20.0 GiB"));
-        QCOMPARE(formatBytes(4 * activationShare, activationShare), std::string("4.0 microbatches"));
+        QCOMPARE(formatBytes(4 * activationShare, activationShare), std::string("4 microbatches"));
+        QCOMPARE(formatDuration(unit, unit), std::string("1 unit"));
+        QCOMPARE(formatDuration(0), std::string("0 ns"));
+        QCOMPARE(formatDuration(253'000, 1, TimeUnit::Milliseconds), std::string("0.253 ms"));
+        QCOMPARE(formatBytes(0), std::string("0 B"));
+        QCOMPARE(formatBytes(Bytes{150} << 20), std::string("150.0 MiB"));
+        QCOMPARE(formatBytes(Bytes{3} << 40), std::string("3.00 TiB"));
+        QCOMPARE(formatBytes(activationShare, activationShare), std::string("1 microbatch"));
+        QCOMPARE(shortNumber(1.625), std::string("1.625"));
+        QCOMPARE(shortNumber(-0.0001), std::string("0"));
+        QCOMPARE(fixedNumber(-1.5, 2), std::string("−1.50"));
+        QCOMPARE(formatChange(0.041), std::string("+4.1 %"));
+        QCOMPARE(formatChange(11), std::string("× 12"));
         QCOMPARE(formatPercent(0.16667), std::string("16.7 %"));
         QCOMPARE(formatPercent(-0.0001), std::string("0.0 %"));
-        QCOMPARE(formatPercent(std::numeric_limits<double>::quiet_NaN()), std::string("n/a"));
+        QCOMPARE(formatPercent(std::numeric_limits<double>::quiet_NaN()), std::string("–"));
     }
 };
 

@@ -192,8 +192,8 @@ private slots:
         QCOMPARE(comparison.ledgerA.of(PathClass::Fill), 3 * rankShare);
         QCOMPARE(comparison.ledgerA.of(PathClass::Return), 6 * rankShare);
         QCOMPARE(comparison.ledgerB.of(PathClass::Return), 0);
-        QVERIFY(mentions(comparison, {"on the critical path: return trip −6.0 units (6.0 units → 0.0 units)"}));
-        QVERIFY(mentions(comparison, {"one change at a time: 33.0 units → 30.0 units (the backward is split into I and W)"}));
+        QVERIFY(mentions(comparison, {"on the critical path: return trip −6 units (6 units → 0 units)"}));
+        QVERIFY(mentions(comparison, {"one change at a time: 33 units → 30 units (the backward is split into I and W)"}));
         const auto back = compareRuns(samples::simulatedRun("zb-h2", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
         QCOMPARE(back.ladder.back().kind, RungKind::Split);
         QCOMPARE(back.ladder.back().makespan, 33 * rankShare);
@@ -281,7 +281,7 @@ private slots:
     {
         const Run run = samples::simulatedRun("zb-h1", 4, 8, 0.5);
         const auto comparison = compareRuns(run, run).value();
-        QCOMPARE(QString::fromStdString(comparison.headline), QString("A and B take the same time: 33.0 units"));
+        QCOMPARE(QString::fromStdString(comparison.headline), QString("A and B take the same time: 33 units"));
         for (const MetricDelta& delta : comparison.metrics) QCOMPARE(delta.delta(), 0.0);
         for (const OpDelta& op : comparison.ops) QVERIFY(op.a == op.b && op.startDelta == 0 && op.durationDelta == 0);
         QVERIFY(mentions(comparison, {"peak activation is the same"}));
@@ -291,14 +291,14 @@ private slots:
     void zeroBubbleAgainstOneFOneB()
     {
         const auto comparison = compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h1", 4, 8)).value();
-        QCOMPARE(QString::fromStdString(comparison.headline), QString("B is 18.2 % faster: 27.0 units against 33.0 units"));
+        QCOMPARE(QString::fromStdString(comparison.headline), QString("B is 18.2 % faster: 27 units against 33 units"));
         QCOMPARE(metric(comparison, "makespan_ns", false), 33.0 * rankShare);
         QCOMPARE(metric(comparison, "makespan_ns", true), 27.0 * rankShare);
         QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", false), 1.0 * activationShare);
         QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", true), 4.0 * activationShare);
-        QVERIFY(mentions(comparison, {"4 ranks × −6.0 units", "idle −24.0 units", "drain −12.0 units"}));
-        QVERIFY(mentions(comparison, {"rank 0 waits 3.0 units before 0I0 instead of 6.0 units", "1I0 on rank 1", "weight gradient runs later"}));
-        QVERIFY(mentions(comparison, {"peak activation rose", "rank 3 from 1.0 microbatch to 4.0 microbatches"}));
+        QVERIFY(mentions(comparison, {"4 ranks × −6 units", "idle −24 units", "drain −12 units"}));
+        QVERIFY(mentions(comparison, {"rank 0 waits 3 units before 0I0 instead of 6 units", "1I0 on rank 1", "weight gradient runs later"}));
+        QVERIFY(mentions(comparison, {"peak activation rose", "rank 3 from 1 microbatch to 4 microbatches"}));
         QVERIFY(mentions(comparison, {"0 ops of A and 32 ops of B have no partner"}));
     }
 
@@ -316,10 +316,10 @@ private slots:
         QVERIFY(edited.has_value());
         QVERIFY(validate(edited->schedule).valid());
         const auto comparison = compareRuns(runOf(schedule, costs), runOf(edited->schedule, costs)).value();
-        QVERIFY2(mentions(comparison, {"rank 2", "3I1 on rank 3 ends 1.0 units later", "3W0 runs before it"}),
+        QVERIFY2(mentions(comparison, {"rank 2", "3I1 on rank 3 ends 1 unit later", "3W0 runs before it"}),
                  comparison.why.empty() ? "" : comparison.why.back().c_str());
         const auto back = compareRuns(runOf(edited->schedule, costs), runOf(schedule, costs)).value();
-        QVERIFY(mentions(back, {"rank 2", "3I1 on rank 3 ends 1.0 units earlier", "3W0 runs after it"}));
+        QVERIFY(mentions(back, {"rank 2", "3I1 on rank 3 ends 1 unit earlier", "3W0 runs after it"}));
         QVERIFY(comparison.change.makespanDelta >= 0);
     }
 

@@ -5,13 +5,13 @@
 #include <QXmlStreamReader>
 #include <QtTest>
 
+#include "schedules/base/quantity.h"
 #include "schedules/library/registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/compare/device_tables.h"
 #include "traces/export/curves_svg.h"
 #include "traces/export/html_report.h"
 #include "traces/export/timeline_svg.h"
-#include "traces/run/quantity.h"
 #include "traces/run/simulated_run.h"
 
 using namespace stagewright;

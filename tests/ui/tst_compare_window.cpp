@@ -224,7 +224,7 @@ private slots:
         QVERIFY(strip->plainText().contains("This is the baseline"));
         window.workspace().shown().showRun({a, 2});
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 2} && window.workspace().settled() && window.workspace().feature<CompareController>()->againstBaseline(); }, 20000));
-        QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("Time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
+        QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
         // Every figure of the panel also shows its change: ZB-H1 is shorter and idles less; a range has none.
         SidePanel* side = window.workspace().views().side;
         const auto line = [&](const char* begin) {

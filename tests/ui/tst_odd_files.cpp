@@ -298,7 +298,7 @@ private slots:
             QVERIFY(window.workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("4 u")).has_value());
             QVERIFY(WindowFixture::settle(window));
             const QString text = window.workspace().views().side->plainText();
-            QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4 units")) && text.contains(QStringLiteral("Headroom to budget: 0 units")), qPrintable(text));
+            QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4 microbatches")) && text.contains(QStringLiteral("Headroom to budget: 0 microbatches")), qPrintable(text));
             QVERIFY2(memoryTime(window) > 0, "idle time that only memory keeps from being filled");
             window.close();
         }
@@ -333,6 +333,8 @@ private slots:
         QVERIFY(budget.set(QStringLiteral("2.5 u"), units).has_value());
         QCOMPARE(*budget.of(units), activationShare * 5 / 2);
         QVERIFY(!budget.set(QStringLiteral("6 MiB"), units).has_value());
+        QCOMPARE(budget.text(units), QStringLiteral("2.5 microbatches"));
+        QVERIFY(budget.set(budget.text(units), units).has_value()); // as it is printed
     }
 
     void everyToolOnRunsThatTellLittle()

@@ -437,7 +437,7 @@ void TestMemoryView::countersAreCharted()
     QCOMPARE(counterText(0.5, QStringLiteral("%")), QStringLiteral("0.50 %"));
     QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).name, QStringLiteral("GB/s")); // the unit of the ticks
     QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).factor, 1e9);
-    QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3 GiB"));
+    QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3.00 GiB"));
 }
 
 void TestMemoryView::predictionIsDotted()

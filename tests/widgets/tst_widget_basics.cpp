@@ -9,6 +9,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "traces/report/tables.h"
 #include "widgets/numbers.h"
 #include "widgets/readable.h"
 #include "widgets/style.h"
@@ -30,6 +31,7 @@ private slots:
     void timeUnitsAreChosen();
     void numbers_data();
     void numbers();
+    void everyTextAgrees();
     void bytesAndPercents();
     void moments();
     void viewStaysNearTheExtent();
@@ -138,7 +140,7 @@ void TestWidgetBasics::timeUnitsAreChosen()
     const QString nanoseconds = durationText(1234);
     setTimeUnit(TimeUnit::Automatic);
     QCOMPARE(milliseconds, QStringLiteral("0.253 ms"));
-    QCOMPARE(nothing, QStringLiteral("0.0 ms"));
+    QCOMPARE(nothing, QStringLiteral("0 ms"));
     QCOMPARE(units, QStringLiteral("3 units")); // unit costs have no other unit
     QCOMPARE(microseconds, QString::fromUtf8("1200000 µs"));
     QCOMPARE(moment, QString::fromUtf8("146740 µs"));
@@ -159,7 +161,7 @@ void TestWidgetBasics::numbers_data()
     QTest::newRow("not 1000 µs") << qint64(999'999) << qint64(1) << QString::fromUtf8("1.00 ms");
     QTest::newRow("µs") << qint64(253'000) << qint64(1) << QString::fromUtf8("253.0 µs");
     QTest::newRow("ns") << qint64(17) << qint64(1) << QStringLiteral("17 ns");
-    QTest::newRow("zero") << qint64(0) << qint64(1) << QStringLiteral("0 ms");
+    QTest::newRow("zero") << qint64(0) << qint64(1) << QStringLiteral("0 ns");
     QTest::newRow("units") << qint64(3 * rankShare) << qint64(rankShare) << QStringLiteral("3 units");
 }
 
@@ -171,12 +173,45 @@ void TestWidgetBasics::numbers()
     QCOMPARE(durationText(duration, Units{unit, 1}), text);
 }
 
+// The command line's and the page's sentences and table cells, and the window: one text for one value.
+void TestWidgetBasics::everyTextAgrees()
+{
+    const auto agree = [](const std::string& text, const QString& window, ColumnKind kind, std::int64_t value, const Units& units, const QString& word) {
+        const QString expected = QString::fromStdString(text);
+        QCOMPARE(window, expected);
+        QString cell = QString::fromStdString(cellText({"key", "Title", kind, ""}, AnalysisCell(value), units));
+        if (!word.isEmpty()) { // columns leave the word out
+            QVERIFY2(expected.endsWith(QLatin1Char(' ') + word) || expected == QStringLiteral("1 ") + word.chopped(word.endsWith(QLatin1String("ches")) ? 2 : 1), qPrintable(expected));
+            cell = cell + QLatin1Char(' ') + expected.section(QLatin1Char(' '), 1);
+        }
+        QCOMPARE(cell, expected);
+        QVERIFY2(!expected.contains(QLatin1Char('-')), qPrintable(expected));
+    };
+    const Units real, shares{rankShare, activationShare};
+    for (const Nanos nanos : {0LL, 1LL, 17LL, 999LL, 1000LL, 9994LL, 9996LL, 253'000LL, 999'949LL, 999'999LL, 32'240'000LL, 999'960'000LL, 1'200'000'000LL, 99'999'000'000LL})
+        for (const Nanos value : {nanos, -nanos}) {
+            agree(formatDuration(value), durationText(value), ColumnKind::Time, value, real, {});
+            agree(formatDuration(value, rankShare), durationText(value, shares), ColumnKind::Time, value, shares, QStringLiteral("units"));
+        }
+    for (const Nanos tenths : {0, 1, 5, 10, 15, 55, 270, 330, 99'999})
+        agree(formatDuration(tenths * rankShare / 10, rankShare), durationText(tenths * rankShare / 10, shares), ColumnKind::Time, tenths * rankShare / 10, shares, QStringLiteral("units"));
+    for (const Bytes bytes : {0LL, 100LL, 1023LL, 1024LL, 512LL << 10, 1023LL << 10, 150LL << 20, 6656LL << 20, 20LL << 30, 3LL << 40, 3LL << 50})
+        for (const Bytes value : {bytes, -bytes}) agree(formatBytes(value), bytesText(value), ColumnKind::Size, value, real, {});
+    for (const Bytes thirds : {0, 1, 2, 3, 12, 16})
+        agree(formatBytes(thirds * activationShare / 3, activationShare), bytesText(thirds * activationShare / 3, shares), ColumnKind::Size, thirds * activationShare / 3, shares, QStringLiteral("microbatches"));
+    for (const double share : {0.0, 0.15, -0.0001, 0.27272, 1.5, -0.166, 11.0}) {
+        QCOMPARE(percentText(share), QString::fromStdString(formatPercent(share)));
+        QCOMPARE(changeText(1, 1 + share), QString::fromStdString(formatChange(share)));
+        QCOMPARE(fixed(share, 2), QString::fromStdString(fixedNumber(share, 2)));
+    }
+}
+
 void TestWidgetBasics::bytesAndPercents()
 {
     QCOMPARE(bytesText(Bytes(6.5 * 1073741824.0)), QStringLiteral("6.50 GiB"));
-    QCOMPARE(bytesText(512 * 1024), QStringLiteral("512 KiB"));
+    QCOMPARE(bytesText(512 * 1024), QStringLiteral("512.0 KiB"));
     QCOMPARE(bytesText(100), QStringLiteral("100 B"));
-    QCOMPARE(bytesText(3 * activationShare, Units{1, activationShare}), QStringLiteral("3 units"));
+    QCOMPARE(bytesText(3 * activationShare, Units{1, activationShare}), QStringLiteral("3 microbatches"));
     QCOMPARE(percentText(0.15), QStringLiteral("15.0 %"));
     QCOMPARE(signedFixed(-0.04, 1), QStringLiteral("0.0"));
     QCOMPARE(signedFixed(1.5, 1), QStringLiteral("+1.5"));

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/quantity.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/memory.h"
-#include "traces/run/quantity.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_graph.h"
 #include "traces/step/step_ops.h"

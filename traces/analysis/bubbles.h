@@ -84,7 +84,7 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
 // The rank that is busy longest, if that is more than 5 % above the median over ranks and not because one of its stages costs
 // more while another one, or a copy elsewhere, does not; empty: no rank stands out.
 std::optional<int> stragglerRank(const BubbleReport& report);
-// "rank 2 is busy 36.0 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; "" where there
+// "rank 2 is busy 36 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; "" where there
 // is none.
 std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit);
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/collective_uses.h"
-#include "traces/run/quantity.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright::analyses {

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/model/mesh.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/run/quantity.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright::analyses {

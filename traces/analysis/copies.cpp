@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/step_number.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
-#include "traces/run/quantity.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

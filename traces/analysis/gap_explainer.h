@@ -18,7 +18,7 @@ struct GapLink {
 using GapChain = std::vector<GapLink>; // from what the rank waited for, back to the root
 
 struct GapExperiment {
-    std::string change; // "if 1B0 on rank 1 ended 2.0 units earlier"
+    std::string change; // "if 1B0 on rank 1 ended 2 units earlier"
     Nanos before = 0;   // original makespan
     Nanos after = 0;    // makespan of the replayed step; the same if the gap has slack
 };

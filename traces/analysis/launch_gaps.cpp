@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -1,12 +1,12 @@
 // What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, of a large run of those that a report reads, whichever is shown.
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/fit/residuals.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright::analyses {
 

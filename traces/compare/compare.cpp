@@ -42,60 +42,69 @@ Nanos sumOf(const BubbleReport& report, Nanos RankBubbles::*member)
     return sum;
 }
 
-// Whether both runs have a figure (key as ReportFigure::key); notes it if one lacks it.
-bool bothKnow(Comparison& comparison, std::string_view figure, std::string key, std::string title)
+// The figures of both reports, under their titles.
+class BothFigures {
+public:
+    explicit BothFigures(Comparison& comparison) : m_comparison(comparison), m_a(comparison.reportA.figures()), m_b(comparison.reportB.figures()) {}
+
+    // figure: a key as ReportFigure::key.
+    std::string title(std::string_view figure) const { return findFigure(m_a, figure)->title; }
+    bool known(std::string_view figure, std::string key); // in both runs; notes it under the key if one lacks it
+
+private:
+    Comparison& m_comparison;
+    std::vector<ReportFigure> m_a, m_b;
+};
+
+bool BothFigures::known(std::string_view figure, std::string key)
 {
-    const auto whyOf = [figure](const RunReport& report) {
-        for (const ReportFigure& one : report.figures())
-            if (one.key == figure) return one.unknown;
-        return std::string();
-    };
-    const std::string whyA = whyOf(comparison.reportA), whyB = whyOf(comparison.reportB);
+    const std::string &whyA = findFigure(m_a, figure)->unknown, &whyB = findFigure(m_b, figure)->unknown;
     if (whyA.empty() && whyB.empty()) return true;
     const std::string why = whyA == whyB ? "both runs: " + whyA : whyA.empty() ? "run B: " + whyB
                                                               : whyB.empty()   ? "run A: " + whyA
                                                                                : fmt::format("run A: {}; run B: {}", whyA, whyB);
-    comparison.unknownMetrics.push_back({std::move(key), std::move(title), why});
+    m_comparison.unknownMetrics.push_back({std::move(key), title(figure), why});
     return false;
 }
 
-void addPeaks(Metrics& metrics, Comparison& comparison)
+void addPeaks(Metrics& metrics, Comparison& comparison, BothFigures& figures)
 {
-    if (!bothKnow(comparison, "peak_activation", "peak_activation_bytes", "Peak activation")) return;
+    if (!figures.known("peak_activation", "peak_activation_bytes")) return;
+    const std::string title = figures.title("peak_activation");
     const auto peaksA = comparison.reportA.peaks(MemoryCategory::Activations);
     const auto peaksB = comparison.reportB.peaks(MemoryCategory::Activations);
-    metrics.add("peak_activation_bytes", "Peak activation", "bytes", static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
+    metrics.add("peak_activation_bytes", title, "bytes", static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
                 static_cast<double>(comparison.reportB.largestPeak(MemoryCategory::Activations)));
     for (std::size_t rank = 0; rank < std::min(peaksA.size(), peaksB.size()); ++rank)
-        metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("Peak activation, rank {}", rank), "bytes",
+        metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("{}, rank {}", title, rank), "bytes",
                     static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));
 }
 
-void fillTimes(Metrics& metrics, const Run& a, const Run& b, Comparison& comparison)
+void fillTimes(Metrics& metrics, const Run& a, const Run& b, Comparison& comparison, BothFigures& figures)
 {
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
-    metrics.time("busy_ns", "Busy", reportA.busy, reportB.busy);
+    metrics.time("busy_ns", figures.title("busy"), reportA.busy, reportB.busy);
     metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart), sumOf(reportB, &RankBubbles::apart));
-    metrics.time("idle_ns", "Idle", reportA.idle, reportB.idle);
+    metrics.time("idle_ns", figures.title("idle"), reportA.idle, reportB.idle);
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (reportA.byCause[i] == 0 && reportB.byCause[i] == 0) continue;
         const auto cause = static_cast<IdleCause>(i);
-        if (!bothKnow(comparison, fmt::format("idle_by_cause.{}", toText(cause)), fmt::format("idle_ns.{}", toText(cause)), fmt::format("Idle: {}", titleOf(cause)))) continue;
+        const std::string figure = fmt::format("idle_by_cause.{}", toText(cause)), key = fmt::format("idle_ns.{}", toText(cause));
+        if (!figures.known(figure, key)) continue;
         if (cause == IdleCause::Launch && reportA.noArrivals.empty() != reportB.noArrivals.empty()) {
-            comparison.unknownMetrics.push_back({"idle_ns.launch", fmt::format("Idle: {}", titleOf(cause)), fmt::format("run {}: the time of messages is in it", reportA.noArrivals.empty() ? "B" : "A")});
+            comparison.unknownMetrics.push_back({key, figures.title(figure), fmt::format("run {}: the time of messages is in it", reportA.noArrivals.empty() ? "B" : "A")});
             continue;
         }
-        metrics.time(fmt::format("idle_ns.{}", toText(cause)), fmt::format("Idle: {}", titleOf(cause)), reportA.byCause[i],
-                     reportB.byCause[i]);
+        metrics.time(key, figures.title(figure), reportA.byCause[i], reportB.byCause[i]);
     }
-    if ((a.timeline->hasCpuTime() || b.timeline->hasCpuTime()) && bothKnow(comparison, "busy_by_cause.contention", "contention_ns", "Contention"))
-        metrics.time("contention_ns", "Contention", sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
-    if (!bothKnow(comparison, "overlap.comm_time", "comm_ns", "Communication")) return;
+    if ((a.timeline->hasCpuTime() || b.timeline->hasCpuTime()) && figures.known("busy_by_cause.contention", "contention_ns"))
+        metrics.time("contention_ns", figures.title("busy_by_cause.contention"), sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
+    if (!figures.known("overlap.comm_time", "comm_ns")) return;
     const OverlapReport& overlapA = comparison.reportA.overlap;
     const OverlapReport& overlapB = comparison.reportB.overlap;
-    metrics.time("comm_ns", "Communication", overlapA.commTime, overlapB.commTime);
-    metrics.time("exposed_comm_ns", "Exposed communication", overlapA.exposedTime, overlapB.exposedTime);
+    metrics.time("comm_ns", figures.title("overlap.comm_time"), overlapA.commTime, overlapB.commTime);
+    metrics.time("exposed_comm_ns", figures.title("overlap.exposed_time"), overlapA.exposedTime, overlapB.exposedTime);
 }
 
 // Times become shares of ranks × makespan: those of a unit-cost run and of a measured one can't be subtracted.
@@ -116,20 +125,21 @@ void toShares(std::vector<MetricDelta>& times, const BubbleReport& a, const Bubb
 void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
 {
     Metrics metrics(comparison.metrics);
+    BothFigures figures(comparison);
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
     if (comparison.sameUnits) {
-        metrics.time("makespan_ns", "Time", reportA.makespan(), reportB.makespan());
-        metrics.time("span_ns", "Span", reportA.span, reportB.span);
+        metrics.time("makespan_ns", figures.title("makespan"), reportA.makespan(), reportB.makespan());
+        metrics.time("span_ns", figures.title("span"), reportA.span, reportB.span);
     }
-    metrics.add("bubble_fraction", "Bubble", "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
-    metrics.add("bubble_rate_span", "Bubble in the span", "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
+    metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
+    metrics.add("bubble_rate_span", figures.title("bubble_rate_span"), "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
     std::vector<MetricDelta> times;
     Metrics timed(times);
-    fillTimes(timed, a, b, comparison);
+    fillTimes(timed, a, b, comparison, figures);
     if (!comparison.sameUnits) toShares(times, reportA, reportB);
     comparison.metrics.insert(comparison.metrics.end(), times.begin(), times.end());
-    if (a.timeline->memoryUnit() == b.timeline->memoryUnit()) addPeaks(metrics, comparison);
+    if (a.timeline->memoryUnit() == b.timeline->memoryUnit()) addPeaks(metrics, comparison, figures);
     const Metric* lossA = a.metric("loss");
     const Metric* lossB = b.metric("loss");
     if (lossA != nullptr && lossB != nullptr && !lossA->values.empty() && !lossB->values.empty())

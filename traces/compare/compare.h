@@ -19,7 +19,7 @@ namespace stagewright {
 
 struct MetricDelta {
     std::string key;   // "makespan_ns", "bubble_fraction", "peak_activation_bytes.rank0"
-    std::string title; // "Time"
+    std::string title; // "Step time"
     std::string unit;  // "ns", "fraction", "bytes"
     double a = 0;
     double b = 0;

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/exposed_communication.h"
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

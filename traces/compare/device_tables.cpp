@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/kernel_class.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/fit/fit_costs.h"
-#include "traces/run/quantity.h"
 #include "traces/run/simulated_run.h"
 
 namespace stagewright {

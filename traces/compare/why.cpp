@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/quantity.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/memory.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 
@@ -201,7 +201,7 @@ private:
         m_sentences.push_back(fmt::format("on the critical path: {}", list(words, words.size())));
     }
 
-    // "one change at a time: 33.0 units → 30.0 units (the backward is split into I and W) → …"
+    // "one change at a time: 33 units → 30 units (the backward is split into I and W) → …"
     void ladder()
     {
         const auto& rungs = m_comparison.ladder;
@@ -306,7 +306,7 @@ private:
         return out;
     }
 
-    // "4 ranks × −6.0 units = idle −24.0 units (drain −12.0 units, …) and busy +0.0"
+    // "4 ranks × −6 units = idle −24 units (drain −12 units, …) and busy +2 units"
     void split()
     {
         const ChangeSplit& change = m_comparison.change;

@@ -107,23 +107,19 @@ std::string metaText(const Run& run, int step, const std::string& source)
 
 std::string headline(const Run& run, const RunReport& report)
 {
-    const Nanos unit = report.units.time;
-    const BubbleReport& bubbles = report.bubbles;
+    const std::vector<ReportFigure> figures = report.figures();
+    UnknownReasons reasons;
     std::string out = "<dl class=\"headline\">\n";
-    if (!report.noOps.empty()) {
-        out += figure("Bubble ratio", "–", "unknown: " + report.noOps);
-        out += figure("Step time", "–", "unknown for the same reason");
-        return out + "</dl>\n";
-    }
-    out += figure("Bubble ratio", formatPercent(bubbles.bubbleFraction), "idle time over all ranks ÷ (ranks × step time)");
-    out += figure("Step time", formatDuration(bubbles.makespan(), unit), "from the start of the first to the end of the last busy span over all ranks");
-    if (!report.memory.empty())
-        out += figure("Peak activation memory", formatBytes(report.largestPeak(MemoryCategory::Activations), report.units.memory), "the highest of any rank at any time in the step");
-    const OverlapReport& overlap = report.overlap;
-    if (!report.bubbles.noArrivals.empty())
-        out += figure("Exposed communication", "–", "unknown: " + report.bubbles.noArrivals);
-    else if (overlap.messages > 0)
-        out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: the part while the receiving rank is idle", formatDuration(overlap.commTime, unit), overlap.messages));
+    const auto add = [&](std::string_view key, const std::string& meaning) {
+        const ReportFigure& one = *findFigure(figures, key);
+        out += figure(one.title, figureText(one, report.units), one.unknown.empty() ? meaning : reasons.of(one));
+    };
+    const auto text = [&](std::string_view key) { return figureText(*findFigure(figures, key), report.units); };
+    add("bubble_fraction", "idle time over all ranks ÷ (ranks × step time)");
+    add("makespan", "from the start of the first to the end of the last busy span over all ranks");
+    add("peak_activation", "the highest of any rank at any time in the step");
+    if (const ReportFigure& messages = *findFigure(figures, "overlap.messages"); !messages.unknown.empty() || messages.value > 0)
+        add("overlap.exposed_time", fmt::format("of {} in {} messages: the part while the receiving rank is idle", text("overlap.comm_time"), text("overlap.messages")));
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
         out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} per token, first and last of {}", loss->unit, counted(static_cast<long long>(loss->values.size()), "step")));
     return out + "</dl>\n";
@@ -284,8 +280,8 @@ std::string stepsHtml(const Run& run)
         std::vector<std::string> cells{fmt::format("{}{}", stepNumber(static_cast<int>(step)), static_cast<int>(step) < run.info.warmupSteps ? " (warm-up)" : "")};
         for (const Metric* metric : metrics) {
             const bool has = step < metric->values.size() && std::isfinite(metric->values[step]);
-            cells.push_back(!has ? "n/a" : metric->unit == "ns" ? formatDuration(static_cast<Nanos>(std::llround(metric->values[step])))
-                                                                : fmt::format("{:.4g}", metric->values[step]));
+            cells.push_back(!has ? "–" : metric->unit == "ns" ? formatDuration(static_cast<Nanos>(std::llround(metric->values[step])))
+                                                              : fmt::format("{:.4g}", metric->values[step]));
         }
         table.add(cells);
     }
@@ -306,7 +302,7 @@ std::string deltaText(const MetricDelta& metric, Nanos timeUnit, Bytes memoryUni
         if (metric.unit == "ns") return formatDuration(static_cast<Nanos>(std::llround(value)), timeUnit);
         if (metric.unit == "bytes") return formatBytes(static_cast<Bytes>(std::llround(value)), memoryUnit);
         if (metric.unit == "fraction") return formatPercent(value);
-        return fmt::format("{:.4g} {}", value, metric.unit);
+        return fmt::format("{} {}", shortNumber(value, 4), metric.unit);
     };
     if (!change) return text(metric.a) + "\t" + text(metric.b);
     const std::string delta = text(metric.delta());

@@ -8,11 +8,11 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/shown_text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 namespace {

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/import/clock_alignment.h"
 #include "traces/import/rank_work.h"
 #include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
-#include "traces/run/quantity.h"
 #include "traces/run/rank_places.h"
 
 namespace stagewright {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "traces/foreign/label_rules.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

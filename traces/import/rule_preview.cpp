@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "traces/foreign/label_rules.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

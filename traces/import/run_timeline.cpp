@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/release_items.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
@@ -17,7 +18,6 @@
 #include "traces/import/message_ops.h"
 #include "traces/import/rank_work.h"
 #include "traces/import/rebuild_schedule.h"
-#include "traces/run/quantity.h"
 #include "traces/run/rank_places.h"
 
 namespace stagewright {

@@ -1,6 +1,7 @@
 #include "traces/report/run_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -17,6 +18,36 @@
 
 namespace stagewright {
 
+int ReportFigure::fullestRank() const
+{
+    return byRank.empty() ? -1 : static_cast<int>(std::max_element(byRank.begin(), byRank.end()) - byRank.begin());
+}
+
+const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key)
+{
+    const auto found = std::find_if(figures.begin(), figures.end(), [key](const ReportFigure& figure) { return figure.key == key; });
+    return found == figures.end() ? nullptr : &*found;
+}
+
+std::string figureText(const ReportFigure& figure, const Units& units, TimeUnit unit)
+{
+    if (!figure.unknown.empty()) return "–";
+    switch (figure.kind) {
+    case ColumnKind::Time: return formatDuration(std::llround(figure.value), units.time, unit);
+    case ColumnKind::Size: return formatBytes(std::llround(figure.value), units.memory);
+    case ColumnKind::Share: return formatPercent(figure.value);
+    default: return shortNumber(figure.value);
+    }
+}
+
+std::string UnknownReasons::of(const ReportFigure& figure)
+{
+    if (figure.unknown.empty()) return {};
+    if (figure.unknown == m_last) return "unknown for the same reason";
+    m_last = figure.unknown;
+    return "unknown: " + figure.unknown;
+}
+
 std::vector<Bytes> RunReport::peaks(MemoryCategory category) const
 {
     std::vector<Bytes> out;
@@ -32,7 +63,7 @@ Bytes RunReport::largestPeak(MemoryCategory category) const
 
 std::optional<Nanos> RunReport::linkLatency() const
 {
-    return costs && bubbles.noArrivals.empty() ? std::optional(costs->links.all.latency) : std::nullopt;
+    return costs && costs->links.overrides.empty() && bubbles.noArrivals.empty() ? std::optional(costs->links.all.latency) : std::nullopt;
 }
 
 // Of each rank and the largest; parts of the group "sharing".
@@ -83,7 +114,7 @@ std::vector<ReportFigure> RunReport::figures() const
     time("span", "Span of a rank", bubbles.span, "A step");
     add("bubble_fraction", "Bubble ratio", ColumnKind::Share, bubbles.bubbleFraction, "Bubble");
     add("bubble_rate_span", "Bubble in the span", ColumnKind::Share, bubbles.bubbleRateSpan, "Bubble");
-    peak("peak_activation", "Peak activation memory", MemoryCategory::Activations);
+    peak("peak_activation", "Peak activation", MemoryCategory::Activations);
     time("busy", "Busy", bubbles.busy, "A step");
     Nanos contention = 0;
     std::array<Nanos, opKindCount> byKind{};

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/collective_uses.h"
@@ -24,7 +25,6 @@
 #include "traces/fit/fit_costs.h"
 #include "traces/report/baseline.h"
 #include "traces/report/tables.h"
-#include "traces/run/quantity.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
@@ -44,6 +44,20 @@ struct ReportFigure {
     std::vector<double> byRank;         // if there is one for each rank
     std::string formula;                // its heading in docs/numbers.md
     std::string unknown;                // why there is no value: a clause, lower case; empty: it is known
+
+    int fullestRank() const; // of figures by rank, the one with the largest value; −1: there is none
+};
+const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key); // null: not among them
+// Its value as every rendering prints it, of figures by rank the largest: "27 units", "4 microbatches", "42", "27.3 %"; unknown: "–".
+std::string figureText(const ReportFigure& figure, const Units& units, TimeUnit unit = TimeUnit::Automatic);
+
+// Why figures listed one after another are unknown: "unknown: REASON", the same again "unknown for the same reason"; known: "".
+class UnknownReasons {
+public:
+    std::string of(const ReportFigure& figure);
+
+private:
+    std::string m_last;
 };
 
 struct RunReport {
@@ -76,7 +90,7 @@ struct RunReport {
     }
     std::vector<Bytes> peaks(MemoryCategory category) const; // by rank; empty where there is no memory
     Bytes largestPeak(MemoryCategory category) const;        // over ranks, 0 where there is no memory
-    std::optional<Nanos> linkLatency() const;                // of the costs
+    std::optional<Nanos> linkLatency() const;                // of the costs, where all links have the same
     std::vector<ReportFigure> figures() const;               // in the order of `report --json`
     std::vector<std::string> sentences() const;              // the straggler and slow replicas, if there are any
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -12,6 +12,9 @@ struct Scale {
     double factor = 1;
     QString unit;
     int decimals = 3;
+    bool counts = false; // of unit-cost work
+
+    QString text(double value) const { return counts ? shortText(value / factor) : fixed(value / factor, decimals); }
 };
 
 Scale scaleFor(const MetricDelta& metric, const Units& units, double atLeast)
@@ -19,22 +22,20 @@ Scale scaleFor(const MetricDelta& metric, const Units& units, double atLeast)
     const double most = std::max({std::abs(metric.a), std::abs(metric.b), atLeast});
     Scale scale;
     if (metric.unit == "fraction") return {0.01, QStringLiteral("%"), 1};
-    auto choose = [&](std::initializer_list<std::pair<double, const char*>> steps) {
-        for (const auto& [factor, unit] : steps)
-            if (most >= factor || scale.unit.isEmpty()) scale = {factor, QString::fromUtf8(unit), 2};
+    const auto inScale = [&](const NumberScale& of) {
+        scale = {of.size, QString::fromUtf8(of.name.data(), static_cast<qsizetype>(of.name.size())), of.size == 1 ? 0 : decimalsOf(most / of.size)};
     };
     if (metric.unit == "ns") {
         if (units.time != 1)
-            scale = {static_cast<double>(units.time), QStringLiteral("units"), 2};
+            scale = {static_cast<double>(units.time), QStringLiteral("units"), 3, true};
         else
-            choose({{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}});
+            inScale(timeScale(most));
     } else if (metric.unit == "bytes") {
         if (units.memory != 1)
-            scale = {static_cast<double>(units.memory), QStringLiteral("units"), 2};
+            scale = {static_cast<double>(units.memory), QStringLiteral("microbatches"), 3, true};
         else
-            choose({{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}});
+            inScale(byteScale(most));
     }
-    if (!scale.unit.isEmpty() && most / scale.factor >= 100) scale.decimals = 1;
     return scale;
 }
 
@@ -56,15 +57,15 @@ MetricText metricText(const MetricDelta& metric, const Units& units, bool shows,
     text.title.replace(QLatin1String("communication"), QLatin1String("comm."), Qt::CaseInsensitive);
     text.title[0] = text.title[0].toUpper();
     if (!scale.unit.isEmpty()) text.title += QStringLiteral(", ") + scale.unit;
-    text.change = signedFixed(delta / scale.factor, scale.decimals);
+    text.change = (delta > 0 && scale.text(delta) != scale.text(0) ? QStringLiteral("+") : QString()) + scale.text(delta);
     if (metric.unit == "ns" && metric.a != 0)
         text.change = changeText(metric.a, metric.b);
     else if (metric.unit == "fraction")
         text.change += QStringLiteral(" pt");
     const bool neutral = !shows || std::abs(delta / scale.factor) < 0.5 * std::pow(10, -scale.decimals);
     const bool good = (delta < 0) == lessIsBetter(metric.key);
-    text.a = fixed(metric.a / scale.factor, scale.decimals);
-    text.b = fixed(metric.b / scale.factor, scale.decimals);
+    text.a = scale.text(metric.a);
+    text.b = scale.text(metric.b);
     text.role = neutral ? "secondary" : good ? "better"
                                              : "worse";
     return text;

@@ -85,10 +85,10 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (column == Note) return note(row);
     if (!row.good()) return QStringLiteral("–");
     switch (column) {
-    case StepTime: return fixed(row.timeValue(row.makespan), 2);
+    case StepTime: return shortText(row.timeValue(row.makespan));
     case Bubble: return percentText(row.bubbleFraction);
     case SpanBubble: return percentText(row.bubbleRateSpan);
-    case Peak: return row.peaks.empty() ? QStringLiteral("–") : fixed(row.memoryValue(row.peak()), 2);
+    case Peak: return row.peaks.empty() ? QStringLiteral("–") : shortText(row.memoryValue(row.peak()));
     default: return row.stages;
     }
 }

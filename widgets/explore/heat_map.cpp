@@ -82,7 +82,7 @@ QString HeatMap::tipOf(std::size_t cell) const
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).makespan < m_picture->row(cell, b).makespan; });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), fixed(row.timeValue(row.makespan), 2), percentText(row.bubbleFraction), fixed(row.memoryValue(row.peak()), 1));
+        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), shortText(row.timeValue(row.makespan)), percentText(row.bubbleFraction), shortText(row.memoryValue(row.peak())));
         if (const QString over = overCap(row, asked); !over.isEmpty())
             text += QStringLiteral(" (") + over + QStringLiteral(")");
         else if (!row.synchronous)

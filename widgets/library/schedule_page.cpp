@@ -21,7 +21,6 @@
 #include "widgets/style.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
-#include "widgets/units_text.h"
 
 namespace stagewright {
 
@@ -209,12 +208,11 @@ void ScheduleBrowser::fillFigures()
     m_figures->setVisible(!m_preview.fault);
     if (m_preview.fault) return;
     const Units units{rankShare, activationShare};
-    const auto inUnits = [](double value) { return unitsText(value); };
     m_figures->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
     m_figures->addRow(tr("Step time"), durationText(m_preview.makespan, units), definition::makespan());
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
-        m_figures->addRow(tr("by the formula"), inUnits(m_preview.closed.makespan),
+        m_figures->addRow(tr("by the formula"), unitsText(m_preview.closed.makespan),
                           tr("Closed form at these costs; the simulation differs by %1.").arg(unitsText(off)),
                           std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
@@ -230,12 +228,7 @@ void ScheduleBrowser::fillFigures()
         const auto [low, high] = std::minmax_element(list.begin(), list.end());
         return tr("%1 … %2").arg(text(*low), text(*high));
     };
-    const auto share = [](double value) {
-        QString text = fixed(value, 2);
-        while (text.endsWith(QLatin1Char('0'))) text.chop(1);
-        if (text.endsWith(QLatin1Char('.'))) text.chop(1);
-        return text;
-    };
+    const auto share = [](double value) { return shortText(value); };
     m_figures->addRow(tr("Peak by rank, activations"), peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
                       definition::peakActivation());
     if (!m_preview.closed.peakActivation.empty()) {

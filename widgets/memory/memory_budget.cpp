@@ -40,7 +40,7 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
             bytes.reset();
         return {};
     }
-    const char* remedy = counted ? "this run counts units: write '3 units'" : "write '6 MiB' or '2 GB'";
+    const char* remedy = counted ? "this run counts microbatches: write '3' or '2.5 microbatches'" : "write '6 MiB' or '2 GB'";
     static const QRegularExpression form(QStringLiteral("^([0-9]*[.,]?[0-9]+)\\s*([A-Za-z]*)$"));
     const auto match = form.match(text);
     bool ok = false;
@@ -48,7 +48,8 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
     const QString suffix = match.captured(2).toLower();
     if (!match.hasMatch() || !ok || amount <= 0) return unreadable(text, remedy);
     if (counted) {
-        if ((!suffix.isEmpty() && suffix != QLatin1String("u") && suffix != QLatin1String("unit") && suffix != QLatin1String("units")) || amount > 1e9) return unreadable(text, remedy);
+        static const QStringList counts{QString(), QStringLiteral("microbatch"), QStringLiteral("microbatches"), QStringLiteral("u"), QStringLiteral("unit"), QStringLiteral("units")};
+        if (!counts.contains(suffix) || amount > 1e9) return unreadable(text, remedy);
         units = amount;
         return {};
     }

@@ -17,7 +17,7 @@ struct MemoryBudget {
 
     // The budget of a run with these units, in the run's bytes.
     std::optional<Bytes> of(const Units& units) const;
-    // As typed: "6 MiB", "2 GB", "4096 B" (a number alone: MiB), "3" or "3 units" in runs that count units. Empty: none.
+    // As typed: "6 MiB", "2 GB", "4096 B" (a number alone: MiB), "3" or "3 microbatches" in runs that count them. Empty: none.
     Result<void> set(const QString& text, const Units& units);
     QString text(const Units& units) const; // empty: none
     bool operator==(const MemoryBudget&) const = default;

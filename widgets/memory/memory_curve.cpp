@@ -115,22 +115,6 @@ std::optional<double> CounterCurve::at(Nanos time) const
     return (next - 1)->value;
 }
 
-const MemoryCurve& MemoryRow::total() const
-{
-    static const MemoryCurve none;
-    return layers.empty() ? none : layers.back().curve;
-}
-
-const MemoryCurve* MemoryRow::of(MemoryCategory category) const
-{
-    return !layers.empty() && layers.front().category == category ? &layers.front().curve : nullptr;
-}
-
-Bytes MemoryRow::top() const
-{
-    return std::max({total().peak, ghost ? ghost->peak : 0, predicted ? predicted->peak : 0});
-}
-
 std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, const Units& units)
 {
     std::vector<Bytes> ticks{0};
@@ -172,9 +156,8 @@ CounterUnit counterUnit(double most, const QString& unit)
 {
     const double size = std::abs(most);
     if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) {
-        for (const auto& [at, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}})
-            if (size >= at) return {at, QString::fromLatin1(name)};
-        return {1, QStringLiteral("B")};
+        const NumberScale scale = byteScale(size);
+        return {scale.size, QString::fromUtf8(scale.name.data(), static_cast<qsizetype>(scale.name.size()))};
     }
     if (unit == QLatin1String("%")) return {1, unit};
     for (const auto& [at, factor, name] : {std::tuple{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}})
@@ -185,6 +168,7 @@ CounterUnit counterUnit(double most, const QString& unit)
 QString counterText(double value, const QString& unit)
 {
     if (!std::isfinite(value)) return QStringLiteral("–");
+    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) return bytesText(std::llround(value));
     const CounterUnit printed = counterUnit(value, unit);
     const double scaled = value / printed.factor;
     const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1

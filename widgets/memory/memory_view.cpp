@@ -267,7 +267,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
 
     Bytes top = 1;
     for (const MemoryPlace& place : m_places) top = std::max(top, place.row->counter ? 0 : place.top);
-    const QString unit = scene.units.memory != 1 ? tr("activations in units") : bytesText(top).section(QLatin1Char(' '), 1);
+    const QString unit = scene.units.memory != 1 ? tr("activations in microbatches") : bytesText(top).section(QLatin1Char(' '), 1);
     QStringList words;
     if (!ready()) words << tr("drawing the charts…");
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);

@@ -10,6 +10,22 @@
 
 namespace stagewright {
 
+const MemoryCurve& MemoryRow::total() const
+{
+    static const MemoryCurve none;
+    return layers.empty() ? none : layers.back().curve;
+}
+
+const MemoryCurve* MemoryRow::of(MemoryCategory category) const
+{
+    return !layers.empty() && layers.front().category == category ? &layers.front().curve : nullptr;
+}
+
+Bytes MemoryRow::top() const
+{
+    return std::max({total().peak, ghost ? ghost->peak : 0, predicted ? predicted->peak : 0});
+}
+
 std::optional<Bytes> MemoryScene::budgetOf(int rankIndex) const
 {
     return rankIndex >= 0 && static_cast<std::size_t>(rankIndex) < rankBudgets.size() ? rankBudgets[static_cast<std::size_t>(rankIndex)] : budget;
@@ -37,17 +53,9 @@ double MemoryScene::yOf(int row, double value) const
 
 namespace {
 
-struct ByteUnit {
-    double size;
-    QString name;
-};
-ByteUnit byteUnit(Bytes top, const Units& units)
+NumberScale byteUnit(Bytes top, const Units& units)
 {
-    if (units.memory != 1) return {static_cast<double>(units.memory), QStringLiteral("units")};
-    for (const auto& [size, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}}) {
-        if (static_cast<double>(top) >= size) return {size, QString::fromLatin1(name)};
-    }
-    return {1, QStringLiteral("B")};
+    return units.memory != 1 ? NumberScale{static_cast<double>(units.memory), "microbatches"} : byteScale(static_cast<double>(top));
 }
 
 constexpr double fewSteps = 0.5;      // changes per pixel column up to which each is drawn; above that, crowded
@@ -314,7 +322,7 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
         }
         return;
     }
-    const ByteUnit unit = byteUnit(place.top, scene.units);
+    const NumberScale unit = byteUnit(place.top, scene.units);
     for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
         const double value = static_cast<double>(tick) / unit.size;
         if (tick != 0 && value < 0.005) continue; // nothing is held: no second zero

@@ -20,6 +20,8 @@ PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 
 } // namespace
 
+QString shownFigure(const ReportFigure& figure, const Units& units) { return QString::fromStdString(figureText(figure, units, timeUnit())); }
+
 FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name)
     : m_figures(std::move(figures)), m_name(name), m_units{run.timeline->timeUnit(), run.timeline->memoryUnit()}, m_ranks(run.info.ranks)
 {

@@ -11,6 +11,8 @@
 
 namespace stagewright {
 
+QString shownFigure(const ReportFigure& figure, const Units& units); // in the unit of time that the reader chose
+
 class FigureMeasure {
 public:
     enum class Good {

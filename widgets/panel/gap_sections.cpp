@@ -43,14 +43,14 @@ GapSections::GapSections(SectionColumn* column) : QObject(column)
     m_selected = column->addSection(tr("Selected gap"));
 }
 
-void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units,
-                            std::shared_ptr<const LeverTable> levers)
+void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const RunReport> figures, std::shared_ptr<const LeverTable> levers)
 {
     m_levers = std::move(levers);
     m_timeline = std::move(timeline);
-    m_report = std::move(report);
     m_measure.reset();
-    m_units = units;
+    m_units = figures ? figures->units : Units{};
+    m_figures = figures ? figures->figures() : std::vector<ReportFigure>();
+    m_report = figures ? std::shared_ptr<const BubbleReport>(figures, &figures->bubbles) : nullptr;
     m_cause.reset();
     fillCauses();
     fillLongest();
@@ -78,9 +78,13 @@ void GapSections::fillCauses()
     m_causes->clear();
     m_rows.clear();
     std::vector<IdleCause> causes;
-    QStringList none;
-    for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c)
-        if (m_report->byCause[c] == 0) none << words(titleOf(static_cast<IdleCause>(c))).toLower();
+    QStringList none, unknown;
+    const auto figureOf = [this](IdleCause cause) -> const ReportFigure& { return *findFigure(m_figures, "idle_by_cause." + std::string(toText(cause))); };
+    for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
+        const ReportFigure& figure = figureOf(static_cast<IdleCause>(c));
+        if (figure.unknown.empty() && figure.value != 0) continue;
+        (figure.unknown.empty() ? none : unknown) << words(titleOf(static_cast<IdleCause>(c))).toLower();
+    }
     if (m_report != nullptr) causes = causesByGain(m_report->byCause, m_levers.get());
     m_causes->setVisible(!causes.empty());
     if (causes.empty()) return;
@@ -99,14 +103,17 @@ void GapSections::fillCauses()
         const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
         const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nRemoving it would not shorten the step.")
                                                                  : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
-        m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
+        const QString value = shownFigure(figureOf(cause), m_units);
+        m_causes->addBar(button, bar, value,
                          tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
+        m_causes->setFigure(QString::fromStdString(figureOf(cause).key), value);
         if (!m_measure && gain > 0) { // In units the number is enough: the amount beside it has the word.
             const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(QLatin1Char(' '), 0, 0) : signedDurationText(-gain, m_units);
             m_causes->addChange(saved, tr("Time the step would save without it, simulated; the causes are sorted by this."), PanelSection::Tone::Better);
         }
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
+    if (!unknown.isEmpty()) m_causes->addText(tr("Unknown: %1").arg(unknown.join(QLatin1String(", "))), "faint");
     if (!none.isEmpty()) m_causes->addText(tr("No idle time from: %1").arg(none.join(QLatin1String(", "))), "faint");
 }
 

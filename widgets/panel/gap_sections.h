@@ -13,6 +13,7 @@
 
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/levers.h"
+#include "traces/report/run_report.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -29,8 +30,7 @@ public:
 
     // Null where there is nothing to show. Without changes until a measure is set.
     // levers: the gain from removing a cause, which sorts the causes; null: unknown, sorted by total.
-    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units,
-                   std::shared_ptr<const LeverTable> levers = nullptr);
+    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const RunReport> figures, std::shared_ptr<const LeverTable> levers = nullptr);
     // The measure that idle times by cause are compared with; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // the marked cause
@@ -61,6 +61,7 @@ private:
     PanelSection *m_causes, *m_longest, *m_selected;
     std::shared_ptr<const Timeline> m_timeline;
     std::shared_ptr<const BubbleReport> m_report;
+    std::vector<ReportFigure> m_figures;
     std::shared_ptr<const LeverTable> m_levers;
     Units m_units;
     std::shared_ptr<const FigureMeasure> m_measure;

@@ -204,6 +204,7 @@ void PanelSection::clear()
     removeAll();
     m_bars.clear();
     m_lines.clear();
+    m_figures.clear();
     m_next = 0;
 }
 
@@ -279,6 +280,8 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     m_grid->addWidget(label, row, 3);
     m_lines.back() += QStringLiteral("  ") + change;
 }
+
+void PanelSection::setFigure(const QString& key, const QString& value) { m_figures.emplace_back(key, value); }
 
 void PanelSection::addWidget(QWidget* widget)
 {

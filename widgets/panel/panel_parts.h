@@ -1,6 +1,7 @@
 // Building blocks of side panels: sections with a title, rows of label and figure, painted bars.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <QLabel>
@@ -85,12 +86,14 @@ public:
     void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint); // right of the last row's value
+    void setFigure(const QString& key, const QString& value);                               // the last row, or the widget after it, shows this figure of `report --json`
     void addWidget(QWidget* widget);
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);
     void setRuled(bool ruled);
-    TableText table() const;   // its rows, for copying
-    QString plainText() const; // title, rows as "label: value", texts; for copying and for tests
+    TableText table() const;                                                              // its rows, for copying
+    QString plainText() const;                                                            // title, rows as "label: value", texts; for copying and for tests
+    const std::vector<std::pair<QString, QString>>& figures() const { return m_figures; } // key and value of those marked, in the order of the rows
 
 private:
     void removeAll();
@@ -102,6 +105,7 @@ private:
     int m_next = 0;
     std::vector<ShareBar*> m_bars;
     std::vector<QString> m_lines;
+    std::vector<std::pair<QString, QString>> m_figures;
     const Theme* m_theme = &Theme::light();
 };
 

@@ -54,6 +54,14 @@ TableText SectionColumn::table() const
     return all;
 }
 
+std::vector<std::pair<QString, QString>> SectionColumn::figures() const
+{
+    std::vector<std::pair<QString, QString>> all;
+    for (const PanelSection* section : m_sections)
+        if (section->isVisibleTo(widget())) all.insert(all.end(), section->figures().begin(), section->figures().end());
+    return all;
+}
+
 QString SectionColumn::plainText() const
 {
     QStringList texts;

@@ -23,7 +23,8 @@ public:
     virtual void setTheme(const Theme& theme);
     const Theme& theme() const { return *m_theme; }
     QString plainText() const;
-    TableText table() const; // of every visible section, its title in the first column
+    std::vector<std::pair<QString, QString>> figures() const; // of every visible section, by their keys of `report --json`
+    TableText table() const;                                  // of every visible section, its title in the first column
 
 private:
     QVBoxLayout* m_layout;

@@ -83,10 +83,6 @@ static std::vector<std::size_t> idlestRanks(const BubbleReport& report)
     return rows;
 }
 
-static QString timeOf(double value, const Units& units) { return durationText(std::llround(value), units); }
-static QString bytesOf(double value, const Units& units) { return bytesText(std::llround(value), units); }
-static QString shareOf(double value, const Units&) { return percentText(value); }
-
 SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
 {
     m_filter = addSection(tr("Filtered"));
@@ -119,7 +115,7 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     }
     m_headline.clear();
     m_slack.reset();
-    m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? std::shared_ptr<const BubbleReport>(m_figures, &m_figures->bubbles) : nullptr, m_units, levers());
+    m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? m_figures : nullptr, levers());
     pairMeasure();
     fillFilter();
     if (!shown) return;
@@ -131,6 +127,7 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
 void SidePanel::fillFigures()
 {
     for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication}) section->clear();
+    m_all = m_figures->figures();
     fillLevers();
     fillSchedule();
     m_bubble->setVisible(m_figures->noOps.empty());
@@ -138,6 +135,17 @@ void SidePanel::fillFigures()
     fillDevices();
     fillMemory();
     fillCommunication();
+}
+
+const ReportFigure& SidePanel::figure(std::string_view key) const { return *findFigure(m_all, key); }
+
+void SidePanel::addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of, const QString& more)
+{
+    const bool known = figure.unknown.empty();
+    const QString value = shownFigure(figure, m_units);
+    section.addRow(QString::fromStdString(figure.title) + (known ? of : QString()), known ? value + more : value,
+                   (known ? QString() : tr("Unknown: %1.").arg(QString::fromStdString(figure.unknown)) + QLatin1Char('\n')) + meaning);
+    section.setFigure(QString::fromStdString(figure.key), value);
 }
 
 void SidePanel::fillFilter()
@@ -163,7 +171,7 @@ void SidePanel::setFilter(std::shared_ptr<const RunReport> figures, const QStrin
         m_figures = std::exchange(m_stepFigures, nullptr);
     }
     m_filterNote = note;
-    m_gaps->setReport(m_run->timeline, {m_figures, &m_figures->bubbles}, m_units, levers());
+    m_gaps->setReport(m_run->timeline, m_figures, levers());
     pairMeasure();
     fillFilter();
     fillFigures();
@@ -246,22 +254,29 @@ void SidePanel::fillLevers()
                                      : tr("%1: the step then takes %2.").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units))) +
                              QLatin1Char('\n') + base,
                          PanelSection::Tone::Better);
+        m_levers->setFigure(QStringLiteral("levers.") + QString::fromStdString(lever.name), signedDurationText(-lever.gain, m_units));
     }
     if (rows == 0) m_levers->addText(nothing, "secondary");
     if (table.measured > 0)
         m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
 }
 
-// Median and interval of a figure over the measured steps, below its row.
-void SidePanel::tellOverSteps(PanelSection& section, const char* key, const QString& tooltip, QString (*text)(double value, const Units& units))
+// Median and interval of a figure over the measured steps, below its row. key: of the sample.
+void SidePanel::tellOverSteps(PanelSection& section, std::string_view of, const char* key, const QString& tooltip)
 {
     const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find(key);
     if (sample == nullptr || sample->low == sample->high) return;
-    const QString range = tr("%1 to %2").arg(text(sample->low, m_units), text(sample->high, m_units));
-    section.addRow(tr("Over %n steps", "", sample->steps), tr("%1 (%2)").arg(text(sample->median, m_units), range),
+    const auto text = [&](double value) {
+        ReportFigure shown = figure(of);
+        shown.value = value;
+        return shownFigure(shown, m_units);
+    };
+    const QString value = tr("%1 (%2 to %3)").arg(text(sample->median), text(sample->low), text(sample->high));
+    section.addRow(tr("Over %n steps", "", sample->steps), value,
                    tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("minimum and maximum; an interval needs six steps")) +
                        QLatin1Char('\n') + tooltip,
                    PanelSection::Tone::Faint);
+    section.setFigure(QStringLiteral("over_steps.") + QLatin1String(key), value);
 }
 
 void SidePanel::fillSchedule()
@@ -269,16 +284,20 @@ void SidePanel::fillSchedule()
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     if (!m_figures->noOps.empty()) {
-        m_schedule->addText(tr("Step time and bubbles are unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
+        for (const char* key : {"makespan", "bubble_fraction"}) addFigure(*m_schedule, figure(key), key == std::string_view("makespan") ? definition::makespan() : definition::bubbleRatio());
+        m_schedule->addText(tr("Unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
     }
     m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
-    m_schedule->addRow(filtered() ? tr("Range time") : tr("Step time"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
+    if (filtered())
+        m_schedule->addRow(tr("Range time"), shownFigure(figure("makespan"), m_units), definition::makespan());
+    else
+        addFigure(*m_schedule, figure("makespan"), definition::makespan());
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
-    tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
+    tellOverSteps(*m_schedule, "makespan", "makespan", definition::makespan());
     if (!filtered())
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
@@ -288,7 +307,7 @@ void SidePanel::fillSchedule()
 void SidePanel::fillBubble()
 {
     const BubbleReport& report = m_figures->bubbles;
-    m_headline = percentText(report.bubbleFraction);
+    m_headline = shownFigure(figure("bubble_fraction"), m_units);
     auto* row = new QWidget;
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 0, 6);
@@ -330,7 +349,8 @@ void SidePanel::fillBubble()
         }
     }
     m_bubble->addWidget(row);
-    tellOverSteps(*m_bubble, "bubble_fraction", definition::bubbleRatio(), shareOf);
+    m_bubble->setFigure(QStringLiteral("bubble_fraction"), m_headline);
+    tellOverSteps(*m_bubble, "bubble_fraction", "bubble_fraction", definition::bubbleRatio());
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
     const std::vector<std::size_t> rows = idlestRanks(report);
     for (const std::size_t r : rows) {
@@ -344,8 +364,10 @@ void SidePanel::fillBubble()
         if (rank.apart > 0) parts.push_back({Paint::Optimizer, static_cast<double>(rank.apart) / window});
         auto* bar = new ShareBar;
         bar->setParts(std::move(parts));
-        m_bubble->addBar(tr("Rank %1").arg(r), bar, percentText(static_cast<double>(rank.idle) / window, 0),
+        const QString idle = percentText(static_cast<double>(rank.idle) / window, 0);
+        m_bubble->addBar(tr("Rank %1").arg(r), bar, idle,
                          tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units), durationText(report.makespan(), m_units), definition::idleOfRank()));
+        m_bubble->setFigure(QStringLiteral("by_rank.%1.idle").arg(r), idle);
         if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
             const BubbleReport& before = m->figures().bubbles;
             const double then = static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
@@ -359,18 +381,16 @@ void SidePanel::fillBubble()
 void SidePanel::fillMemory()
 {
     m_memory->clear();
-    const auto peaks = m_figures->peaks(MemoryCategory::Activations);
-    const auto most = std::max_element(peaks.begin(), peaks.end());
-    const bool known = most != peaks.end() && *most > 0;
-    m_memory->setVisible(known);
-    if (!known) return;
-    QStringList byRank;
-    for (std::size_t r = 0; r < peaks.size(); ++r)
-        byRank << tr("rank %1: %2").arg(r).arg(bytesText(peaks[r], m_units));
-    m_memory->addRow(tr("Peak activation (rank %1)").arg(most - peaks.begin()), bytesText(*most, m_units),
-                     definition::peakActivation() + QLatin1Char('\n') + byRank.join(QLatin1Char('\n')));
-    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, *most, m->figures().peaks(MemoryCategory::Activations));
-    tellOverSteps(*m_memory, "peak_activation", definition::peakActivation(), bytesOf);
+    m_memory->setVisible(true);
+    const ReportFigure &peak = figure("peak_activation"), &weights = figure("weight_bytes");
+    const Bytes most = std::llround(peak.value);
+    QString byRank;
+    for (std::size_t r = 0; peak.unknown.empty() && r < peak.byRank.size(); ++r)
+        byRank += QLatin1Char('\n') + tr("rank %1: %2").arg(r).arg(bytesText(std::llround(peak.byRank[r]), m_units));
+    addFigure(*m_memory, peak, definition::peakActivation() + byRank, tr(" (rank %1)").arg(peak.fullestRank()));
+    if (!peak.unknown.empty()) return;
+    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, most, m->figures().peaks(MemoryCategory::Activations));
+    tellOverSteps(*m_memory, "peak_activation", "peak_activation", definition::peakActivation());
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
@@ -378,16 +398,14 @@ void SidePanel::fillMemory()
             m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)), bytesText(same, m_units),
                              tr("Largest peak of any rank under 1F1B with this run's activation sizes."));
     }
-    const auto weights = m_figures->peaks(MemoryCategory::Weights);
-    const auto heaviest = std::max_element(weights.begin(), weights.end());
-    if (heaviest != weights.end() && *heaviest > 0)
-        m_memory->addRow(tr("Weights (rank %1)").arg(heaviest - weights.begin()), bytesText(*heaviest, m_units),
-                         tr("Bytes of weights held by the rank that holds most."));
-    if (const FigureMeasure* m = measure(); m != nullptr && heaviest != weights.end() && *heaviest > 0) m->tellBytes(*m_memory, *heaviest, m->figures().peaks(MemoryCategory::Weights));
+    if (weights.unknown.empty() && weights.value > 0) {
+        addFigure(*m_memory, weights, tr("Bytes of weights held by the rank that holds most."), tr(" (rank %1)").arg(weights.fullestRank()));
+        if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, std::llround(weights.value), m->figures().peaks(MemoryCategory::Weights));
+    }
     if (m_budget) {
-        const Bytes left = *m_budget - *most;
+        const Bytes left = *m_budget - most;
         m_memory->addRow(tr("Budget per rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
-        m_memory->addRow(tr("Headroom to budget"), left < 0 ? QChar(0x2212) + bytesText(-left, m_units) : bytesText(left, m_units),
+        m_memory->addRow(tr("Headroom to budget"), bytesText(left, m_units),
                          tr("Budget %1 minus the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     }
     auto* button = new QPushButton(m_budget ? tr("Change the budget…") : tr("Set a budget…"));
@@ -416,20 +434,21 @@ void SidePanel::fillDevices()
         sum.hidden += rank.hidden;
     }
     if (window <= 0) return;
-    const auto row = [&](const QString& title, Nanos time, const QString& meaning) {
+    const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) { // key: table and column of the report, summed over its rows
         m_devices->addRow(title, tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)), durationText(time, m_units)), meaning);
+        m_devices->setFigure(key, durationText(time, m_units));
     };
     m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
-    row(tr("Computing"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
-    row(tr("Communicating"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
-    row(tr("of which exposed"), sum.exposed(), tr("Communicating while nothing computes."));
-    row(tr("Copying"), sum.copying, tr("A copy or a fill runs."));
-    row(tr("Idle"), window - sum.busy, tr("Nothing runs."));
+    row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
+    row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
+    row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(), tr("Communicating while nothing computes."));
+    row(tr("Copying"), QStringLiteral("device_time.copying_ns"), sum.copying, tr("A copy or a fill runs."));
+    row(tr("Idle"), QStringLiteral("device_time.idle_ns"), window - sum.busy, tr("Nothing runs."));
     RankDeviceIdle why;
     for (const RankDeviceIdle& rank : m_figures->idle)
         for (std::size_t s = 0; s < deviceStateCount; ++s) why.time[s] += rank.time[s];
     const auto part = [&](DeviceState state, const QString& title, const QString& meaning) {
-        if (why.of(state) * 200 >= window) row(title, why.of(state), meaning); // from 0.5 %
+        if (why.of(state) * 200 >= window) row(title, QStringLiteral("device_idle.%1_ns").arg(QString::fromUtf8(toText(state).data(), static_cast<qsizetype>(toText(state).size()))), why.of(state), meaning); // from 0.5 %
     };
     part(DeviceState::Launch, tr("of which late launches"), tr("What runs next was launched after everything before it had ended: the host is the limit."));
     part(DeviceState::Sync, tr("of which host waits"), tr("The host was in a synchronising call and could launch nothing."));
@@ -450,56 +469,46 @@ void SidePanel::fillDevices()
 // Of the rank with the most of each.
 void SidePanel::fillCollectives()
 {
-    const auto& ranks = m_figures->collectives;
-    if (ranks.empty()) return;
-    int gathers = 0, reductions = 0;
-    std::optional<Bytes> gathered, reduced;
-    for (const RankCollectives& rank : ranks) {
-        gathers = std::max(gathers, rank.gathers);
-        reductions = std::max(reductions, rank.reductions);
-        if (rank.gathered) gathered = std::max(gathered.value_or(0), *rank.gathered);
-        if (rank.reduced) reduced = std::max(reduced.value_or(0), *rank.reduced);
-    }
-    const auto row = [&](const QString& title, int count, const std::optional<Bytes>& bytes, const QString& meaning) {
-        if (count > 0) m_communication->addRow(title, bytes && *bytes > 0 ? tr("%1 · %2").arg(count).arg(bytesText(*bytes, m_units)) : QString::number(count), meaning);
+    if (findFigure(m_all, "sharing.gathers") == nullptr) return;
+    const auto count = [this](const char* key, const char* received, const QString& meaning) {
+        const ReportFigure &calls = figure(key), &bytes = figure(received);
+        if (!calls.unknown.empty() || calls.value == 0) return;
+        const bool sized = bytes.unknown.empty() && bytes.value > 0;
+        addFigure(*m_communication, calls, meaning, {}, sized ? tr(" · %1").arg(shownFigure(bytes, m_units)) : QString());
+        if (sized) m_communication->setFigure(QString::fromStdString(bytes.key), shownFigure(bytes, m_units));
     };
-    row(tr("Gathers a step"), gathers, gathered, tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in them; of the rank with the most."));
-    row(tr("Reductions a step"), reductions, reduced, tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in them; of the rank with the most."));
-    Nanos hidden = 0, exposed = 0;
-    for (const CollectiveUse& use : m_figures->collectiveUses.uses) {
-        hidden += use.hidden;
-        exposed += use.exposed();
-    }
+    count("sharing.gathers", "sharing.gathered_bytes", tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in them; of the rank with the most."));
+    count("sharing.reductions", "sharing.reduced_bytes", tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in them; of the rank with the most."));
     if (m_figures->collectiveUses.uses.empty()) return;
-    m_communication->addRow(tr("Time hidden"), durationText(hidden, m_units), tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
-    m_communication->addRow(tr("Time exposed"), durationText(exposed, m_units), tr("Idle time that waits for them, and their time before the first and after the last op of the step. Hatched in the timeline."));
+    addFigure(*m_communication, figure("sharing.hidden_time"), tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
+    addFigure(*m_communication, figure("sharing.exposed_time"), tr("Idle time that waits for them. Hatched in the timeline."));
+    addFigure(*m_communication, figure("sharing.outside_time"), tr("Their time before the first and after the last op of the step. Hatched in the timeline."));
 }
 
 void SidePanel::fillCommunication()
 {
-    const OverlapReport& overlap = m_figures->overlap;
-    m_communication->setVisible(overlap.messages > 0 || !m_figures->collectives.empty());
+    const ReportFigure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"), &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
+    const bool shown = m_figures->noOps.empty() && (!messages.unknown.empty() || messages.value > 0); // without ops the reason is in the section Schedule
+    m_communication->setVisible(shown || !m_figures->collectives.empty());
     fillCollectives();
-    if (overlap.messages == 0) return;
-    if (const std::string& why = m_figures->bubbles.noArrivals; !why.empty()) return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(why)));
-    m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
-    const FigureMeasure* m = measure();
-    if (m != nullptr) m->tell(*m_communication, m->count(static_cast<double>(overlap.messages), static_cast<double>(m->figures().overlap.messages)));
-    if (overlap.commTime == 0) {
-        m_communication->addRow(tr("Transfer time"), tr("0"), tr("Transfers take no time in this run. ") + definition::overlap());
-        return;
-    }
-    m_communication->addRow(tr("Transfer time"), durationText(overlap.commTime, m_units), definition::overlap());
-    if (m != nullptr) m->tellTime(*m_communication, overlap.commTime, m->figures().overlap.commTime);
-    const double hidden = overlap.commTime > 0 ? static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime) : 0;
-    m_communication->addRow(tr("Hidden"), tr("%1 (%2)").arg(durationText(overlap.hiddenTime, m_units), percentText(hidden, 0)), definition::overlap());
-    if (m != nullptr) m->tellTime(*m_communication, overlap.hiddenTime, m->figures().overlap.hiddenTime, false, FigureMeasure::Good::More);
-    m_communication->addRow(tr("Exposed"), durationText(overlap.exposedTime, m_units), definition::overlap());
-    if (m != nullptr) m->tellTime(*m_communication, overlap.exposedTime, m->figures().overlap.exposedTime);
-    tellOverSteps(*m_communication, "exposed_time", definition::overlap(), timeOf);
-    if (const auto latency = m_figures->linkLatency())
+    if (!shown) return;
+    addFigure(*m_communication, messages, tr("Messages between ranks in this step: activations and gradients."));
+    const RunReport* before = measure() != nullptr ? &measure()->figures() : nullptr;
+    if (!messages.unknown.empty()) return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(messages.unknown)));
+    if (before != nullptr) measure()->tell(*m_communication, measure()->count(messages.value, static_cast<double>(before->overlap.messages)));
+    if (time.value == 0) return addFigure(*m_communication, time, tr("Transfers take no time in this run. ") + definition::overlap());
+    addFigure(*m_communication, time, definition::overlap());
+    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(time.value), before->overlap.commTime);
+    addFigure(*m_communication, hidden, definition::overlap(), {}, tr(" (%1)").arg(percentText(hidden.value / time.value, 0)));
+    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(hidden.value), before->overlap.hiddenTime, false, FigureMeasure::Good::More);
+    addFigure(*m_communication, exposed, definition::overlap());
+    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(exposed.value), before->overlap.exposedTime);
+    tellOverSteps(*m_communication, "overlap.exposed_time", "exposed_time", definition::overlap());
+    if (const auto latency = m_figures->linkLatency()) {
         m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
                                 tr("From the run's cost model: given, or fitted as the median time between a producer's end and the arrival."));
+        m_communication->setFigure(QStringLiteral("link_latency"), durationText(*latency, m_units));
+    }
 }
 
 void SidePanel::fillTraining()
@@ -512,21 +521,25 @@ void SidePanel::fillTraining()
     m_training->setVisible(any);
     if (!any) return;
     const auto step = static_cast<std::size_t>(m_figures->step);
+    const auto addOwn = [this](const QString& title, const QString& key, const QString& value, const QString& meaning) {
+        m_training->addRow(title, value, meaning);
+        m_training->setFigure(key, value);
+    };
     if (loss != nullptr && !loss->values.empty()) {
         if (step < loss->values.size())
-            m_training->addRow(tr("Loss of this step"), fixed(loss->values[step], 4), definition::loss());
-        m_training->addRow(tr("Loss over the run"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+            addOwn(tr("Loss of this step"), QStringLiteral("loss.step"), fixed(loss->values[step], 4), definition::loss());
+        addOwn(tr("Loss over the run"), QStringLiteral("loss.run"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
         if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss()) m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
     }
     if (!weights.isEmpty()) {
         const Metric* deviation = m_run->metric("deviation");
         const bool measured = deviation != nullptr && !deviation->values.empty();
-        m_training->addRow(tr("Deviation of the weights"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
-                           tr("This schedule's training results differ from synchronous training. Weights: %1.").arg(weights));
+        addOwn(tr("Deviation of the weights"), QStringLiteral("deviation"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
+               tr("This schedule's training results differ from synchronous training. Weights: %1.").arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())
-        m_training->addRow(tr("Contention"), percentText(contention->values[step]),
-                           tr("1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this computer."));
+        addOwn(tr("Contention"), QStringLiteral("contention.step"), percentText(contention->values[step]),
+               tr("1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this computer."));
 }
 
 } // namespace stagewright

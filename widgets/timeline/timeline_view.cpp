@@ -332,7 +332,7 @@ QString TimelineView::statusText() const
     const QString to = momentText(end, perPixel, units);
     const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
-    const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
+    const QString pixel = units.shares() ? unitsText(perPixel / static_cast<double>(units.time), 4) : durationText(static_cast<Nanos>(std::llround(perPixel)), units);
     QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5").arg(countText(slices, tr("1 slice"), tr("%L1 slices")), countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
     if (m_scene.panels.front()->overview) return text + tr("   ·   stored overview of the run");
     std::size_t shown = 0;

@@ -10,9 +10,9 @@
 #include "app/cli/options/options.h"
 #include "engine/layers/stage_memory.h"
 #include "engine/model/model_config.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 
@@ -121,7 +121,7 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
         return limits;
     }
     const Bytes limit = limits[static_cast<std::size_t>(over->rank)];
-    const auto said = [&](double units) { return counts ? fmt::format("{:.4g}", units) : formatBytes(static_cast<Bytes>(units)); };
+    const auto said = [&](double units) { return counts ? shortNumber(units) : formatBytes(static_cast<Bytes>(units)); };
     return fail(ErrorCode::Invalid,
                 fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,
                             toText(over->op), said(over->held), said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),

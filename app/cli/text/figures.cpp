@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "traces/run/quantity.h"
+#include "schedules/base/quantity.h"
 
 namespace stagewright {
 

@@ -1,11 +1,11 @@
-// Counts and lists as words, on top of traces/run/quantity.h.
+// Counts and lists as words, on top of schedules/base/quantity.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "traces/run/quantity.h"
+#include "schedules/base/quantity.h"
 #include "traces/run/run.h"
 
 namespace stagewright {

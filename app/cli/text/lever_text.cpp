@@ -45,8 +45,8 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
     if (!out.empty()) text += out.text(colour);
     if (!any) text += "none of these makes the step shorter\n";
     text += unknown;
-    text += fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n", units.timeText(*table.simulated),
-                        table.measured > 0 ? fmt::format(" (measured: {}, {})", units.timeText(table.measured), formatChange(table.error())) : "");
+    text += fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n", formatDuration(*table.simulated, units.time),
+                        table.measured > 0 ? fmt::format(" (measured: {}, {})", formatDuration(table.measured, units.time), formatChange(table.error())) : "");
     return text;
 }
 

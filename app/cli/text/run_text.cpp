@@ -20,12 +20,16 @@ namespace {
 
 using Align = Table::Align;
 
-std::string peaksText(const RunReport& figures, MemoryCategory category)
+std::string rowTitle(const ReportFigure& figure) // "step time"
 {
+    return lowered(figure.title.substr(0, 1)) + figure.title.substr(1);
+}
+
+std::string peaksText(const ReportFigure& figure, const Units& units)
+{
+    if (figure.byRank.size() > 8) return "at most " + units.memoryText(std::llround(figure.value));
     std::vector<std::string> texts;
-    for (std::size_t r = 0; r < figures.memory.size(); ++r)
-        texts.push_back(figures.units.memoryText(figures.peak(static_cast<int>(r), category)));
-    if (texts.size() > 8) return "at most " + figures.units.memoryText(figures.largestPeak(category));
+    for (const double rank : figure.byRank) texts.push_back(units.memoryText(std::llround(rank)));
     return joined(texts, "  ");
 }
 
@@ -92,24 +96,25 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
     if (!disturbed.empty()) made += (made.empty() ? "" : "\n") + disturbed;
     text += made.empty() ? "\n" : made + "\n\n";
-    const std::string unit = figures.units.shares() ? " units" : "";
     Table table({{"", Align::Left}, {"", Align::Left}, {"", Align::Left}});
     const auto over = [&figures](const char* key, const char* of) {
         const FigureSample* sample = figures.overSteps.find(key);
         return sample ? sampleText(*sample, of, figures.units) : std::string();
     };
-    const bool ops = figures.noOps.empty();
-    table.add({"time", ops ? figures.units.timeText(bubbles.makespan()) + unit : "–", ops ? over("makespan", "ns") : "unknown: " + figures.noOps});
-    if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit, over("span", "ns")});
-    table.add({"bubble", ops ? formatPercent(bubbles.bubbleFraction) : "–", ops ? over("bubble_fraction", "fraction") : "unknown for the same reason"}, Tint::Bold);
-    if (!figures.memory.empty()) {
-        const std::string sample = over("peak_activation", "bytes");
-        const auto all = figures.figures();
-        const auto peak = std::find_if(all.begin(), all.end(), [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
-        table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank", peak->unknown.empty() ? peaksText(figures, MemoryCategory::Activations) : "–",
-                   !peak->unknown.empty() ? "unknown: " + peak->unknown : sample.empty() ? sample
-                                                                                         : "the fullest rank: " + sample});
-    }
+    const auto all = figures.figures();
+    UnknownReasons reasons;
+    const auto row = [&](const char* key, const char* of, Tint tint = Tint::None) {
+        const ReportFigure& figure = *findFigure(all, key);
+        table.add({rowTitle(figure), figureText(figure, figures.units), figure.unknown.empty() ? over(key, of) : reasons.of(figure)}, tint);
+    };
+    row("makespan", "ns");
+    if (bubbles.span != bubbles.makespan()) row("span", "ns");
+    row("bubble_fraction", "fraction", Tint::Bold);
+    const ReportFigure& peak = *findFigure(all, "peak_activation");
+    const std::string sample = over("peak_activation", "bytes");
+    table.add({rowTitle(peak) + (figures.units.memory != 1 ? " (microbatches, by rank)" : " by rank"), peak.unknown.empty() ? peaksText(peak, figures.units) : figureText(peak, figures.units),
+               !peak.unknown.empty() ? reasons.of(peak) : sample.empty() ? sample
+                                                                         : "the fullest rank: " + sample});
     if (figures.memoryCap) table.add({"memory limit of a rank", figures.units.memoryText(*figures.memoryCap)});
     if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
@@ -215,34 +220,32 @@ std::string memoryText(const RunReport& figures, bool colour)
 namespace {
 
 // Of the rank with the most; empty where none is.
-std::string collectivesText(const RunReport& figures)
+std::string collectivesText(const std::vector<ReportFigure>& figures, const Units& units)
 {
-    int gathers = 0, reductions = 0;
-    Bytes gathered = 0, reduced = 0;
-    for (const RankCollectives& rank : figures.collectives) {
-        gathers = std::max(gathers, rank.gathers);
-        reductions = std::max(reductions, rank.reductions);
-        gathered = std::max(gathered, rank.gathered.value_or(0));
-        reduced = std::max(reduced, rank.reduced.value_or(0));
-    }
-    const auto part = [&](int count, const char* what, Bytes bytes) { return plural(count, what) + (bytes > 0 ? fmt::format(" ({} received)", figures.units.memoryText(bytes)) : ""); };
-    return figures.collectives.empty() ? "" : fmt::format("of a rank in a step: {}, {}\n", part(gathers, "gather", gathered), part(reductions, "reduction", reduced));
+    const ReportFigure* gathers = findFigure(figures, "sharing.gathers");
+    if (gathers == nullptr || !gathers->unknown.empty()) return {};
+    const auto part = [&](const ReportFigure& count, const char* what, std::string_view key) {
+        const ReportFigure& received = *findFigure(figures, key);
+        return plural(std::llround(count.value), what) + (received.value > 0 ? fmt::format(" ({} received)", figureText(received, units)) : "");
+    };
+    return fmt::format("of a rank in a step: {}, {}\n", part(*gathers, "gather", "sharing.gathered_bytes"), part(*findFigure(figures, "sharing.reductions"), "reduction", "sharing.reduced_bytes"));
 }
 
 } // namespace
 
-std::string overlapText(const RunReport& figures)
+std::string overlapText(const RunReport& report)
 {
-    const OverlapReport& overlap = figures.overlap;
-    const std::string shared = collectivesText(figures);
-    if (!figures.bubbles.noArrivals.empty()) return fmt::format("communication  unknown: {}\n", figures.bubbles.noArrivals) + shared;
-    if (overlap.messages == 0) return "communication  none between ranks\n" + shared;
-    if (overlap.commTime == 0)
-        return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message")) + shared;
-    const double hidden = static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime);
-    return fmt::format("communication  {} in {}: {} hidden ({}), {} exposed\n", figures.units.timeText(overlap.commTime),
-                       plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), formatPercent(hidden),
-                       figures.units.timeText(overlap.exposedTime)) +
+    const auto figures = report.figures();
+    const std::string shared = collectivesText(figures, report.units);
+    const ReportFigure &time = *findFigure(figures, "overlap.comm_time"), &hidden = *findFigure(figures, "overlap.hidden_time");
+    const std::string title = rowTitle(time);
+    if (!time.unknown.empty()) return fmt::format("{}  unknown: {}\n", title, time.unknown) + shared;
+    const auto messages = static_cast<long long>(findFigure(figures, "overlap.messages")->value);
+    if (messages == 0) return title + "  none between ranks\n" + shared;
+    if (time.value == 0) return fmt::format("{}  {}, taking no time\n", title, plural(messages, "message")) + shared;
+    const auto text = [&](const ReportFigure& figure) { return figureText(figure, report.units); };
+    return fmt::format("{}  {} in {}: {} hidden ({}), {} exposed\n", title, text(time), plural(messages, "message"), text(hidden), formatPercent(hidden.value / time.value),
+                       text(*findFigure(figures, "overlap.exposed_time"))) +
            shared;
 }
 
@@ -275,7 +278,7 @@ std::string criticalPathText(const Run& run, const RunReport& figures)
         i = last + 1;
     }
     return fmt::format("critical path  {}, {} of it waiting for transfer and launch\n{}\n", plural(static_cast<long long>(path.size()), "op"),
-                       figures.units.timeText(waits), text);
+                       formatDuration(waits, figures.units.time), text);
 }
 
 std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count)
@@ -299,7 +302,7 @@ std::string metricText(double value, const std::string& unit, bool withSign, con
         if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
         return formatPercent(value);
     }
-    return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
+    return fmt::format("{}{}{}{}", plus, shortNumber(value, 4), unit.empty() ? "" : " ", unit);
 }
 
 } // namespace stagewright

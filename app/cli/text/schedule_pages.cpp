@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include "app/cli/text/figures.h"
+#include "schedules/base/quantity.h"
 #include "schedules/execute/buffering.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/variants.h"
 #include "schedules/model/cost_model.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -20,8 +20,8 @@
 #include "app/launch/hosts/host_test.h"
 #include "app/launch/hosts/serve.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
-#include "traces/run/quantity.h"
 
 namespace stagewright {
 

@@ -8,10 +8,10 @@
 #include "app/cli/session.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/quantity.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/import.h"
-#include "traces/run/quantity.h"
 #include "traces/store/add_runs.h"
 
 namespace stagewright {

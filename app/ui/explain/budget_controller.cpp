@@ -54,7 +54,7 @@ void BudgetController::askBudget()
     const Units units = m_workspace.shown().units();
     auto* label = makeLabel(tr("Activation memory per rank"), "secondary", dialog);
     auto* field = new QLineEdit(m_workspace.library()->budget().text(units), dialog);
-    field->setPlaceholderText(units.memory == 1 ? tr("none, e.g. 6 MiB") : tr("none, e.g. 3 units"));
+    field->setPlaceholderText(units.memory == 1 ? tr("none, e.g. 6 MiB") : tr("none, e.g. 3 microbatches"));
     field->setMinimumWidth(180);
     field->selectAll();
     label->setBuddy(field);

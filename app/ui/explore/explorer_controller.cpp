@@ -15,8 +15,8 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/library/schedule_preview.h"
+#include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
-#include "widgets/units_text.h"
 
 namespace stagewright {
 namespace {
@@ -286,7 +286,8 @@ void ExplorerController::askPreview(int row)
     if (m_preview.waits([this, row] { askPreview(row); })) return;
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = scheduleTitle(at->point.schedule);
-    const QString note = tr("%1, bubble %2, peak %3").arg(unitsText(at->timeValue(at->makespan), 1), percentText(at->bubbleFraction), fixed(at->memoryValue(at->peak()), 1));
+    const Units units{at->timeUnit, at->memoryUnit};
+    const QString note = tr("%1, bubble %2, peak %3").arg(durationText(at->makespan, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
     m_preview.start(
         [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
         [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) { m_view->miniature()->setPanel(preview->panel, title, note); },
