@@ -196,8 +196,10 @@ private slots:
 
     void oneStepOfAWholeRunIsReadAlone() // one segment holds every step
     {
+        Run run;
+        for (std::uint32_t seed = 7; !run.timeline || run.timeline->steps() < 3; ++seed) run = samples::randomRun(seed);
         auto file = fresh();
-        VERIFY_RESULT(file->add(samples::randomRun(7)));
+        VERIFY_RESULT(file->add(run));
         const auto whole = file->read(1);
         VERIFY_RESULT(whole);
         const auto bounds = file->steps(1);
