@@ -233,7 +233,7 @@ private slots:
         }
         QVERIFY2(message.contains(QStringLiteral("16 MiB were recorded")), qPrintable(message));
         QVERIFY2(longest < 40U << 20, qPrintable(QString::number(longest)));
-        QVERIFY(recording.append().has_value());
+        for (int step = 0; step < 3; ++step) QVERIFY(recording.append().has_value()); // puts the log into the file, then starts it over
         QVERIFY(fs::file_size(path + "-wal") <= 16U << 20);
         QCOMPARE(answer(*RunFile::open(path, OpenMode::Read).value(), "SELECT count(*) FROM runs"), std::string("1"));
     }
@@ -614,7 +614,7 @@ private slots:
         QVERIFY(recordAndDie(path, small));
         sqlite3* database = nullptr;
         QCOMPARE(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-        QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET blocks=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)", nullptr, nullptr, nullptr), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET data=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)", nullptr, nullptr, nullptr), SQLITE_OK);
         QCOMPARE(sqlite3_changes(database), 1);
         sqlite3_close(database);
         const auto file = RunFile::open(path, OpenMode::Write).value();
