@@ -1,6 +1,9 @@
 #include "widgets/sentence.h"
 
 #include <QRegularExpression>
+#include <QTextDocument>
+
+#include "schedules/base/shown_text.h"
 
 namespace stagewright {
 
@@ -9,6 +12,15 @@ QString sentence(QString text)
     const bool name = text.section(QLatin1Char(' '), 0, 0).contains(QLatin1Char('_')); // of a kernel: as it is
     if (!text.isEmpty() && !name) text[0] = text[0].toUpper();
     return text;
+}
+
+QString shownName(std::string_view text) { return QString::fromStdString(shownText(text)); }
+QString shownName(const QString& text) { return shownName(text.toStdString()); }
+
+QString shownTip(const QString& text)
+{
+    const QString shown = shownName(text);
+    return Qt::mightBeRichText(shown) ? Qt::convertFromPlainText(shown) : shown;
 }
 
 QString wholeQuantities(QString text)

@@ -10,6 +10,11 @@ namespace stagewright {
 
 QString sentence(QString text);
 inline QString qtText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); } // as it is
+// A name or note of a file as it may be shown: control characters and marks of direction as escapes (schedules/base/shown_text.h).
+QString shownName(std::string_view text);
+QString shownName(const QString& text);
+// The same for a tooltip: Qt would read HTML in it.
+QString shownTip(const QString& text);
 inline QString sentence(std::string_view text) { return sentence(qtText(text)); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
 

@@ -41,7 +41,7 @@ bool isShown(char32_t c)
     if (c == '\n' || c == '\t') return true;
     if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return false;
     const bool direction = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-    return !direction && c != 0x2028 && c != 0x2029;
+    return !direction && c != 0x2028 && c != 0x2029 && c != 0xFFFE && c != 0xFFFF; // the last two: XML may not hold them
 }
 
 const std::string& colourMark()

@@ -91,6 +91,26 @@ private slots:
         QVERIFY(svg.contains("sans-serif"));
     }
 
+    void namesHoldNoControlCharacters()
+    {
+        const QString hostile = QString::fromUtf8("a\x01\x07\x0b\x1b[2J\x7f\xc2\x85\xc2\x9b\xe2\x80\xae<b>z");
+        PictureContent c = content();
+        c.title = hostile;
+        c.caption = {hostile};
+        c.parts.front().paint = [hostile](QPainter& p, const QRectF& r, const PaintRequest&) { p.drawText(r.center(), hostile); };
+        const QByteArray svg = *pictureBytes(c, {}, PictureKind::Svg);
+        QXmlStreamReader reader(svg);
+        QString texts;
+        while (!reader.atEnd())
+            if (reader.readNext() == QXmlStreamReader::Characters) texts += reader.text();
+        QVERIFY2(!reader.hasError(), qPrintable(reader.errorString()));
+        QVERIFY2(texts.contains("a\\x01\\x07\\x0b\\x1b[2J\\x7f\\u0085\\u009b\\u202e<b>z"), qPrintable(texts.left(400)));
+        for (const QChar one : QString::fromUtf8(svg)) QVERIFY2(one == '\n' || one == '\t' || (one.category() != QChar::Other_Control && one.unicode() != 0x202E), qPrintable(QString::number(one.unicode(), 16)));
+        const QByteArray pdf = *pictureBytes(c, {}, PictureKind::Pdf);
+        const QByteArray info = pdf.mid(pdf.indexOf("/Title"), 400);
+        QVERIFY(!info.contains(QByteArray("\x20\x2e", 2)));
+    }
+
     void vectorHatchStaysInsideIdleTime()
     {
         // No line of an SVG may leave the picture: the generator knows no clip.

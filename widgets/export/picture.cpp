@@ -10,7 +10,9 @@
 #include <QPdfWriter>
 #include <QSvgGenerator>
 
+#include "schedules/base/shown_text.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
@@ -54,8 +56,8 @@ CaptionLines captionLines(const PictureContent& content, const PictureStyle& sty
     CaptionLines lines;
     if (!style.caption) return lines;
     const bool narrow = width < narrowView && !content.shortTitle.isEmpty();
-    lines.title = wrapped(narrow ? content.shortTitle : content.title, FontRole::Strong, width - 2 * margin);
-    for (const QString& line : narrow ? content.shortCaption : content.caption) lines.rest << wrapped(line, FontRole::Small, width - 2 * margin);
+    lines.title = wrapped(shownName(narrow ? content.shortTitle : content.title), FontRole::Strong, width - 2 * margin);
+    for (const QString& line : narrow ? content.shortCaption : content.caption) lines.rest << wrapped(shownName(line), FontRole::Small, width - 2 * margin);
     lines.height = captionTop + captionBottom + static_cast<double>(lines.title.size()) * lineHeight(FontRole::Strong) +
                    static_cast<double>(lines.rest.size()) * lineHeight(FontRole::Small);
     return lines;
@@ -130,11 +132,12 @@ QByteArray svgBytes(const PictureContent& content, const PictureStyle& style)
         generator.setResolution(7200); // sizes below are in hundredths of a point
         generator.setSize((size * pointsPerPixel(style) * 100).toSize());
         generator.setViewBox(QRectF(QPointF(), size));
-        generator.setTitle(content.title.toHtmlEscaped()); // the generator writes it as it is
-        generator.setDescription(content.caption.join(QLatin1Char('\n')).toHtmlEscaped());
+        generator.setTitle(shownName(content.title).toHtmlEscaped()); // the generator writes it as it is
+        generator.setDescription(shownName(content.caption.join(QLatin1Char('\n'))).toHtmlEscaped());
         QPainter painter(&generator);
         paintPicture(painter, content, style);
     }
+    bytes = QByteArray::fromStdString(shownText({bytes.constData(), static_cast<std::size_t>(bytes.size())})); // names in the parts too: XML has no control characters
     return bytes.replace("font-family=\"Inter\"", "font-family=\"Inter, Helvetica, Arial, sans-serif\"");
 }
 
@@ -145,7 +148,7 @@ QByteArray pdfBytes(const PictureContent& content, const PictureStyle& style)
     buffer.open(QIODevice::WriteOnly);
     const QSizeF points = pictureSize(content, style) * pointsPerPixel(style);
     QPdfWriter writer(&buffer);
-    writer.setTitle(content.title);
+    writer.setTitle(shownName(content.title));
     writer.setCreator(QStringLiteral("Stagewright"));
     writer.setResolution(1200);
     writer.setPageSize(QPageSize(points, QPageSize::Point, QString(), QPageSize::ExactMatch));

@@ -10,8 +10,8 @@
 #include <QWindow>
 
 #include "app/ui/workspace/workspace.h"
-#include "schedules/base/shown_text.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -77,7 +77,7 @@ void Captions::refreshTitle()
     QMainWindow* window = m_workspace.window();
     QString title = m_workspace.room().pageTitle();
     if (title.isEmpty()) title = m_workspace.shown().captions().title;
-    title = QString::fromStdString(shownText(title.toStdString())); // names come from files
+    title = shownName(title); // names come from files
     title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
     window->setWindowTitle(title);
     QRect menus;
