@@ -67,6 +67,26 @@ private slots:
         QVERIFY(model.data(model.index(0, 0), RunsModel::DetailRole).toString().contains(QStringLiteral("2 runs")));
     }
 
+    void namesAreShownAsTheyAre()
+    {
+        RunsModel model;
+        const QString path = QStringLiteral("/demo.stagewright");
+        RunInfo hostile = info(1, "1f1b");
+        hostile.name = "safe\xe2\x80\xae"
+                       "gpj\x1b<img src=x><b>bold</b>";
+        hostile.note = "<a href=\"x\">click</a>\xe2\x80\xae";
+        model.setRuns(path, {hostile});
+        const QModelIndex at = model.indexOf({path, 1});
+        QCOMPARE(at.data().toString(), QStringLiteral("safe\\u202egpj\\x1b<img src=x><b>bold</b>"));
+        const QString tip = at.data(Qt::ToolTipRole).toString();
+        QVERIFY2(!tip.contains("<img") && !tip.contains("<b>") && !tip.contains("<a href") && tip.contains("&lt;img"), qPrintable(tip));
+        QVERIFY(!tip.contains(QChar(0x202E)) && !tip.contains(QChar(0x1B)) && tip.contains("\\u202egpj"));
+        hostile.name = "plain";
+        hostile.note.clear();
+        model.setRuns(path, {hostile});
+        QVERIFY(model.indexOf({path, 1}).data(Qt::ToolTipRole).toString().startsWith("plain, run 1: 4 ranks"));
+    }
+
     void aListReadAgainKeepsItsRows()
     {
         RunsModel model;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "widgets/sentence.h"
+
 namespace stagewright {
 namespace {
 
@@ -41,8 +43,8 @@ QVariant QueryModel::data(const QModelIndex& index, int role) const
     if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
     const std::string& cell = m_rows.rows[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
     switch (role) {
-    case Qt::DisplayRole:
-    case Qt::ToolTipRole: return QString::fromStdString(cell);
+    case Qt::DisplayRole: return shownName(cell);
+    case Qt::ToolTipRole: return shownTip(QString::fromStdString(cell));
     case SortRole:
         if (!isNumeric(index.column())) return QString::fromStdString(cell);
         return cell.empty() ? QVariant(-1e300) : QVariant(QByteArray::fromStdString(cell).toDouble());

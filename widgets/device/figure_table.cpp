@@ -2,6 +2,7 @@
 
 #include <QHeaderView>
 
+#include "widgets/sentence.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -24,8 +25,8 @@ QVariant FigureModel::data(const QModelIndex& index, int role) const
     const FigureCell& cell = m_rows[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
     const FigureColumn& column = m_columns[static_cast<std::size_t>(index.column())];
     switch (role) {
-    case Qt::DisplayRole: return cell.text;
-    case Qt::ToolTipRole: return cell.tooltip.isEmpty() ? QVariant() : QVariant(cell.tooltip);
+    case Qt::DisplayRole: return shownName(cell.text);
+    case Qt::ToolTipRole: return cell.tooltip.isEmpty() ? QVariant() : QVariant(shownTip(cell.tooltip));
     case Qt::TextAlignmentRole: return QVariant((column.figure ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case SortRole: return column.figure ? QVariant(cell.value) : QVariant(cell.text);
     default: return {};

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "widgets/sentence.h"
+
 namespace stagewright {
 
 namespace {
@@ -77,7 +79,7 @@ MemoryCurve totalOf(const TimelinePanel& panel, std::size_t rank, const MemorySe
 MemoryRow counterRow(const TimelinePanel& panel, const Counter& counter)
 {
     MemoryRow row;
-    row.title = QString::fromStdString(counter.name);
+    row.title = shownName(counter.name);
     CounterCurve curve;
     curve.unit = QString::fromStdString(counter.unit);
     curve.samples.reserve(counter.samples.size());

@@ -1,6 +1,7 @@
 #include "widgets/notes/notes_model.h"
 
 #include "traces/run/note_text.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -25,15 +26,15 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const
     if (!index.isValid() || index.row() >= rowCount() || index.column() >= ColumnCount) return {};
     const Note& note = m_notes[static_cast<std::size_t>(index.row())];
     if (role == Qt::DisplayRole || role == Qt::EditRole) {
-        if (index.column() == Text) return QString::fromStdString(note.text);
-        if (index.column() == Place) return QString::fromStdString(placeText(note, m_unit));
+        if (index.column() == Text) return role == Qt::EditRole ? QString::fromStdString(note.text) : shownName(note.text);
+        if (index.column() == Place) return shownName(placeText(note, m_unit));
         return note.fromRun == 0 ? QString() : tr("run %1").arg(note.fromRun);
     }
     if (role == Qt::ToolTipRole)
-        return note.fromRun == 0 ? QString::fromStdString(note.text)
-                                 : tr("%1\nTaken over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun);
+        return note.fromRun == 0 ? shownTip(QString::fromStdString(note.text))
+                                 : shownTip(tr("%1\nTaken over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun));
     if (role == Qt::AccessibleTextRole && index.column() == Text)
-        return tr("Note: %1, on %2").arg(QString::fromStdString(note.text), QString::fromStdString(placeText(note, m_unit)));
+        return tr("Note: %1, on %2").arg(shownName(note.text), shownName(placeText(note, m_unit)));
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "widgets/palette/fuzzy.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -62,7 +63,7 @@ QVariant PaletteModel::data(const QModelIndex& index, int role) const
     if (one == nullptr) return {};
     switch (role) {
     case Qt::DisplayRole: return one->title;
-    case Qt::ToolTipRole: return one->disabled.isEmpty() ? one->detail : one->disabled;
+    case Qt::ToolTipRole: return shownTip(one->disabled.isEmpty() ? one->detail : one->disabled);
     case CategoryRole: return one->category;
     case DetailRole: return one->detail;
     case KeysRole: return one->keys;

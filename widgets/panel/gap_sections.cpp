@@ -129,7 +129,7 @@ void GapSections::fillLongest()
         const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];
         QString text = tr("Rank %1").arg(gap.rank);
         if (gap.next != noSpan)
-            text += tr(", before %1").arg(QString::fromStdString(m_timeline->nameOf(m_timeline->spans()[gap.next])));
+            text += tr(", before %1").arg(shownName(m_timeline->nameOf(m_timeline->spans()[gap.next])));
         else
             text += tr(", at the end");
         auto* button = link(text, tr("Explains this gap and scrolls to it"));

@@ -25,7 +25,7 @@ namespace stagewright {
 QString opOnRank(const Timeline& timeline, SpanId span)
 {
     const Span& s = timeline.spans()[span];
-    return SidePanel::tr("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
+    return SidePanel::tr("%1 on rank %2").arg(shownName(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
 }
 
 namespace definition {
@@ -289,7 +289,7 @@ void SidePanel::fillSchedule()
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
     }
-    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
+    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), shownTip(QString::fromStdString(info.scheduleName)));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
     if (filtered())

@@ -61,7 +61,7 @@ void SidePanel::describeSpan(SpanId id)
     swatch->setMinimumSize(18, 18);
     swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;").arg(fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
-    const QString name = QString::fromStdString(timeline.nameOf(span));
+    const QString name = shownName(timeline.nameOf(span));
     auto* title = makeLabel(tr("%1, rank %2").arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank), "value", head, true);
     title->setWordWrap(true);
     layout->addWidget(title, 1);
@@ -115,11 +115,11 @@ void SidePanel::describeLaunch(SpanId id)
     const Span& span = timeline.spans()[id];
     const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
     const LaunchSeen launch = launchOf(timeline, id);
-    if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), QString::fromStdString(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));
+    if (launch.by != noSpan) m_selection->addRow(tr("Launched by"), shownName(timeline.nameOf(timeline.spans()[launch.by])), tr("The op or named range that launched it."));
     if (launch.time)
         m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units), tr("From the call on the host until it started."));
     for (const auto& [title, sizes] : launchShape(timeline, span)) m_selection->addRow(title, sizes, tr("How it was launched."));
-    if (const QString name = QString::fromStdString(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
+    if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
 }
 
 void SidePanel::describeMemory(SpanId id)

@@ -7,6 +7,7 @@
 #include "schedules/library/registry.h"
 #include "traces/report/run_report.h"
 #include "traces/store/run_names.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -15,7 +16,7 @@ QString clockText(const std::string& clock)
     if (clock == "virtual") return RunsModel::tr("virtual clock");
     if (clock == "wall") return RunsModel::tr("wall clock");
     if (clock == "model") return RunsModel::tr("model");
-    return QString::fromStdString(clock);
+    return shownName(clock);
 }
 
 QString provenanceText(const RunInfo& info)
@@ -25,7 +26,7 @@ QString provenanceText(const RunInfo& info)
     if (info.provenance == Provenance::Simulated) return RunsModel::tr("simulated with a cost model");
     const auto origin = toText(info.provenance);
     const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
-    return info.clock.empty() ? words : RunsModel::tr("%1, clock %2").arg(words, QString::fromStdString(info.clock));
+    return info.clock.empty() ? words : RunsModel::tr("%1, clock %2").arg(words, shownName(info.clock));
 }
 
 namespace {
@@ -33,7 +34,7 @@ namespace {
 QString factOf(const TextPairs& pairs, const char* key)
 {
     for (const auto& [name, value] : pairs)
-        if (name == key) return QString::fromStdString(value);
+        if (name == key) return shownName(value);
     return {};
 }
 
@@ -91,18 +92,18 @@ QString scheduleTitle(const std::string& name)
 {
     const auto end = name.find_first_of(" :");
     auto found = findSchedule(name.substr(0, end));
-    if (!found) return QString::fromStdString(name);
+    if (!found) return shownName(name);
     QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
     title = title.section(QLatin1String(" ("), 0, 0);
-    return end == std::string::npos ? title : title + QLatin1Char(' ') + QString::fromStdString(name.substr(end + 1));
+    return end == std::string::npos ? title : title + QLatin1Char(' ') + shownName(name.substr(end + 1));
 }
 
 QString runTitle(const RunInfo& info)
 {
     if (info.name.empty() || info.name == info.scheduleName) return scheduleTitle(info.scheduleName);
     const std::string_view plain = unnumberedName(info.name);
-    if (plain == info.scheduleName) return scheduleTitle(info.scheduleName) + QString::fromStdString(info.name.substr(plain.size()));
-    return QString::fromStdString(info.name);
+    if (plain == info.scheduleName) return scheduleTitle(info.scheduleName) + shownName(info.name.substr(plain.size()));
+    return shownName(info.name);
 }
 
 int RunsModel::columnCount(const QModelIndex&) const { return ColumnCount; }
@@ -165,13 +166,13 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
     const bool simulated = file.path.startsWith(QLatin1String("sim:"));
     switch (role) {
     case Qt::DisplayRole:
-        if (column == Name) return simulated ? file.path.mid(4) : QFileInfo(file.path).fileName();
+        if (column == Name) return shownName(simulated ? file.path.mid(4) : QFileInfo(file.path).fileName());
         if (column == State && file.state == FileState::Reading) return tr("reading…");
         if (column == State && file.state == FileState::Failed) return tr("unreadable");
         return {};
     case Qt::ToolTipRole:
-        if (file.state == FileState::Failed) return file.error;
-        return simulated ? tr("Simulated; not in a file yet. Save to keep it.") : file.path;
+        if (file.state == FileState::Failed) return shownTip(file.error);
+        return simulated ? tr("Simulated; not in a file yet. Save to keep it.") : shownTip(file.path);
     case DetailRole:
         if (file.state == FileState::Reading) return tr("reading…");
         if (file.state == FileState::Failed) return tr("unreadable");
@@ -214,7 +215,7 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
                            .arg(info.warmupSteps)
                            .arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")), provenanceText(info));
         if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
-        return text;
+        return shownTip(text);
     }
     case DetailRole: {
         const QString shape = info.stages == 0 ? countText(info.ranks, tr("1 rank"), tr("%L1 ranks")) : tr("%1 × %2").arg(info.ranks).arg(info.microbatches);

@@ -112,7 +112,7 @@ QString provenanceText(const RunInfo& info); // "virtual clock: projected for 4 
 QString stateText(RunState state);
 // "ZB-H1" for a library name, with parameters ("Interleaved 1F1B v=2"), else the name itself.
 QString scheduleTitle(const std::string& name);
-// The run's name, or its schedule's title if it has none.
+// The run's name as it may be shown, or its schedule's title if it has none.
 QString runTitle(const RunInfo& info);
 
 } // namespace stagewright

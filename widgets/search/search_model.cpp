@@ -1,6 +1,7 @@
 #include "widgets/search/search_model.h"
 
 #include "schedules/model/kinds.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -31,7 +32,8 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
     }
     if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
     const Note* note = found->note >= 0 && found->note < static_cast<int>(m_notes.size()) ? &m_notes[static_cast<std::size_t>(found->note)] : nullptr;
-    if (index.column() == NoteText) return note != nullptr ? QString::fromStdString(note->text) : QString();
+    if (index.column() == NoteText && note != nullptr) return role == Qt::ToolTipRole ? shownTip(QString::fromStdString(note->text)) : shownName(note->text);
+    if (index.column() == NoteText) return {};
     if (found->span == noSpan) { // a note on a range
         if (note == nullptr) return {};
         if (index.column() == Op) return tr("range");

@@ -6,6 +6,8 @@
 #include <QCoreApplication>
 #include <QFontMetricsF>
 
+#include "widgets/sentence.h"
+
 namespace stagewright {
 
 namespace {
@@ -180,7 +182,7 @@ QString nameOfWork(const Timeline& timeline, SpanId id)
 {
     const std::string name = timeline.nameOf(timeline.spans()[id]);
     const Lane lane = timeline.trackOf(id).lane;
-    return QString::fromStdString(lane == Lane::Kernel || lane == Lane::Copy ? briefKernelName(name) : name);
+    return shownName(lane == Lane::Kernel || lane == Lane::Copy ? briefKernelName(name) : name);
 }
 
 void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio)

@@ -22,7 +22,7 @@ constexpr std::size_t mostReports = 64;
 
 QString named(const std::string& text)
 {
-    return QString::fromStdString(text);
+    return shownName(text);
 }
 
 // The idle intervals that end at a span, and the longest of them.

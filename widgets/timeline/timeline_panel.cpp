@@ -10,6 +10,7 @@
 #include "traces/analysis/kernels.h"
 #include "traces/report/run_report.h"
 #include "traces/step/step_ops.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/list_place.h"
 #include "widgets/timeline/rank_tints.h"
@@ -191,7 +192,7 @@ void setExtent(TimelinePanel& panel, int first, int last)
 
 QString laneTitle(const Track& track)
 {
-    QString name = QString::fromStdString(track.name);
+    QString name = shownName(track.name);
     const QString rank = QStringLiteral("rank %1 ").arg(track.rank);
     if (name.startsWith(rank)) name.remove(0, rank.size());
     if (name.endsWith(QLatin1String(" on the device"))) return QCoreApplication::translate("TimelineView", "ranges on the device");

@@ -15,6 +15,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/notes/notes_panel.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/row_plan.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -414,7 +415,7 @@ void NotesController::refresh()
             NoteFlag flag;
             flag.number = number;
             flag.panel = p;
-            flag.text = QString::fromStdString(note.text);
+            flag.text = shownName(note.text);
             flag.passing = passing;
             flag.carried = note.fromRun != 0;
             flag.chosen = p == 0 && !passing && number == m_chosen;

@@ -33,6 +33,7 @@
 #include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
@@ -437,11 +438,11 @@ void SqlController::fillMenu()
     QMenu& menu = *m_console->queriesMenu();
     menu.clear();
     const auto add = [&](QMenu& into, const SavedQuery& query) {
-        QAction* action = into.addAction(QString::fromStdString(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
+        QAction* action = into.addAction(shownName(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
             m_console->setQuery(QString::fromStdString(query.sql));
             ask(QString::fromStdString(query.sql));
         });
-        action->setToolTip(QString::fromStdString(query.about.empty() ? query.sql : query.about));
+        action->setToolTip(shownTip(QString::fromStdString(query.about.empty() ? query.sql : query.about)));
     };
     for (const SavedQuery& query : builtInQueries()) add(menu, query);
     const auto own = ownQueries();
