@@ -69,3 +69,29 @@ expect_that "the damaged blocks are counted" [ "$(json runs 0 damaged_blocks)" -
 expect_json 0 runs 1 damaged_blocks
 run stagewright runs bad.stagewright
 expect_code 0
+
+# what is missing of a file or not read of it is said by every verb, once, even where no run is listed
+cp good.stagewright lost.stagewright
+stagewright runs lost.stagewright --delete 1 --delete 2 >/dev/null 2>&1
+printf '\002\002' | dd of=lost.stagewright bs=1 seek=18 conv=notrunc status=none # as a writer leaves it that is killed; its log is gone
+for words in 'report lost.stagewright' 'export lost.stagewright -o lost.json' 'compare lost.stagewright' 'runs lost.stagewright' "sql lost.stagewright SELECT&count(*)&FROM&runs"; do
+    read -ra call <<<"$words"
+    run stagewright "${call[@]//&/ }"
+    expect_err 'warning: lost.stagewright: it was killed while recording and its log lost.stagewright-wal is not beside it, so its runs may be missing'
+done
+run stagewright runs lost.stagewright --json
+expect_code 0
+expect_json 0 runs
+expect_err 'lost.stagewright-wal is not beside it'
+if python3 -c 'import sqlite3' 2>/dev/null; then
+    cp good.stagewright foreign.stagewright
+    python3 -c 'import sqlite3; sqlite3.connect("foreign.stagewright").execute("CREATE TABLE mine(x)")'
+    for words in 'report foreign.stagewright' 'export foreign.stagewright -o foreign.json' 'compare foreign.stagewright 1 2' 'runs foreign.stagewright' 'sql foreign.stagewright SELECT&1'; do
+        read -ra call <<<"$words"
+        run stagewright "${call[@]//&/ }"
+        expect_code 0
+        expect_same "$(grep -c 'foreign.stagewright: tables and indexes that stagewright did not make are not read: mine' err.txt)" 1
+    done
+    run stagewright report foreign.stagewright --json
+    expect_json 0 damaged_blocks
+fi

@@ -653,6 +653,21 @@ private slots:
         const auto file = RunFile::open(path, OpenMode::Read).value();
         QVERIFY(file->missing().find("-wal is not beside it") != std::string::npos);
     }
+
+    void aMissingLogIsSaidWithoutARun()
+    {
+        const std::string path = freshPath();
+        QVERIFY(RunFile::open(path, OpenMode::Create).has_value());
+        QVERIFY(RunFile::open(path, OpenMode::Read).value()->missing().empty());
+        { // as a writer leaves it that is killed before its run is in the file itself
+            std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+            file.seekp(18);
+            file.write("\x02\x02", 2);
+        }
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        QVERIFY(file->runs().value().empty());
+        QVERIFY2(file->missing().find("its runs may be missing") != std::string::npos, file->missing().c_str());
+    }
 };
 
 QTEST_GUILESS_MAIN(TestRecording)

@@ -6,6 +6,8 @@
 #include <QMimeData>
 #include <QPushButton>
 
+#include <sqlite3.h>
+
 #include "app/ui/explain/budget_controller.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
@@ -189,6 +191,34 @@ private slots:
         window.workspace().feature<OrderEditing>()->enterEdit(); // a copy is edited, never the file
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
+    }
+
+    void whatIsMissingOfAFileIsTold()
+    {
+        const auto forget = [](const QString& path) { rewrite(path, [](QByteArray& bytes) { bytes[18] = bytes[19] = 2; }); }; // as a killed writer leaves it
+        const QString empty = m_fixture->file("empty.stagewright", {});
+        forget(empty);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.workspace().feature<FileOpening>()->openFiles({empty});
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("empty.stagewright-wal is not beside it")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY(!window.workspace().banner()->isError());
+        bannerIsWhole(window);
+        const QString path = m_fixture->file("other.stagewright", {"1f1b"});
+        {
+            sqlite3* database = nullptr;
+            QCOMPARE(sqlite3_open(qPrintable(path), &database), SQLITE_OK);
+            QCOMPARE(sqlite3_exec(database, "CREATE TABLE mine(x)", nullptr, nullptr, nullptr), SQLITE_OK);
+            sqlite3_close(database);
+        }
+        window.workspace().feature<FileOpening>()->openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("other.stagewright: tables and indexes that Stagewright did not make are not read: mine")), qPrintable(window.workspace().banner()->text()));
+        window.workspace().banner()->clear();
+        window.workspace().library()->reload(path); // said once
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
     }
 
     // Another program replaces it: the loaded data stays, and reading it again reports the new content.

@@ -142,8 +142,9 @@ std::string whatIsMissing(RunStore& store, bool wal, bool log)
 {
     if (!wal || log || store.lock.heldElsewhere()) return {};
     const auto left = store.database->integer("SELECT count(*) FROM main.run WHERE state='recording'");
-    if (!left || *left == 0) return {};
-    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its last steps may be missing", store.path);
+    const auto all = store.database->integer("SELECT count(*) FROM main.run");
+    if (!left || !all || (*left == 0 && *all > 0)) return {};
+    return fmt::format("it was killed while recording and its log {}-wal is not beside it, so its {} may be missing", store.path, *all == 0 ? "runs" : "last steps");
 }
 
 // How long opening a file may compute.

@@ -1,6 +1,8 @@
 #include "app/cli/options/run_access.h"
 
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -10,10 +12,42 @@
 
 namespace stagewright {
 
+namespace {
+
+class OpenedFiles {
+public:
+    void setSession(Session& session) { m_session = &session; }
+    void tell(const RunFile& file)
+    {
+        if (file.missing().empty() && file.ignored().empty()) return;
+        const std::lock_guard lock(m_mutex);
+        if (m_session == nullptr || !m_told.insert(file.path()).second) return;
+        if (!file.missing().empty()) m_session->warn(fmt::format("{}: {}", file.path(), file.missing()));
+        if (!file.ignored().empty()) m_session->note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", file.path(), file.ignored()));
+    }
+
+private:
+    std::mutex m_mutex;
+    Session* m_session = nullptr;
+    std::set<std::string> m_told;
+};
+
+OpenedFiles& openedFiles()
+{
+    static OpenedFiles files;
+    return files;
+}
+
+} // namespace
+
+void tellOfOpenedFiles(Session& session) { openedFiles().setSession(session); }
+
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
 {
     if (isFolder(path)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
-    return RunFile::open(path, mode);
+    auto file = RunFile::open(path, mode);
+    if (file) openedFiles().tell(**file);
+    return file;
 }
 
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress)
@@ -58,7 +92,7 @@ Result<StoredRun> readStored(const RunFile& file, const std::string& idOrName, s
                     "restore the file from a copy, or record the run again");
     auto notes = file.notes(id, true);
     if (!notes) return tl::unexpected(std::move(notes.error()));
-    return StoredRun{file.path(), std::move(*run), std::move(*notes), file.missing()};
+    return StoredRun{file.path(), std::move(*run), std::move(*notes)};
 }
 
 } // namespace
@@ -82,7 +116,6 @@ Result<StoredRun> readRunForReport(const RunReference& reference, int step, cons
 
 void warnOfDamage(const StoredRun& stored, Session& session)
 {
-    if (!stored.missing.empty() && stored.run.info.state == RunState::Interrupted) session.warn(fmt::format("{}: {}", describe(stored), stored.missing));
     if (stored.run.info.damagedBlocks == 0) return;
     session.warn(fmt::format("{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
                              "the run again",

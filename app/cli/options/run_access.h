@@ -17,10 +17,11 @@ class Session;
 struct StoredRun {
     std::string file;
     Run run;
-    std::vector<Note> notes;  // its own, then those carried over from runs of the same schedule
-    std::string missing = {}; // RunFile::missing()
+    std::vector<Note> notes; // its own, then those carried over from runs of the same schedule
 };
 
+// From here on openRunFile() says once of each file what of it is missing or not read. The session must live on.
+void tellOfOpenedFiles(Session& session);
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
 // Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
@@ -28,7 +29,7 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
 // The same for a report of one step (from 0; −1: the representative one): of a large run only the steps that it is made from.
 Result<StoredRun> readRunForReport(const RunReference& reference, int step, const Progress& progress = {});
 Result<StoredRun> readRunForReport(const RunFile& file, const std::string& idOrName, int step, const Progress& progress = {});
-void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out, or its log is missing
+void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out
 std::string describe(const StoredRun& stored);                // "demo.stagewright#3 zb-h1"
 
 } // namespace stagewright

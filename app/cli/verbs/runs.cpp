@@ -107,7 +107,7 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
             continue;
         }
         info.damagedBlocks = found->blocks;
-        warnOfDamage(StoredRun{file.path(), runOf(info), {}, file.missing()}, session);
+        warnOfDamage(StoredRun{file.path(), runOf(info), {}}, session);
         const auto intact = file.intact(info.id);
         result.intact.back() = intact ? *intact : false;
         const bool altered = result.intact.back() == false;
@@ -160,8 +160,6 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
 {
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
     if (!file) return tl::unexpected(std::move(file.error()));
-    if (!(*file)->missing().empty() && !options.verify) session.warn(fmt::format("{}: {}", options.file, (*file)->missing()));
-    if (!(*file)->ignored().empty()) session.note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", options.file, (*file)->ignored()));
     if (options.verify)
         if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));

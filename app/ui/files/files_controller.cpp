@@ -155,6 +155,7 @@ void FilesController::fileListed(const QString& path, const std::vector<RunRef>&
     if (refs.empty()) {
         m_workspace.shown().setPending(false);
         m_welcome->setMessage(tr("%1 holds no runs yet. Record one into it, or open another file.").arg(QFileInfo(path).fileName()));
+        if (const QString remark = m_workspace.library()->takeRemark(path); !remark.isEmpty()) m_workspace.banner()->showNote(remark);
         m_workspace.refreshCaptions();
         return;
     }

@@ -11,6 +11,7 @@
 #include "app/ui/runs/run_writing.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 namespace {
@@ -28,11 +29,21 @@ Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
     return std::make_shared<const Run>(std::move(*run));
 }
 
-Result<std::vector<RunInfo>> listRuns(const QString& path)
+struct ListedFile {
+    std::vector<RunInfo> runs;
+    QString remark;
+};
+
+Result<ListedFile> listRuns(const QString& path)
 {
     auto file = RunFile::open(path.toStdString(), OpenMode::Read);
     if (!file) return tl::unexpected(file.error());
-    return (*file)->runs();
+    auto runs = (*file)->runs();
+    if (!runs) return tl::unexpected(std::move(runs.error()));
+    QStringList remarks;
+    if (!(*file)->missing().empty()) remarks << shownName((*file)->missing());
+    if (!(*file)->ignored().empty()) remarks << RunLibrary::tr("tables and indexes that Stagewright did not make are not read: %1").arg(shownName((*file)->ignored()));
+    return ListedFile{std::move(*runs), remarks.isEmpty() ? QString() : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") + remarks.join(QStringLiteral("; "))};
 }
 
 Result<RunSummary> summaryOf(const Run& run)
@@ -73,6 +84,12 @@ void RunLibrary::open(const QString& given)
     const QString path = normalised(given);
     if (!m_model.hasFile(path)) m_model.addFile(path);
     list(path);
+}
+
+QString RunLibrary::takeRemark(const QString& path)
+{
+    const auto found = m_remarks.find(path);
+    return found == m_remarks.end() ? QString() : std::exchange(found->second, QString());
 }
 
 void RunLibrary::reload(const QString& path) { list(normalised(path)); }
@@ -123,21 +140,23 @@ void RunLibrary::list(const QString& path)
     if (isSimulated(path)) return;
     inPool(
         [path] { return listRuns(path); },
-        [this, path](Result<std::vector<RunInfo>> infos) {
-            if (!infos) {
-                m_model.setFailed(path, QString::fromStdString(infos.error().message));
-                emit failed(path, infos.error());
+        [this, path](Result<ListedFile> found) {
+            if (!found) {
+                m_model.setFailed(path, QString::fromStdString(found.error().message));
+                emit failed(path, found.error());
                 return;
             }
+            m_remarks.try_emplace(path, found->remark);
+            std::vector<RunInfo>& infos = found->runs;
             std::vector<RunRef> refs;
-            for (const RunInfo& info : *infos) {
+            for (const RunInfo& info : infos) {
                 const RunRef ref{path, info.id};
                 refs.push_back(ref);
                 Cached* known = cached(ref);
                 if (known != nullptr && (known->steps != info.steps || known->spans != info.spanCount || known->state != info.state))
                     std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
             }
-            m_model.setRuns(path, std::move(*infos));
+            m_model.setRuns(path, std::move(infos));
             summarise(refs);
             emit listed(path, refs);
         });
@@ -167,6 +186,7 @@ void RunLibrary::summarise(const std::vector<RunRef>& refs)
 void RunLibrary::close(const QString& given)
 {
     const QString path = normalised(given);
+    m_remarks.erase(path);
     m_model.removeFile(path);
     if (m_simulated.erase(path) > 0) emit simulatedChanged();
     std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });

@@ -85,6 +85,7 @@ public:
     void rename(const RunRef& ref, const QString& name);
     void remove(const RunRef& ref);
     bool busy() const { return m_reading > 0; }
+    QString takeRemark(const QString& path); // what of an opened file is missing or not read, once; mostly empty
 
 signals:
     void listed(const QString& path, const std::vector<stagewright::RunRef>& refs);
@@ -124,7 +125,8 @@ private:
     std::function<std::vector<Note>(const RunRef&)> m_notes;
     RunsModel m_model;
     ViewChoices m_choices;
-    std::vector<Cached> m_cache; // most recently used first
+    std::map<QString, QString> m_remarks; // of open files; empty once it was taken
+    std::vector<Cached> m_cache;          // most recently used first
     std::map<QString, std::vector<std::shared_ptr<const Run>>> m_simulated;
     QThreadPool m_pool;     // reading for the screen
     QThreadPool m_slowPool; // summaries, one at a time

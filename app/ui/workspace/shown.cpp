@@ -180,6 +180,8 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
         m_workspace.banner()->showNote(tr("A step of this run has more than %L1 spans: zoom in or click an op for causes, arrows, memory and figures of the part in view. "
                                           "stagewright report computes those of whole steps.")
                                            .arg(largeLimits().step));
+    if (!m_damageTold)
+        if (const QString remark = m_workspace.library()->takeRemark(view->ref.file); !remark.isEmpty()) m_workspace.banner()->showNote(remark);
     if (m_selectLater != noSpan) selectOp(std::exchange(m_selectLater, noSpan));
     refreshSelection();
     if (first) views.timeline->setFocus();
