@@ -2,13 +2,13 @@
 # shellcheck shell=bash
 stagewright simulate -s 1f1b -o run.stagewright >/dev/null 2>&1
 
-# ended_by SIGNAL WORDS...: starts the program, sends the signal once it waits (or after two seconds), and expects its end within two
+# ended_by SIGNAL WORDS...: starts the program, sends the signal after $after seconds [0.7], and expects its end within two
 ended_by() {
     local signal=$1 pid began took i
     shift
     "$STAGEWRIGHT" "$@" </dev/null >out.txt 2>err.txt &
     pid=$!
-    sleep 0.7
+    sleep "${after:-0.7}"
     expect_that 'it waits' kill -0 $pid
     began=$EPOCHREALTIME
     kill -s "$signal" $pid || true
@@ -35,6 +35,14 @@ done
 ended_by TERM export run.stagewright --format spans -o pipe
 ended_by TERM export run.stagewright --format csv -o pipe
 expect_that 'the pipe is one still' [ -p pipe ]
+
+# a page of a large run: no part of it is left
+stagewright simulate -s 1f1b -p 64 -m 4096 -o large.stagewright >/dev/null 2>&1
+for after in 0.7 1.4 2.1; do
+    ended_by TERM export large.stagewright -o large.html
+    expect_that 'no part of the page is left' [ -z "$(compgen -G 'large.html*')" ]
+done
+unset after
 
 # a verb that asks for no stop
 ended_by TERM sql run.stagewright 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'

@@ -42,7 +42,7 @@ std::string reasonOf(const Error& error)
 
 class Levers {
 public:
-    explicit Levers(const LeverSubject& subject) : m_subject(subject) {}
+    Levers(const LeverSubject& subject, const std::stop_token& stop) : m_subject(subject), m_stop(stop) {}
 
     LeverTable table()
     {
@@ -54,17 +54,9 @@ public:
             return std::move(m_table);
         }
         m_table.simulated = base->makespan;
-        ranks();
-        stages();
-        links();
-        collectives();
-        launch();
-        jitter();
-        transients();
-        channels();
-        recompute();
-        order();
-        cap();
+        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::channels,
+                                &Levers::recompute, &Levers::order, &Levers::cap})
+            if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
             if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
             if (m_table.ofOtherStep(a) != m_table.ofOtherStep(b)) return m_table.ofOtherStep(b);
@@ -86,6 +78,7 @@ private:
         double sum = 0;
         const std::size_t draws = costs.jitter > 0 ? m_subject.seeds.size() : 1;
         for (std::size_t i = 0; i < draws; ++i) {
+            if (m_stop.stop_requested()) return fail(ErrorCode::Cancelled, "simulating was cancelled");
             if (costs.jitter > 0) costs.jitterSeed = m_subject.seeds[i];
             auto result = simulate(schedule, costs, channels);
             if (!result) return tl::unexpected(std::move(result.error()));
@@ -429,6 +422,7 @@ private:
     static constexpr const char* orderTitle = "every rank runs what is ready first (the next forwards first)";
 
     const LeverSubject& m_subject;
+    const std::stop_token& m_stop;
     LeverTable m_table;
     std::vector<RankSlowness> m_slowness;
 };
@@ -495,15 +489,15 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
     return out;
 }
 
-LeverTable leversOf(const LeverSubject& subject)
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop)
 {
-    return Levers(subject).table();
+    return Levers(subject, stop).table();
 }
 
-LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap)
+LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap, const std::stop_token& stop)
 {
     auto subject = leverSubjectOf(run, step, cap);
-    if (subject) return leversOf(*subject);
+    if (subject) return leversOf(*subject, stop);
     LeverTable out;
     out.reason = reasonOf(subject.error());
     return out;

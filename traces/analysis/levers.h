@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,10 +91,10 @@ struct LeverTable {
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table);
 
 // O(levers × ops × draws of jitter), and a plan where there is a cap.
-LeverTable leversOf(const LeverSubject& subject);
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {}); // stopped: what follows is not simulated
 
 // Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.
 inline constexpr std::size_t mostLeverOps = 2'000'000;
-LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {});
+LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {}, const std::stop_token& stop = {});
 
 } // namespace stagewright

@@ -79,7 +79,7 @@ const FigureSample* StepSamples::find(std::string_view key) const
     return nullptr;
 }
 
-StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
+StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const std::stop_token& stop)
 {
     StepSamples out;
     if (!run.timeline) return out;
@@ -95,6 +95,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
         values.push_back({key, {value}});
     };
     for (const int step : sampledSteps(first, timeline.steps(), spansOf(timeline, first), spans)) {
+        if (stop.stop_requested()) break;
         const auto bubbles = analyseBubbles(timeline, step, options);
         if (!bubbles || bubbles->makespan() <= 0) continue;
         out.steps.push_back(step);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,6 @@ struct StepSamples {
 inline constexpr std::size_t mostSampledOps = 200'000;
 // Which these are: of `steps` steps those from `first` on, `spansOfFirst` the spans of that one, `spans` of all.
 std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, std::int64_t spans);
-StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap = {});
+StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap = {}, const std::stop_token& stop = {}); // stopped: of the steps until then
 
 } // namespace stagewright

@@ -212,12 +212,13 @@ std::string criticalPathHtml(const Run& run, const RunReport& report)
 }
 
 // Every table of the report, each behind its title; what is a course is drawn before them.
-std::string tablesHtml(const Run& run, int step)
+std::string tablesHtml(const Run& run, int step, const std::stop_token& stop)
 {
     const Units units{run.timeline->timeUnit(), run.timeline->memoryUnit()};
     std::string out = "<h2>Tables</h2>\n";
     std::string unknown, courses;
-    for (const ReportTable& table : reportTables(run, step)) {
+    for (const ReportTable& table : reportTables(run, step, stop)) {
+        if (stop.stop_requested()) break;
         const std::string title(table.analysis->title);
         if (const TableCurves curves = curvesOf(table); !curves.empty()) courses += "<h2>" + escaped(title) + "</h2>\n" + curvesSvg(curves, title);
         if (!table.unknown.empty()) {
@@ -329,6 +330,8 @@ std::string devicesHtml(const DeviceChanges& devices)
     return out;
 }
 
+tl::unexpected<Error> noPage() { return fail(ErrorCode::Cancelled, "writing was cancelled"); }
+
 } // namespace
 
 Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
@@ -339,13 +342,17 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     }
     const auto step = stepOf(run, options.step);
     if (!step) return tl::unexpected(step.error());
-    const auto report = reportOf(run, {.step = *step, .levers = true});
+    const auto report = reportOf(run, {.step = *step, .levers = true, .stop = options.stop});
     if (!report) return tl::unexpected(report.error());
+    const auto cancelled = [&options] { return options.stop.stop_requested(); };
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) + "</h1>\n<p class=\"meta\">" + escaped(metaText(run, *step, options.source)) + "</p>\n";
     out += headline(run, *report) + samplesHtml(run, report->overSteps) + leversHtml(run, *report->levers);
     out += "<h2>Timeline</h2>\n" + timelineSvg(run, *step) + legendHtml(run, *step);
     if (const std::string memory = memorySvg(run, *step); !memory.empty()) out += "<h2>Activation memory</h2>\n" + memory;
-    out += causesHtml(run, report->bubbles, &*report->levers) + criticalPathHtml(run, *report) + tablesHtml(run, *step) + stepsHtml(run) + provenanceHtml(run);
+    if (!cancelled()) out += causesHtml(run, report->bubbles, &*report->levers) + criticalPathHtml(run, *report);
+    if (!cancelled()) out += tablesHtml(run, *step, options.stop);
+    if (!cancelled()) out += stepsHtml(run) + provenanceHtml(run);
+    if (cancelled()) return noPage();
     return out + foot(options);
 }
 
@@ -354,6 +361,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
     for (const Run* run : {&a, &b})
         if (const auto step = stepOf(*run, -1); !step) return tl::unexpected(step.error());
     const auto comparison = compareRuns(a, b);
+    if (options.stop.stop_requested()) return noPage();
     if (!comparison) return tl::unexpected(comparison.error());
     const Comparison& c = *comparison;
     const Nanos unit = a.timeline->timeUnit();
@@ -385,12 +393,14 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
         const Run& run = second ? b : a;
         const int step = second ? c.stepB : c.stepA;
         if (!(second ? c.reportB : c.reportA).noOps.empty()) continue; // the tables of devices show it
+        if (options.stop.stop_requested()) return noPage();
         axis.title = std::string("Timeline of ") + (second ? "B" : "A");
         out += fmt::format("<h2>{}: {}</h2>\n", second ? "B" : "A", escaped(run.info.name)) + headline(run, second ? c.reportB : c.reportA);
         out += "<h3>Timeline</h3>\n" + timelineSvg(run, step, axis) + legendHtml(run, step);
         axis.title = std::string("Activation memory of ") + (second ? "B" : "A");
         if (const std::string memory = memorySvg(run, step, axis); !memory.empty()) out += "<h3>Activation memory</h3>\n" + memory;
     }
+    if (options.stop.stop_requested()) return noPage();
     if (!c.unknown.empty()) {
         if (c.devices) out += devicesHtml(*c.devices);
         for (const bool second : {false, true}) out += fmt::format("<details><summary>More on {}</summary>\n", second ? "B" : "A") + provenanceHtml(second ? b : a) + "</details>\n";
@@ -443,6 +453,7 @@ Result<WrittenFile> writeHtml(const ExportRequest& request)
     options.program = request.program;
     options.source = request.against == nullptr ? request.source : request.againstSource;
     options.otherSource = request.source;
+    options.stop = request.progress.stop;
     const auto html = request.against == nullptr ? htmlReport(*request.run, options) : htmlComparison(*request.against, *request.run, options);
     if (!html) return tl::unexpected(html.error());
     if (auto written = writeFileAtomically(request.path, *html); !written) return tl::unexpected(written.error());

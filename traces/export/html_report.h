@@ -3,6 +3,7 @@
 // light and dark by the reader's setting, light in print. Every text of the run is escaped. Same runs, same bytes.
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "schedules/base/result.h"
@@ -16,9 +17,10 @@ struct HtmlOptions {
     std::string program;     // "Stagewright 0.1.0", at the foot; empty: nothing
     std::string source;      // where the run is stored: "demo.stagewright, run 3"
     std::string otherSource; // of B
+    std::stop_token stop = {};
 };
 
-// Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared (Invalid).
+// Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared (Invalid). Cancelled: stop.
 Result<std::string> htmlReport(const Run& run, const HtmlOptions& options = {});
 // B against A, as compareRuns() compares them.
 Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions& options = {});

@@ -188,6 +188,8 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     if (auto costs = costsOf(run)) report.costs = std::move(*costs);
     auto bubbles = analyseBubbles(timeline, report.step, options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
+    const auto cancelled = [&options] { return options.stop.stop_requested(); };
+    if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
     report.bubbles = std::move(*bubbles);
     report.noOps = whyWithoutOps(run, report);
     if (hasKernels(timeline)) {
@@ -202,7 +204,7 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
     report.criticalPath = criticalPath(timeline, report.step);
     report.noMemory = whyNoMemory(run);
     if (timeline.hasMemory()) {
-        for (int rank = 0; rank < timeline.ranks(); ++rank) {
+        for (int rank = 0; rank < timeline.ranks() && !cancelled(); ++rank) {
             RankMemory memory;
             for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
                 const auto category = static_cast<MemoryCategory>(c);
@@ -221,9 +223,10 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
         for (SpanId id = first; id < last; ++id) report.spans += timeline.spans()[id].step == report.step ? 1U : 0U;
     }
     if (options.levers) {
-        report.levers = leversOf(run, report.step, report.memoryCap);
-        report.overSteps = sampleSteps(run, report.memoryCap);
+        report.levers = leversOf(run, report.step, report.memoryCap, options.stop);
+        report.overSteps = sampleSteps(run, report.memoryCap, options.stop);
     }
+    if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
     if (options.baseline && report.schedule && report.costs) report.baseline = baselineOf(*report.schedule, *report.costs);
     return report;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,10 +105,11 @@ struct ReportOptions {
     bool ownCap = true;                  // false: no cap unless one is given
     bool levers = false;                 // what would help, and figures over the measured steps; simulates the step some twenty times
     bool baseline = false;
+    std::stop_token stop = {};
     bool withoutSteps = false; // a run without a complete step gives a report of nothing, not an error
 };
 
-// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.
+// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step. Cancelled: stop.
 Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {});
 
 // The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.

@@ -19,10 +19,11 @@ ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step)
     return table;
 }
 
-std::vector<ReportTable> reportTables(const Run& run, int step)
+std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop)
 {
     std::vector<ReportTable> tables;
-    for (const AnalysisInfo* analysis : allAnalyses()) tables.push_back(reportTable(*analysis, run, step));
+    for (const AnalysisInfo* analysis : allAnalyses())
+        if (!stop.stop_requested()) tables.push_back(reportTable(*analysis, run, step));
     return tables;
 }
 

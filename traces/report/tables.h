@@ -2,6 +2,7 @@
 // functions report_NAME, the window's Tables and the HTML page iterate them.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct ReportTable : AnalysisRows {
 
 // Pure, for any thread. The timeline must be there; a step it doesn't have gives no rows or zeros.
 ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step);
-std::vector<ReportTable> reportTables(const Run& run, int step); // in the order of analyses.def
+std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop = {}); // in the order of analyses.def; stopped: the first ones
 
 std::string reportFunction(const AnalysisInfo& analysis); // its name in SQL: "report_bubbles"
 
