@@ -13,8 +13,8 @@
 #include "app/cli/call.h"
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
-#include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
+#include "app/cli/session_of_call.h"
 #include "schedules/base/shown_text.h"
 
 namespace stagewright {
@@ -69,7 +69,7 @@ int runProgram(int count, char** words)
     Result<int> result = 0;
     if (call) {
         session.verb = call->verb;
-        tellOfOpenedFiles(session);
+        stagewright::sessionOfCall = &session;
         result = call->run(session);
     } else {
         result = tl::unexpected(std::move(call.error()));

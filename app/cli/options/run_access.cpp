@@ -8,6 +8,7 @@
 
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
+#include "app/cli/session_of_call.h"
 #include "app/cli/text/figures.h"
 
 namespace stagewright {
@@ -16,19 +17,17 @@ namespace {
 
 class OpenedFiles {
 public:
-    void setSession(Session& session) { m_session = &session; }
     void tell(const RunFile& file)
     {
         if (file.missing().empty() && file.ignored().empty()) return;
         const std::lock_guard lock(m_mutex);
-        if (m_session == nullptr || !m_told.insert(file.path()).second) return;
-        if (!file.missing().empty()) m_session->warn(fmt::format("{}: {}", file.path(), file.missing()));
-        if (!file.ignored().empty()) m_session->note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", file.path(), file.ignored()));
+        if (sessionOfCall == nullptr || !m_told.insert(file.path()).second) return;
+        if (!file.missing().empty()) sessionOfCall->warn(fmt::format("{}: {}", file.path(), file.missing()));
+        if (!file.ignored().empty()) sessionOfCall->note(fmt::format("{}: tables and indexes that stagewright did not make are not read: {}", file.path(), file.ignored()));
     }
 
 private:
     std::mutex m_mutex;
-    Session* m_session = nullptr;
     std::set<std::string> m_told;
 };
 
@@ -39,8 +38,6 @@ OpenedFiles& openedFiles()
 }
 
 } // namespace
-
-void tellOfOpenedFiles(Session& session) { openedFiles().setSession(session); }
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
 {

@@ -20,8 +20,7 @@ struct StoredRun {
     std::vector<Note> notes; // its own, then those carried over from runs of the same schedule
 };
 
-// From here on openRunFile() says once of each file what of it is missing or not read. The session must live on.
-void tellOfOpenedFiles(Session& session);
+// Says once of each file what of it is missing or not read.
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
 // Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
