@@ -2,13 +2,13 @@
 # shellcheck shell=bash
 stagewright simulate -s 1f1b -o run.stagewright >/dev/null 2>&1
 
-# ended_by SIGNAL WORDS...: starts the program, sends the signal after $after seconds [0.7], and expects its end within two
+# ended_by SIGNAL WORDS...: starts the program, sends the signal after 0.7 seconds, and expects its end within two
 ended_by() {
     local signal=$1 pid began took i
     shift
     "$STAGEWRIGHT" "$@" </dev/null >out.txt 2>err.txt &
     pid=$!
-    sleep "${after:-0.7}"
+    sleep 0.7
     expect_that 'it waits' kill -0 $pid
     began=$EPOCHREALTIME
     kill -s "$signal" $pid || true
@@ -36,13 +36,32 @@ ended_by TERM export run.stagewright --format spans -o pipe
 ended_by TERM export run.stagewright --format csv -o pipe
 expect_that 'the pipe is one still' [ -p pipe ]
 
-# a page of a large run: no part of it is left
+# a page of a large run, at parts of the time that it takes: no part of it is left, or all of it where the signal came too late
 stagewright simulate -s 1f1b -p 64 -m 4096 -o large.stagewright >/dev/null 2>&1
-for after in 0.7 1.4 2.1; do
-    ended_by TERM export large.stagewright -o large.html
-    expect_that 'no part of the page is left' [ -z "$(compgen -G 'large.html*')" ]
+began=$EPOCHREALTIME
+stagewright export large.stagewright -o large.html >/dev/null 2>&1
+whole=$(((${EPOCHREALTIME//./} - ${began//./}) / 1000))
+stopped=0
+for share in 10 25 50 75; do
+    rm -f large.html
+    "$STAGEWRIGHT" export large.stagewright -o large.html </dev/null >out.txt 2>err.txt &
+    pid=$!
+    sleep "$(printf '%d.%03d' $((whole * share / 100000)) $((whole * share / 100 % 1000)))"
+    kill -s TERM $pid 2>/dev/null || true
+    rc=0
+    wait $pid || rc=$?
+    out=$(cat out.txt)
+    err=$(cat err.txt)
+    last="stagewright export large.stagewright -o large.html, then SIGTERM at $share % of $whole ms"
+    if [ $rc = 0 ]; then
+        expect_file large.html
+    else
+        expect_code 130
+        expect_that 'no part of the page is left' [ -z "$(compgen -G 'large.html*')" ]
+        stopped=$((stopped + 1))
+    fi
 done
-unset after
+expect_that 'it was stopped at least once' [ $stopped -ge 1 ]
 
 # a verb that asks for no stop
 ended_by TERM sql run.stagewright 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
