@@ -110,9 +110,9 @@ private slots:
         window.workspace().viewState()->setAreas({{{2 * rankShare, 9 * rankShare}, 1, 2}});
         look(window, "area");
         window.workspace().viewState()->setAreas({});
-        window.workspace().actions()[ActionId::NextGap]->trigger();
+        window.workspace().actions()["nextGap"]->trigger();
         look(window, "gap");
-        for (const auto& [id, name] : {std::pair{ActionId::WhatIf, "what_if"}, {ActionId::LoweredView, "lowered"}, {ActionId::Residuals, "residuals"}}) {
+        for (const auto& [id, name] : {std::pair{"whatIf", "what_if"}, {"loweredView", "lowered"}, {"residuals", "residuals"}}) {
             if (!window.workspace().actions()[id]->isEnabled()) continue;
             window.workspace().actions()[id]->trigger();
             look(window, name);
@@ -132,7 +132,7 @@ private slots:
         look(window, "sql");
         window.workspace().feature<SqlController>()->dock()->hide();
 
-        window.workspace().actions()[ActionId::NextBeat]->trigger();
+        window.workspace().actions()["nextBeat"]->trigger();
         QVERIFY(ready(window));
         look(window, "playback");
         window.workspace().feature<PlaybackController>()->player()->end();

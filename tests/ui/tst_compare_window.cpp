@@ -45,15 +45,15 @@ private slots:
         // the panel shows the last one first; the key moves on to the others
         QCOMPARE(window.workspace().feature<CompareController>()->against(), 3);
         QVERIFY(window.workspace().feature<CompareController>()->panel()->plainText().contains("Differences from A"));
-        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        window.workspace().actions()["nextCompared"]->trigger();
         QCOMPARE(window.workspace().feature<CompareController>()->against(), 1);
         QVERIFY(window.workspace().feature<CompareController>()->panel()->plainText().contains("Why B is faster"));
-        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        window.workspace().actions()["nextCompared"]->trigger();
         const QString text = window.workspace().feature<CompareController>()->panel()->plainText();
         QVERIFY2(text.contains("Why C is faster"), qPrintable(text));
         QVERIFY(text.contains("C is "));
         // swapped: A and the one compared
-        window.workspace().actions()[ActionId::SwapCompare]->trigger();
+        window.workspace().actions()["swapCompare"]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().shown().ref() == RunRef{b, 1}; }, 20000));
         QVERIFY(window.workspace().shown().comparison()->change.makespanDelta > 0);
         for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
@@ -64,7 +64,7 @@ private slots:
                 for (int x = 0; x < image.width(); x += 2) coloured += image.pixelColor(x, y) == window.workspace().theme().worse ? 1 : 0;
             QVERIFY2(coloured > 20, qPrintable(QString::number(coloured)));
         }
-        window.workspace().actions()[ActionId::Compare]->trigger();
+        window.workspace().actions()["compare"]->trigger();
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Run, 20000);
     }
 
@@ -98,25 +98,25 @@ private slots:
         MainWindow window;
         QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
-        QVERIFY(!window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
+        QVERIFY(!window.workspace().actions()["alignAtOp"]->isChecked());
         const Timeline& first = *window.workspace().views().timeline->panels()[0]->timeline;
         window.workspace().viewState()->select({0, WindowFixture::spanOf(first, "0B0")});
-        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        window.workspace().actions()["alignAtOp"]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
         std::vector<Nanos> starts;
         for (const auto& panel : window.workspace().views().timeline->panels()) starts.push_back(panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
         QCOMPARE(starts[0], starts[1]);
-        QVERIFY(window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
+        QVERIFY(window.workspace().actions()["alignAtOp"]->isChecked());
         // the figures are those of the steps, independent of alignment
         QCOMPARE(window.workspace().shown().comparison()->reportA.bubbles.makespan(), window.workspace().views().timeline->panels()[0]->duration - window.workspace().views().timeline->panels()[0]->lead);
-        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        window.workspace().actions()["alignAtOp"]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().settled() && !window.workspace().feature<CompareController>()->alignedAt().has_value(); }, 20000));
         QCOMPARE(window.workspace().views().timeline->panels()[1]->lead, 0);
         // nothing selected: a message, and nothing changes
         window.workspace().viewState()->clearSelection();
-        window.workspace().actions()[ActionId::AlignAtOp]->trigger();
+        window.workspace().actions()["alignAtOp"]->trigger();
         QVERIFY2(window.workspace().banner()->text().contains("no op is selected", Qt::CaseInsensitive), qPrintable(window.workspace().banner()->text()));
-        QVERIFY(!window.workspace().actions()[ActionId::AlignAtOp]->isChecked());
+        QVERIFY(!window.workspace().actions()["alignAtOp"]->isChecked());
     }
 
     void unitsAreNeverMixed()
@@ -218,7 +218,7 @@ private slots:
         QVERIFY(fixture.open(window, {a}));
         BaselineStrip* strip = window.workspace().feature<CompareController>()->strip();
         QVERIFY(!strip->isVisible());
-        window.workspace().actions()[ActionId::SetBaseline]->trigger();
+        window.workspace().actions()["setBaseline"]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().feature<CompareController>()->baseline().valid(); }, 20000));
         QVERIFY(strip->isVisible());
         QVERIFY(strip->plainText().contains("This is the baseline"));
@@ -249,7 +249,7 @@ private slots:
         window.workspace().shown().showRun({a, 3});
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().shown().ref() == RunRef{a, 3} && window.workspace().settled(); }, 20000));
         QVERIFY(strip->isVisible());
-        QVERIFY(!window.workspace().actions()[ActionId::SetBaseline]->isChecked());
+        QVERIFY(!window.workspace().actions()["setBaseline"]->isChecked());
         for (QPushButton* button : strip->findChildren<QPushButton*>())
             if (!button->isCheckable()) button->click(); // Clear
         QVERIFY(!strip->isVisible());

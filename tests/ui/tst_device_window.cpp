@@ -24,7 +24,7 @@ class TestDeviceWindow : public WindowTest {
     static QString cell(const FigureTable& table, int row, int column) { return table.model()->index(row, column).data().toString(); }
     void openDock()
     {
-        m_window->workspace().actions()[ActionId::DeviceTables]->trigger();
+        m_window->workspace().actions()["deviceTables"]->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
     }
     void openGpuRun()
@@ -93,7 +93,7 @@ private slots:
         panel().pages()->setCurrentIndex(2);
         QVERIFY(!panel().plot()->isVisible());
         QVERIFY2(panel().lineText().contains(QStringLiteral("GPU")), qPrintable(panel().lineText()));
-        m_window->workspace().actions()[ActionId::DeviceTables]->trigger();
+        m_window->workspace().actions()["deviceTables"]->trigger();
         QVERIFY(!m_window->workspace().feature<DeviceController>()->dock()->isVisible());
     }
 

@@ -104,19 +104,19 @@ private slots:
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
         // Refusing: it moves back, and the reason is still shown.
-        window.workspace().actions()[ActionId::StrictMoves]->setChecked(true);
+        window.workspace().actions()["strictMoves"]->setChecked(true);
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
-        window.workspace().actions()[ActionId::StrictMoves]->setChecked(false);
+        window.workspace().actions()["strictMoves"]->setChecked(false);
         // Carried along: its dependants follow.
-        window.workspace().actions()[ActionId::CarryAlong]->setChecked(true);
+        window.workspace().actions()["carryAlong"]->setChecked(true);
         const QPoint f = WindowFixture::centre(window, spanOf(window, "0F4")), later = WindowFixture::centre(window, spanOf(window, "0B5"));
         WindowFixture::drag(view, f, QPoint(later.x() + 10, later.y()));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        window.workspace().actions()[ActionId::CarryAlong]->setChecked(false);
+        window.workspace().actions()["carryAlong"]->setChecked(false);
     }
 
     void theDragShowsThePictureItWouldGive()
@@ -162,7 +162,7 @@ private slots:
         window.workspace().feature<EditController>()->choose({at});
         const auto copies = window.workspace().feature<OrderEditing>()->editor().schedule().placement.copiesOf(1);
         const int other = copies[0].rank == at.rank ? copies[1].rank : copies[0].rank;
-        trigger(window, other > at.rank ? ActionId::RankBelow : ActionId::RankAbove);
+        trigger(window, other > at.rank ? "rankBelow" : "rankAbove");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().placement.rankOf(1, 0), other);
         QCOMPARE(window.workspace().feature<EditController>()->chosen().front().rank, other);
         window.workspace().feature<OrderEditing>()->leaveEdit();
@@ -171,7 +171,7 @@ private slots:
         MainWindow plain;
         QVERIFY(edit(elsewhere, plain, "1f1b"));
         plain.workspace().feature<EditController>()->choose({find(plain.workspace().feature<OrderEditing>()->editor().schedule(), "1F0")});
-        trigger(plain, ActionId::RankBelow);
+        trigger(plain, "rankBelow");
         QVERIFY(!plain.workspace().feature<OrderEditing>()->editor().changed());
         QVERIFY2(plain.workspace().feature<EditController>()->hint()->text().contains(QStringLiteral("the weights of stage 1 are on rank 1 alone")), qPrintable(plain.workspace().feature<EditController>()->hint()->text()));
     }
@@ -184,16 +184,16 @@ private slots:
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         window.workspace().views().timeline->setFocus();
         window.workspace().feature<EditController>()->choose({find(before, "0F3")});
-        trigger(window, ActionId::ChooseMicrobatch);
+        trigger(window, "chooseMicrobatch");
         QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{8});
-        trigger(window, ActionId::CutOps);
+        trigger(window, "cutOps");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced().size(), std::size_t{8});
         QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
-        trigger(window, ActionId::PasteOps);
+        trigger(window, "pasteOps");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QVERIFY(!window.workspace().feature<EditController>()->tray()->isVisible());
-        trigger(window, ActionId::PasteOps); // of microbatch 4, one period later: at its place, or near it
+        trigger(window, "pasteOps"); // of microbatch 4, one period later: at its place, or near it
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
         while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
             window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
@@ -207,25 +207,25 @@ private slots:
         QVERIFY(edit(fixture, window, "1f1b"));
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         window.workspace().feature<EditController>()->choose(allPositions(before));
-        trigger(window, ActionId::SplitBackward);
+        trigger(window, "splitBackward");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().undoStack()->undoText(), QStringLiteral("Split 32 backwards"));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         // Every W to the end of rank 0, then into the gaps one after another.
-        trigger(window, ActionId::SnapAll);
+        trigger(window, "snapAll");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         window.workspace().feature<EditController>()->choose(allPositions(window.workspace().feature<OrderEditing>()->editor().schedule()));
-        trigger(window, ActionId::MergeBackward);
+        trigger(window, "mergeBackward");
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
         while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
             window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
         window.workspace().feature<EditController>()->choose({{0, 0}, {0, 1}});
-        trigger(window, ActionId::SwapOps);
+        trigger(window, "swapOps");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0][0], before.order[0][1]);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         window.workspace().feature<EditController>()->choose({{1, 2}});
-        trigger(window, ActionId::InsertRecompute);
+        trigger(window, "insertRecompute");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), before.opCount() + 1);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(12));
@@ -277,7 +277,7 @@ private slots:
         const OpPosition at = find(before, "0F3");
         window.workspace().views().timeline->setFocus();
         window.workspace().feature<EditController>()->choose({at});
-        trigger(window, ActionId::CutOps);
+        trigger(window, "cutOps");
         QVERIFY(WindowFixture::settle(window));
         OpTray* tray = window.workspace().feature<EditController>()->tray();
         QCOMPARE(tray->count(), 1);
@@ -325,7 +325,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        window.workspace().actions()[ActionId::NewEmpty]->trigger();
+        window.workspace().actions()["newEmpty"]->trigger();
         auto* dialog = window.findChild<QDialog*>(QStringLiteral("newEmpty"));
         QVERIFY(dialog != nullptr);
         dialog->findChildren<QSpinBox*>().at(2)->setValue(1);
@@ -391,7 +391,7 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
         const std::size_t runs = window.workspace().runs()->refs().size();
-        trigger(window, ActionId::SnapAll);
+        trigger(window, "snapAll");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
         window.workspace().feature<OrderEditing>()->leaveEdit();
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().runs()->refs().size(), runs + 1, longWait);
@@ -414,11 +414,11 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "zb-h1"));
-        trigger(window, ActionId::SnapAll);
+        trigger(window, "snapAll");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed() && window.workspace().feature<OrderEditing>()->editor().valid());
         const QByteArray program = qgetenv("STAGEWRIGHT_PROGRAM");
         qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent");
-        trigger(window, ActionId::RunEdited);
+        trigger(window, "runEdited");
         qputenv("STAGEWRIGHT_PROGRAM", program);
         if (program.isEmpty()) qunsetenv("STAGEWRIGHT_PROGRAM");
         QVERIFY(!window.workspace().feature<Recording>()->process()->running());

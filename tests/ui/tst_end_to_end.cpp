@@ -63,7 +63,7 @@ private slots:
         const Schedule edited = editor.schedule();
 
         // Run it; it is compared with the original, in the same file.
-        window.workspace().actions()[ActionId::RunEdited]->trigger();
+        window.workspace().actions()["runEdited"]->trigger();
         QVERIFY2(window.workspace().feature<Recording>()->process()->running(), qPrintable(window.workspace().banner()->text()));
         QVERIFY(ended.wait(60000));
         QVERIFY2(window.workspace().feature<Recording>()->process()->state() == RecordProcess::State::Finished, qPrintable(window.workspace().feature<Recording>()->process()->errorMessage()));
@@ -107,7 +107,7 @@ private slots:
         // Live: the timeline shows a step while the child continues.
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().shown().mode() == Shown::Mode::Run, 30000);
         QVERIFY(window.workspace().feature<Recording>()->process()->running());
-        window.workspace().actions()[ActionId::CancelRecording]->trigger();
+        window.workspace().actions()["cancelRecording"]->trigger();
         QVERIFY(ended.wait(30000));
         QCOMPARE(window.workspace().feature<Recording>()->process()->state(), RecordProcess::State::Cancelled);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().mode() == Shown::Mode::Run, 20000);

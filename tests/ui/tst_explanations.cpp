@@ -137,9 +137,9 @@ private slots:
     {
         open({"1f1b"});
         const auto timeline = m_window->workspace().views().timeline->panels().front()->timeline;
-        QVERIFY(m_window->workspace().actions()[ActionId::Slack]->isEnabled());
+        QVERIFY(m_window->workspace().actions()["slack"]->isEnabled());
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(m_window->workspace().actions()[ActionId::Slack]->isChecked());
+        QVERIFY(m_window->workspace().actions()["slack"]->isChecked());
         QTRY_VERIFY(m_window->workspace().views().timeline->notes() && m_window->workspace().views().timeline->notes()->slack);
         for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
         m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
@@ -262,7 +262,7 @@ private slots:
         m_window->activateWindow();
         m_window->workspace().views().timeline->setFocus();
         QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
-        QVERIFY(m_window->workspace().actions()[ActionId::Residuals]->isEnabled());
+        QVERIFY(m_window->workspace().actions()["residuals"]->isEnabled());
         press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(WindowFixture::settle(*m_window));
         auto* panel = m_window->findChild<ResidualPanel*>();
@@ -322,7 +322,7 @@ private slots:
     void simulatedRunsHaveNoResiduals()
     {
         open({"1f1b"});
-        QVERIFY(!m_window->workspace().actions()[ActionId::Residuals]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()["residuals"]->isEnabled());
     }
 
     void aRunWithoutGapsHasNothingToExplain()

@@ -28,7 +28,7 @@ class TestExplorer : public QObject {
     static ExploreView* shown(MainWindow& window, QSize size = {1400, 900})
     {
         if (!WindowFixture::show(window, size)) return nullptr;
-        window.workspace().actions()[ActionId::Explorer]->trigger();
+        window.workspace().actions()["explorer"]->trigger();
         if (!settle(window)) return nullptr;
         return window.workspace().feature<ExplorerController>()->view();
     }
@@ -160,7 +160,7 @@ private slots:
         QVERIFY(fixture.settle(window));
         QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         QVERIFY(!window.workspace().feature<ExplorerController>()->shown());
-        QVERIFY(!window.workspace().actions()[ActionId::Explorer]->isChecked());
+        QVERIFY(!window.workspace().actions()["explorer"]->isChecked());
         QCOMPARE(window.workspace().views().timeline->panels().front()->timeline->ranks(), 8);
         // and the page comes back with the selection
         QVERIFY(shown(window) != nullptr);

@@ -180,7 +180,7 @@ private slots:
         m_window->workspace().shown().showRun(refs[0]);
         QVERIFY(WindowFixture::settle(*m_window));
         look("against a baseline");
-        for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView}) {
+        for (const ActionId id : {"whatIf", "loweredView"}) {
             m_window->workspace().actions()[id]->trigger();
             QVERIFY(WindowFixture::settle(*m_window));
             look("tool");
@@ -266,7 +266,7 @@ private slots:
     void returnPressesTheFocusedButton()
     {
         open({"1f1b"});
-        QAction* memory = m_window->workspace().actions()[ActionId::Memory];
+        QAction* memory = m_window->workspace().actions()["memory"];
         QToolButton* tool = nullptr;
         for (auto* one : m_window->findChildren<QToolButton*>())
             if (one->defaultAction() == memory) tool = one;
@@ -392,7 +392,7 @@ private slots:
         const auto refs = m_window->workspace().runs()->refs();
         m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
-        m_window->workspace().actions()[ActionId::AlignAtOp]->trigger(); // no op is selected
+        m_window->workspace().actions()["alignAtOp"]->trigger(); // no op is selected
         QVERIFY(!m_window->workspace().banner()->text().isEmpty() && !m_window->workspace().banner()->isError());
         m_window->workspace().banner()->showError(QStringLiteral("a disk is full"), QString());
         QVERIFY(m_window->workspace().banner()->isError());
@@ -517,15 +517,15 @@ private slots:
         const double taller = rowHeight();
         QVERIFY(taller > 55);
         QCOMPARE(m_window->workspace().viewState()->visible(), visible); // it does not zoom
-        m_window->workspace().actions()[ActionId::RowsTaller]->trigger();
+        m_window->workspace().actions()["rowsTaller"]->trigger();
         QVERIFY(rowHeight() > taller);
-        m_window->workspace().actions()[ActionId::RowsLower]->trigger();
+        m_window->workspace().actions()["rowsLower"]->trigger();
         QCOMPARE(rowHeight(), taller);
-        QVERIFY(!m_window->workspace().actions()[ActionId::RowsAutomatic]->isChecked());
+        QVERIFY(!m_window->workspace().actions()["rowsAutomatic"]->isChecked());
         m_window.reset();
         open({"1f1b", "zb-h1"}, {1600, 1000});
         QTRY_COMPARE(rowHeight(), taller);
-        m_window->workspace().actions()[ActionId::RowsAutomatic]->trigger();
+        m_window->workspace().actions()["rowsAutomatic"]->trigger();
         QCOMPARE(rowHeight(), 48.0);
     }
 
@@ -534,7 +534,7 @@ private slots:
         open({"zb-h1"});
         QVERIFY(!m_window->workspace().theme().hatched());
         Appearance::choose(ThemeChoice::HighContrast); // where colours are hard to distinguish
-        QVERIFY(m_window->workspace().theme().hatched() && m_window->workspace().actions()[ActionId::HatchKinds]->isChecked());
+        QVERIFY(m_window->workspace().theme().hatched() && m_window->workspace().actions()["hatchKinds"]->isChecked());
         Appearance::choose(ThemeChoice::Light);
         QVERIFY(!m_window->workspace().theme().hatched());
         const Timeline& timeline = *m_window->workspace().views().timeline->panels().front()->timeline;
@@ -547,7 +547,7 @@ private slots:
             return colours.size();
         };
         const auto forward = inks("1F3"), input = inks("1I3"), weight = inks("1W3");
-        m_window->workspace().actions()[ActionId::HatchKinds]->trigger();
+        m_window->workspace().actions()["hatchKinds"]->trigger();
         QVERIFY(m_window->workspace().theme().hatched());
         QCOMPARE(PreferenceStore::instance().value().hatch, HatchChoice::Always);
         QTest::qWait(150);
@@ -581,7 +581,7 @@ private slots:
     void buttonsOfDialogsHaveNoIcons()
     {
         open({"1f1b"});
-        m_window->workspace().actions()[ActionId::ExportPicture]->trigger();
+        m_window->workspace().actions()["exportPicture"]->trigger();
         QTRY_VERIFY(m_window->findChild<ExportDialog*>() != nullptr);
         auto* dialog = m_window->findChild<ExportDialog*>();
         for (const QPushButton* button : dialog->findChildren<QPushButton*>()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));

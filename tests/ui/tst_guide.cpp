@@ -32,7 +32,7 @@ std::set<QString> known()
     std::set<QString> keys;
     MainWindow window;
     for (const auto& [entry, action] : window.workspace().actions().all())
-        for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) keys.insert(portable(key));
+        for (const QString& key : entry.keys.split(QLatin1Char('|'), Qt::SkipEmptyParts)) keys.insert(portable(key));
     for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy})
         for (const KeyBinding& binding : keyMap(map))
             for (const QKeySequence& key : binding.keys) keys.insert(key.toString(QKeySequence::PortableText));

@@ -75,7 +75,7 @@ class TestImportDialog : public WindowTest {
     }
     FormatDialog* openFormats()
     {
-        m_window->workspace().actions()[ActionId::ExportRun]->trigger();
+        m_window->workspace().actions()["exportRun"]->trigger();
         return m_window->findChild<FormatDialog*>(QStringLiteral("exportRun"));
     }
     bool settle()
@@ -189,7 +189,7 @@ private slots:
         QVERIFY(settle());
         const RunRef measured = m_window->workspace().shown().ref();
         m_window->workspace().banner()->clear();
-        QAction* action = m_window->workspace().actions()[ActionId::ComparePlan];
+        QAction* action = m_window->workspace().actions()["comparePlan"];
         QVERIFY(action->isEnabled());
         m_window->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
@@ -600,7 +600,7 @@ private slots:
         QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().move({1, 5}, 6));
         QVERIFY(m_window->workspace().feature<OrderEditing>()->editor().changed());
         const Schedule edited = m_window->workspace().feature<OrderEditing>()->editor().schedule();
-        m_window->workspace().actions()[ActionId::SaveCopy]->trigger();
+        m_window->workspace().actions()["saveCopy"]->trigger();
         const auto read = readScheduleCsv(bytesOf(placed("edited.csv")).toStdString());
         QVERIFY(read.has_value());
         QVERIFY(diffSchedules(*read, edited).same());

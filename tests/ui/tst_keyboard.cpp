@@ -105,12 +105,12 @@ private slots:
     {
         open({"1f1b"});
         press(Qt::Key_P);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().actions()[ActionId::Play]->isChecked(), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().actions()["play"]->isChecked(), 20000);
         press(Qt::Key_P);
-        QVERIFY(!m_window->workspace().actions()[ActionId::Play]->isChecked());
-        QVERIFY(m_window->workspace().actions()[ActionId::PreviousBeat]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()["play"]->isChecked());
+        QVERIFY(m_window->workspace().actions()["previousBeat"]->isEnabled());
         press(Qt::Key_Escape);
-        QVERIFY(!m_window->workspace().actions()[ActionId::PreviousBeat]->isEnabled());
+        QVERIFY(!m_window->workspace().actions()["previousBeat"]->isEnabled());
     }
 
     void findsAndComesBack()

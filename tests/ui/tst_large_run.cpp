@@ -88,14 +88,14 @@ private slots:
             QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps);
             QCOMPARE(panel().timeline->spans().front().step, step);
         }
-        m_window->workspace().actions()[ActionId::PreviousStep]->trigger();
+        m_window->workspace().actions()["previousStep"]->trigger();
         QVERIFY(settle());
         QCOMPARE(panel().step, m_steps - 2);
     }
 
     void everyStepIsAnOverviewThenExact()
     {
-        m_window->workspace().actions()[ActionId::AllSteps]->trigger();
+        m_window->workspace().actions()["allSteps"]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return panel().isPart(); }, 120000));
         QVERIFY(panel().overview); // ready before the slices are
         const std::vector<double> coarse = [&] {
@@ -261,7 +261,7 @@ private slots:
         const TimelinePanel& drawn = *window.workspace().views().timeline->panels().front();
         QVERIFY(drawn.isPart());
         QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
-        for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode})
+        for (const ActionId id : {"nextGap", "slack", "whatIf", "loweredView", "residuals", "editMode"})
             QVERIFY2(!window.workspace().actions()[id]->isEnabled(), qPrintable(window.workspace().actions()[id]->text()));
         FormatDialog* formats = window.workspace().feature<ExchangeController>()->openDialog(); // the order is known whole
         QVERIFY(formats != nullptr && !formats->formats().empty());
@@ -291,7 +291,7 @@ private slots:
         QVERIFY(!window.workspace().banner()->text().isEmpty());
         window.workspace().shown().showRun({RunLibrary::normalised(small), 1});
         QVERIFY(WindowFixture::settle(window, 60000));
-        QVERIFY(window.workspace().actions()[ActionId::EditMode]->isEnabled());
+        QVERIFY(window.workspace().actions()["editMode"]->isEnabled());
     }
 
     void aCutFileIsTold()

@@ -486,7 +486,7 @@ private slots:
         QVERIFY2(panel.plainText().contains(QStringLiteral("link=2-3")), "the sheet resolves the secret");
         QCOMPARE(panel.nextReason(), QString());
         QCOMPARE(QSettings().value(QStringLiteral("files/recent")).toStringList(), recent);
-        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
+        window.workspace().actions()["leaveLesson"]->trigger();
         QVERIFY(ready(window));
         QVERIFY(window.workspace().runs()->refs() == before);
         QVERIFY(window.workspace().shown().ref() == shown);

@@ -313,8 +313,8 @@ private slots:
         LessonController* lessons = workspace.feature<LessonController>();
         const auto bar = window.findChild<QToolBar*>();
         QVERIFY(bar != nullptr && bar->isVisible());
-        QVERIFY(workspace.actions()[ActionId::RunsList]->isChecked());
-        QVERIFY(workspace.actions()[ActionId::ScheduleText]->isChecked());
+        QVERIFY(workspace.actions()["runsList"]->isChecked());
+        QVERIFY(workspace.actions()["scheduleText"]->isChecked());
         lessons->start(QStringLiteral("why-pipelines"));
         QVERIFY(ready(window));
         OpTray* tray = workspace.feature<EditController>()->tray();
@@ -342,12 +342,12 @@ private slots:
         lessons->start(QStringLiteral("memory-wall"), false, 1);
         QVERIFY(ready(window));
         QVERIFY(workspace.views().memory->isVisible());
-        workspace.actions()[ActionId::LeaveLesson]->trigger();
+        workspace.actions()["leaveLesson"]->trigger();
         QVERIFY(ready(window));
         QVERIFY(lessons->shelf()->isVisible());
         QVERIFY(bar->isVisible());
-        QVERIFY(workspace.actions()[ActionId::RunsList]->isChecked());
-        QVERIFY(workspace.actions()[ActionId::ScheduleText]->isChecked());
+        QVERIFY(workspace.actions()["runsList"]->isChecked());
+        QVERIFY(workspace.actions()["scheduleText"]->isChecked());
         QCOMPARE(workspace.viewState()->leastEnd(), Nanos(0));
     }
 
@@ -507,11 +507,11 @@ private slots:
         QVERIFY(ready(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled(), 20000);
-        QVERIFY(!window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
+        QVERIFY(!window.workspace().actions()["ghostLibrary"]->isChecked());
         auto* outlines = named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Outlines of GPipe"));
         QVERIFY(outlines != nullptr);
         outlines->click();
-        QVERIFY(window.workspace().actions()[ActionId::GhostLibrary]->isChecked());
+        QVERIFY(window.workspace().actions()["ghostLibrary"]->isChecked());
         QVERIFY(window.workspace().settled());
         window.workspace().feature<LessonController>()->start(QStringLiteral("read-a-trace"), false, 1);
         QVERIFY(ready(window));
@@ -522,11 +522,11 @@ private slots:
         QCOMPARE(panels[1]->duration, 41 * rankShare + 3 * rankShare / 4);
         QVERIFY(window.workspace().feature<LessonController>()->panel()->isVisible());
         // hidden memory charts return for a step about memory
-        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
-        if (window.workspace().actions()[ActionId::Memory]->isChecked()) window.workspace().actions()[ActionId::Memory]->trigger();
+        window.workspace().actions()["leaveLesson"]->trigger();
+        if (window.workspace().actions()["memory"]->isChecked()) window.workspace().actions()["memory"]->trigger();
         window.workspace().feature<LessonController>()->start(QStringLiteral("memory-wall"), false, 1);
         QVERIFY(ready(window));
-        QVERIFY(window.workspace().actions()[ActionId::Memory]->isChecked());
+        QVERIFY(window.workspace().actions()["memory"]->isChecked());
         window.workspace().feature<LessonController>()->start(QStringLiteral("microbatches"), false, 1);
         QVERIFY(ready(window));
         QVERIFY(named(window.workspace().feature<LessonController>()->panel(), QStringLiteral("Open the explorer")) != nullptr);
@@ -543,7 +543,7 @@ private slots:
         QVERIFY(!window.workspace().feature<LessonController>()->panel()->isVisible());
         QTest::keyClick(&window, Qt::Key_Q);
         QVERIFY(window.workspace().feature<LessonController>()->panel()->isVisible());
-        window.workspace().actions()[ActionId::LeaveLesson]->trigger();
+        window.workspace().actions()["leaveLesson"]->trigger();
         QVERIFY(window.workspace().feature<LessonController>()->session() == nullptr);
         QVERIFY(!window.workspace().feature<LessonController>()->panel()->isVisible());
         QVERIFY(!window.workspace().feature<LessonController>()->rail()->isVisible());

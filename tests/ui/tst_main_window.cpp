@@ -42,8 +42,8 @@ private slots:
             if (button->isVisible()) buttons << button->text();
         QVERIFY(buttons.contains(QStringLiteral("Record…")));
         QVERIFY(buttons.contains(QStringLiteral("Open…")));
-        QVERIFY(!window.workspace().actions()[ActionId::ExportPicture]->isEnabled());
-        QVERIFY(window.workspace().actions()[ActionId::Record]->isEnabled());
+        QVERIFY(!window.workspace().actions()["exportPicture"]->isEnabled());
+        QVERIFY(window.workspace().actions()["record"]->isEnabled());
         // The window is not blank: many colours in both themes, and the themes differ.
         Appearance::choose(ThemeChoice::Light);
         const QImage light = window.grab().toImage();
@@ -107,7 +107,7 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         window.activateWindow();
         auto* field = window.findChild<QLineEdit*>(QStringLiteral("find"));
-        window.workspace().actions()[ActionId::Find]->trigger();
+        window.workspace().actions()["find"]->trigger();
         QTRY_VERIFY(field->hasFocus());
         QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 I"));
         QCOMPARE(field->text(), QStringLiteral("rank:2 mb:5 I")); // letters stay in the field
@@ -144,10 +144,10 @@ private slots:
         QVERIFY2(text.contains(QStringLiteral("Why B is faster")), qPrintable(text));
         QVERIFY(text.contains(QString::fromStdString(window.workspace().shown().comparison()->headline)));
         QCOMPARE(window.workspace().runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
-        window.workspace().actions()[ActionId::SwapCompare]->trigger();
+        window.workspace().actions()["swapCompare"]->trigger();
         QVERIFY(WindowFixture::settle(window));
         QTRY_VERIFY(window.workspace().shown().comparison()->change.makespanDelta > 0);
-        window.workspace().actions()[ActionId::Compare]->trigger(); // leaves
+        window.workspace().actions()["compare"]->trigger(); // leaves
         QVERIFY(WindowFixture::settle(window));
         QTRY_COMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
     }
@@ -159,7 +159,7 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        window.workspace().actions()[ActionId::EditMode]->trigger();
+        window.workspace().actions()["editMode"]->trigger();
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Edit);
         QTest::qWait(50); // the panels lay themselves out
         ScheduleEditor& editor = window.workspace().feature<OrderEditing>()->editor();
@@ -180,11 +180,11 @@ private slots:
         QVERIFY2(editor.schedule().order[1][static_cast<std::size_t>(w) + 1] == row[static_cast<std::size_t>(w)],
                  (toText(original) + " -> " + toText(editor.schedule())).c_str());
         QVERIFY(!editor.previewing());
-        window.workspace().actions()[ActionId::Undo]->trigger();
+        window.workspace().actions()["undo"]->trigger();
         QVERIFY(editor.schedule() == original);
-        window.workspace().actions()[ActionId::Redo]->trigger();
+        window.workspace().actions()["redo"]->trigger();
         QVERIFY(editor.changed());
-        window.workspace().actions()[ActionId::Undo]->trigger();
+        window.workspace().actions()["undo"]->trigger();
         // By keyboard: the selected op one place later.
         window.workspace().viewState()->select({0, editor.spanAt({1, w})});
         QTest::keyClick(window.workspace().views().timeline, Qt::Key_Right, Qt::ControlModifier);
@@ -194,9 +194,9 @@ private slots:
         editor.move({0, 0}, static_cast<int>(editor.schedule().order[0].size()) - 1);
         QVERIFY(!editor.valid());
         QVERIFY(window.workspace().feature<EditController>()->panel()->plainText().contains(QString::fromStdString(toText(firstForward))));
-        QVERIFY(!window.workspace().actions()[ActionId::RunEdited]->isEnabled());
+        QVERIFY(!window.workspace().actions()["runEdited"]->isEnabled());
         QVERIFY(window.findChild<EditOverlay*>()->faults().size() >= 2);
-        window.workspace().actions()[ActionId::EditMode]->trigger();
+        window.workspace().actions()["editMode"]->trigger();
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         QVERIFY(!editor.active());
     }
@@ -283,16 +283,16 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
-        window.workspace().actions()[ActionId::Keys]->trigger();
+        window.workspace().actions()["keys"]->trigger();
         auto* keys = window.findChild<QDialog*>(QStringLiteral("keyMap"));
         QVERIFY(keys != nullptr && keys->isVisible());
         QVERIFY(keys->findChildren<QLabel*>().size() > 40);
         keys->close();
-        window.workspace().actions()[ActionId::Play]->trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().actions()[ActionId::Play]->isChecked(), 20000);
+        window.workspace().actions()["play"]->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().actions()["play"]->isChecked(), 20000);
         QTest::keyClick(&window, Qt::Key_Escape);
-        QVERIFY(!window.workspace().actions()[ActionId::Play]->isChecked());
-        QVERIFY(!window.workspace().actions()[ActionId::NextStep]->isEnabled()); // one step only
+        QVERIFY(!window.workspace().actions()["play"]->isChecked());
+        QVERIFY(!window.workspace().actions()["nextStep"]->isEnabled()); // one step only
     }
 
     void actionsAreDeclaredOnce()
@@ -301,12 +301,12 @@ private slots:
         QMap<QString, QString> keys;
         MainWindow window;
         for (const auto& [entry, action] : window.workspace().actions().all()) {
-            QVERIFY2(!names.contains(QString::fromLatin1(entry.name)), entry.name);
-            names << QString::fromLatin1(entry.name);
-            for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) {
-                QVERIFY2(!QKeySequence(key, QKeySequence::PortableText).isEmpty(), entry.keys);
+            QVERIFY2(!names.contains(QString::fromLatin1(entry.id)), entry.id.data());
+            names << QString::fromLatin1(entry.id);
+            for (const QString& key : entry.keys.split(QLatin1Char('|'), Qt::SkipEmptyParts)) {
+                QVERIFY2(!QKeySequence(key, QKeySequence::PortableText).isEmpty(), qPrintable(entry.keys));
                 QVERIFY2(!keys.contains(key), qPrintable(key + QStringLiteral(" twice")));
-                keys[key] = QString::fromLatin1(entry.name);
+                keys[key] = QString::fromLatin1(entry.id);
             }
         }
     }

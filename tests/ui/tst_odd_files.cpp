@@ -183,7 +183,7 @@ private slots:
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
         QVERIFY2(window.workspace().banner()->text().isEmpty(), qPrintable(window.workspace().banner()->text()));
         window.workspace().viewState()->select({0, 3});
-        window.workspace().actions()[ActionId::KeepNote]->trigger();
+        window.workspace().actions()["keepNote"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().banner()->text().isEmpty(), 20000);
         QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("kept.stagewright")) && window.workspace().banner()->text().contains(QStringLiteral("writ")), qPrintable(window.workspace().banner()->text()));
         bannerIsWhole(window);
@@ -269,7 +269,7 @@ private slots:
         const QImage image = window.workspace().views().timeline->grab().toImage();
         const QPoint probe = QPoint(static_cast<int>(rect->left()) + 30, static_cast<int>(rect->top()) + 8) * image.devicePixelRatio();
         QVERIFY2(colourDistance(image.pixelColor(probe), window.workspace().theme().of(OpKind::Forward).fill) < 40, qPrintable(image.pixelColor(probe).name()));
-        for (const ActionId id : {ActionId::Fit, ActionId::FitSelection, ActionId::NextGap, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView, ActionId::AllSteps})
+        for (const ActionId id : {"fit", "fitSelection", "nextGap", "whatIf", "residuals", "loweredView", "allSteps"})
             if (window.workspace().actions()[id]->isEnabled()) {
                 window.workspace().actions()[id]->trigger();
                 QVERIFY(WindowFixture::settle(window));
@@ -392,21 +392,21 @@ private slots:
         }
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        const auto tools = {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals};
-        for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::NextGap, ActionId::Slack})
+        const auto tools = {"whatIf", "loweredView", "residuals"};
+        for (const ActionId id : {"whatIf", "loweredView", "residuals", "nextGap", "slack"})
             QVERIFY(!window.workspace().actions()[id]->isEnabled()); // nothing is shown
         window.workspace().feature<FileOpening>()->openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         for (const qint64 run : {1, 2, 3}) {
             window.workspace().shown().showRun({window.workspace().shown().ref().file, run});
             QVERIFY(WindowFixture::settle(window));
-            for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView}) {
+            for (const ActionId id : {"nextGap", "slack", "whatIf", "residuals", "loweredView"}) {
                 if (window.workspace().actions()[id]->isEnabled()) window.workspace().actions()[id]->trigger();
                 QVERIFY(WindowFixture::settle(window));
                 QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Run);
             }
             window.workspace().shown().setTool(Shown::Tool::None);
-            window.workspace().actions()[ActionId::Slack]->trigger();
+            window.workspace().actions()["slack"]->trigger();
             QVERIFY(WindowFixture::settle(window));
             QCOMPARE(window.workspace().views().timeline->panels().size(), std::size_t(1));
         }
@@ -431,8 +431,8 @@ private slots:
         }
         window.workspace().shown().showRun({file, 3});
         QVERIFY(WindowFixture::settle(window));
-        window.workspace().actions()[ActionId::WhatIf]->trigger();
-        window.workspace().actions()[ActionId::CloseFile]->trigger();
+        window.workspace().actions()["whatIf"]->trigger();
+        window.workspace().actions()["closeFile"]->trigger();
         QVERIFY(WindowFixture::finish(window));
         QCOMPARE(window.workspace().shown().mode(), Shown::Mode::Empty);
     }

@@ -165,7 +165,7 @@ private slots:
         const auto window = opened("1f1b");
         QVERIFY(window);
         Player* player = window->workspace().feature<PlaybackController>()->player();
-        window->workspace().actions()[ActionId::NextBeat]->trigger();
+        window->workspace().actions()["nextBeat"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
         player->seek(panel.ranks[0].compute.slices()[4].begin() - 1); // four forwards are done, no gradient has returned yet
@@ -191,7 +191,7 @@ private slots:
         QVERIFY(player->beats()->beats[static_cast<std::size_t>(player->beat())].interesting);
         QTest::keyClick(window->workspace().views().timeline, Qt::Key_3);
         QCOMPARE(player->speed(), 3);
-        QVERIFY(window->workspace().actions()[ActionId::Pace3]->isChecked());
+        QVERIFY(window->workspace().actions()["pace3"]->isChecked());
         player->setSpeed(4);
         player->play(true);
         player->seek(player->beats()->end - 1);
@@ -206,7 +206,7 @@ private slots:
         window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(*window));
         Player* player = window->workspace().feature<PlaybackController>()->player();
-        window->workspace().actions()[ActionId::NextBeat]->trigger();
+        window->workspace().actions()["nextBeat"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         for (int i = 0; i < 9; ++i) player->nextBeat();
         const Nanos cursor = player->cursor();
@@ -224,7 +224,7 @@ private slots:
         const auto window = opened("1f1b");
         QVERIFY(window);
         Player* player = window->workspace().feature<PlaybackController>()->player();
-        window->workspace().actions()[ActionId::NextBeat]->trigger();
+        window->workspace().actions()["nextBeat"]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         const TimelinePanel& panel = *window->workspace().views().timeline->panels().front();
         window->workspace().viewState()->select({0, panel.ranks[1].compute.spanOf(2)});
@@ -237,12 +237,12 @@ private slots:
     {
         {
             MainWindow window;
-            window.workspace().actions()[ActionId::ReducedMotion]->trigger();
+            window.workspace().actions()["reducedMotion"]->trigger();
             QVERIFY(window.workspace().feature<PlaybackController>()->player()->reducedMotion());
         }
         MainWindow again;
         QVERIFY(again.workspace().feature<PlaybackController>()->player()->reducedMotion());
-        again.workspace().actions()[ActionId::ReducedMotion]->trigger();
+        again.workspace().actions()["reducedMotion"]->trigger();
         QVERIFY(!again.workspace().feature<PlaybackController>()->player()->reducedMotion());
     }
 };

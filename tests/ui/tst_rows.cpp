@@ -93,14 +93,14 @@ private slots:
     {
         open({"1f1b"});
         TimelineView* view = m_window->workspace().views().timeline;
-        QVERIFY(!action(ActionId::PinRank)->isEnabled());
+        QVERIFY(!action("pinRank")->isEnabled());
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QCOMPARE(view->cursorRow(), 1);
         QTest::keyClick(view, Qt::Key_P, Qt::ShiftModifier);
         QCOMPARE(rows().pinned, std::set<int>{1});
         QCOMPARE(view->cursorRow(), 0); // the mark stays on its rank
-        QVERIFY(action(ActionId::PinRank)->isChecked());
+        QVERIFY(action("pinRank")->isChecked());
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_C, Qt::ShiftModifier);
@@ -108,7 +108,7 @@ private slots:
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_T, Qt::ShiftModifier);
         QCOMPARE(rows().trackless, std::set<int>{3});
-        action(ActionId::GroupRange)->trigger();
+        action("groupRange")->trigger();
         again();
         QVERIFY(rows().pinned.empty()); // no run of four ranks is shown
         QCOMPARE(rows().look, GroupLook::Range);
@@ -117,9 +117,9 @@ private slots:
         QCOMPARE(rows().collapsed, std::set<int>{2});
         QCOMPARE(rows().trackless, std::set<int>{3});
         QCOMPARE(m_window->workspace().views().memory->rowTitles().first(), QStringLiteral("Rank 1"));
-        action(ActionId::ResetRows)->trigger();
+        action("resetRows")->trigger();
         QVERIFY(rows().pinned.empty() && rows().collapsed.empty() && rows().trackless.empty());
-        QVERIFY(!action(ActionId::ResetRows)->isEnabled());
+        QVERIFY(!action("resetRows")->isEnabled());
     }
 
     void groupsByActions()
@@ -127,18 +127,18 @@ private slots:
         open({"1f1b"}, 80, 4);
         TimelineView* view = m_window->workspace().views().timeline;
         QCOMPARE(view->layout().rows.size(), std::size_t(10));
-        QVERIFY(action(ActionId::GroupAuto)->isChecked());
-        action(ActionId::GroupNone)->trigger();
+        QVERIFY(action("groupAuto")->isChecked());
+        action("groupNone")->trigger();
         QCOMPARE(view->layout().rows.size(), std::size_t(80));
-        action(ActionId::GroupOf32)->trigger();
+        action("groupOf32")->trigger();
         QCOMPARE(view->layout().rows.size(), std::size_t(3));
         view->setCursorRow(1);
-        QVERIFY(action(ActionId::OpenGroup)->isEnabled());
+        QVERIFY(action("openGroup")->isEnabled());
         QTest::keyClick(view, Qt::Key_Return, Qt::ShiftModifier);
         QCOMPARE(view->layout().rows.size(), std::size_t(35));
         QMenu menu;
         m_window->workspace().feature<RowsController>()->fillRowMenu(menu, 1);
-        QVERIFY(menu.actions().contains(action(ActionId::OpenGroup)) && menu.actions().contains(action(ActionId::PinRank)));
+        QVERIFY(menu.actions().contains(action("openGroup")) && menu.actions().contains(action("pinRank")));
         QMenu gap;
         m_window->workspace().feature<RowsController>()->fillGapMenu(gap, 0, 70, 10);
         QVERIFY(gap.actions().size() > 5);
@@ -165,12 +165,12 @@ private slots:
         workspace.shown().showRun(workspace.library()->addSimulated(run), -1);
         QVERIFY(WindowFixture::settle(*m_window));
         TimelineView* view = workspace.views().timeline;
-        QVERIFY(action(ActionId::GroupHost)->isEnabled() && action(ActionId::GroupPipeline)->isEnabled() && !action(ActionId::GroupTensor)->isEnabled());
-        action(ActionId::GroupHost)->trigger();
+        QVERIFY(action("groupHost")->isEnabled() && action("groupPipeline")->isEnabled() && !action("groupTensor")->isEnabled());
+        action("groupHost")->trigger();
         QCOMPARE(view->layout().rows.size(), std::size_t(2));
-        action(ActionId::GroupNone)->trigger();
-        QVERIFY(action(ActionId::KernelClasses)->isEnabled() && !view->panels().front()->byClass);
-        action(ActionId::KernelClasses)->trigger();
+        action("groupNone")->trigger();
+        QVERIFY(action("kernelClasses")->isEnabled() && !view->panels().front()->byClass);
+        action("kernelClasses")->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
         QVERIFY(view->panels().front()->byClass);
         auto* flame = workspace.feature<FlameController>();
@@ -186,20 +186,20 @@ private slots:
         QVERIFY(WindowFixture::settle(*m_window));
         QVERIFY(flame->view()->stacks() == nullptr && !flame->view()->lineText().isEmpty());
         again();
-        QVERIFY(action(ActionId::KernelClasses)->isChecked()); // remembered
-        action(ActionId::KernelClasses)->trigger();
+        QVERIFY(action("kernelClasses")->isChecked()); // remembered
+        action("kernelClasses")->trigger();
     }
 
     void timesAreRemembered()
     {
         open({"1f1b"});
-        action(ActionId::TimeAbsolute)->trigger();
+        action("timeAbsolute")->trigger();
         QCOMPARE(m_window->workspace().viewState()->timeOrigin(), TimeOrigin::Run);
-        action(ActionId::UnitMicros)->trigger();
+        action("unitMicros")->trigger();
         QCOMPARE(timeUnit(), TimeUnit::Microseconds);
         again();
         QCOMPARE(timeUnit(), TimeUnit::Microseconds);
-        QVERIFY(action(ActionId::UnitMicros)->isChecked() && action(ActionId::TimeAbsolute)->isChecked());
+        QVERIFY(action("unitMicros")->isChecked() && action("timeAbsolute")->isChecked());
         QCOMPARE(m_window->workspace().viewState()->timeOrigin(), TimeOrigin::Run);
     }
 
@@ -210,13 +210,13 @@ private slots:
         const auto* panel = m_window->workspace().views().timeline->panels().front().get();
         QCOMPARE(panel->steps.size(), std::size_t(1));
         const Nanos one = panel->duration;
-        action(ActionId::AllSteps)->trigger();
+        action("allSteps")->trigger();
         QVERIFY(WindowFixture::settle(*m_window));
         panel = m_window->workspace().views().timeline->panels().front().get();
         QCOMPARE(panel->steps.size(), std::size_t(5));
         QVERIFY(panel->duration > 5 * one);
-        QVERIFY(action(ActionId::AllSteps)->isChecked());
-        action(ActionId::ChooseSteps)->trigger();
+        QVERIFY(action("allSteps")->isChecked());
+        action("chooseSteps")->trigger();
         auto* dialog = m_window->findChild<QDialog*>(QStringLiteral("chooseSteps"));
         QVERIFY(dialog != nullptr);
         const auto spins = dialog->findChildren<QSpinBox*>();
@@ -233,8 +233,8 @@ private slots:
         QVERIFY(m_window->workspace().feature<BudgetController>()->setMemoryBudget(QStringLiteral("2 u")));
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(m_window->workspace().views().timeline->panels().front()->steps.size(), std::size_t(2));
-        QVERIFY(action(ActionId::AllSteps)->isChecked());
-        action(ActionId::AllSteps)->trigger(); // no more
+        QVERIFY(action("allSteps")->isChecked());
+        action("allSteps")->trigger(); // no more
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(m_window->workspace().views().timeline->panels().front()->steps.size(), std::size_t(1));
     }
@@ -293,10 +293,10 @@ private slots:
     void chartsAreRemembered()
     {
         open({"1f1b"});
-        action(ActionId::MemoryOwnScale)->trigger();
+        action("memoryOwnScale")->trigger();
         QVERIFY(m_window->workspace().views().memory->settings().ownScale);
-        QVERIFY(action(ActionId::MemoryActivations)->isChecked());
-        QVERIFY(!action(ActionId::MemoryPredicted)->isEnabled()); // it is simulated itself
+        QVERIFY(action("memoryActivations")->isChecked());
+        QVERIFY(!action("memoryPredicted")->isEnabled()); // it is simulated itself
         again();
         QVERIFY(m_window->workspace().views().memory->settings().ownScale);
     }

@@ -169,8 +169,8 @@ private:
     {
         const auto& all = m_window.workspace().actions().all();
         const auto& [entry, action] = all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
-        if (entry.id == ActionId::Quit) return said(QStringLiteral("nothing"));
-        const QString name = said(QStringLiteral("action %1").arg(QLatin1String(entry.name)));
+        if (entry.id == "quit") return said(QStringLiteral("nothing"));
+        const QString name = said(QStringLiteral("action %1").arg(QString::fromLatin1(entry.id)));
         if (action->isEnabled()) action->trigger();
         return name;
     }
@@ -374,7 +374,7 @@ class TestSoak : public QObject {
     static bool tour(MainWindow& window, const QString& file)
     {
         for (const auto& [entry, action] : window.workspace().actions().all()) {
-            if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
+            if (entry.id == "quit" || entry.id == "newWindow" || entry.id == "moveToWindow") continue;
             if (window.workspace().runs()->files().isEmpty()) {
                 window.workspace().feature<FileOpening>()->openFiles({file});
                 if (!WindowFixture::settle(window, 60000)) return false;
@@ -411,7 +411,7 @@ private slots:
         QCOMPARE(reset(window), QString());
         Counts before = objects();
         for (const auto& [entry, action] : window.workspace().actions().all()) {
-            if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
+            if (entry.id == "quit" || entry.id == "newWindow" || entry.id == "moveToWindow") continue;
             for (int i = 0; i < times; ++i) {
                 if (window.workspace().runs()->files().isEmpty()) {
                     window.workspace().feature<FileOpening>()->openFiles({file});
@@ -430,7 +430,7 @@ private slots:
                 const int was = at == before.end() ? 0 : at->second;
                 if (number >= was + times / 2) more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
             }
-            if (!more.isEmpty()) qInfo("%s: %s", entry.name, qPrintable(more.join(QLatin1String("; "))));
+            if (!more.isEmpty()) qInfo("%s: %s", entry.id.data(), qPrintable(more.join(QLatin1String("; "))));
             before = after;
         }
     }

@@ -137,7 +137,7 @@ private slots:
             QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2 && window.workspace().shown().mode() == Shown::Mode::Run && window.workspace().feature<Recording>()->isScratch(window.workspace().shown().ref().file), waitOfAProcess);
             state = window.workspace().feature<SessionController>()->state();
             QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
-            window.workspace().actions()[ActionId::CancelRecording]->trigger();
+            window.workspace().actions()["cancelRecording"]->trigger();
             QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running(), waitOfAProcess);
             // as a killed window leaves it: the file in its temporary folder
             const QString file = state.value(QStringLiteral("recording")).toStringList().value(0);
@@ -204,7 +204,7 @@ private slots:
         for (const QString& path : {good, fresh}) {
             window.workspace().feature<Recording>()->startRecording(endless(1000000), path, path == fresh);
             QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<Recording>()->process()->done() >= 2, waitOfAProcess);
-            window.workspace().actions()[ActionId::CancelRecording]->trigger();
+            window.workspace().actions()["cancelRecording"]->trigger();
             QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() && window.workspace().settled(), waitOfAProcess);
             QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("nothing was kept")), qPrintable(window.workspace().banner()->text()));
         }
@@ -372,7 +372,7 @@ private slots:
         QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))), qPrintable(text));
         // The memory curves show A and the compared run, with its own letter.
         QVERIFY2(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = C")) && window.workspace().views().memory->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.workspace().views().memory->subtitle()));
-        window.workspace().actions()[ActionId::NextCompared]->trigger();
+        window.workspace().actions()["nextCompared"]->trigger();
         QVERIFY(window.workspace().views().memory->subtitle().contains(QStringLiteral("solid = B")));
         click(4);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().views().timeline->panels().size() == 4, waitOfAProcess);
@@ -425,7 +425,7 @@ private slots:
         QTest::qWait(50);
         const int before = window.workspace().feature<EditController>()->text()->height();
         window.workspace().feature<EditController>()->choose({{0, 3}, {1, 3}, {2, 3}});
-        window.workspace().actions()[ActionId::RemoveOps]->trigger();
+        window.workspace().actions()["removeOps"]->trigger();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
         QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());

@@ -66,14 +66,14 @@ private slots:
         const QString path = open({"1f1b", "zb-h1"});
         QVERIFY(!path.isEmpty());
         NotesController& notes = *m_window->workspace().feature<NotesController>();
-        action(ActionId::AddNote)->trigger(); // nothing is selected
+        action("addNote")->trigger(); // nothing is selected
         QVERIFY(!notes.passing());
         m_window->workspace().viewState()->select({0, span("2F3")});
-        action(ActionId::AddNote)->trigger();
+        action("addNote")->trigger();
         QVERIFY(notes.passing().has_value());
         QCOMPARE(m_window->workspace().views().timeline->flags()->notes.size(), std::size_t(1));
         QVERIFY(stored(path).empty()); // a temporary note is not stored
-        action(ActionId::KeepNote)->trigger();
+        action("keepNote")->trigger();
         QVERIFY(!notes.passing());
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
         QCOMPARE(stored(path)[0].op, std::string("2F3"));
@@ -84,15 +84,15 @@ private slots:
         QCOMPARE(m_window->workspace().views().timeline->flags()->notes[0].text, QStringLiteral("waits for rank 1"));
         // A range.
         m_window->workspace().viewState()->setAreas({{{0, 5 * rankShare}, 1, 2}});
-        action(ActionId::KeepNote)->trigger();
+        action("keepNote")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
         QCOMPARE(stored(path)[1].rank, 1);
         QCOMPARE(stored(path)[1].end, 5 * rankShare);
         // Undo to the start, redo to the end.
-        while (notes.undoStack()->canUndo()) action(ActionId::Undo)->trigger();
+        while (notes.undoStack()->canUndo()) action("undo")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).empty(), 20000);
         QVERIFY(m_window->workspace().views().timeline->flags() == nullptr);
-        while (notes.undoStack()->canRedo()) action(ActionId::Redo)->trigger();
+        while (notes.undoStack()->canRedo()) action("redo")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
         // The flag is drawn, and a click on it selects the note, which Delete removes.
         QVERIFY(WindowFixture::settle(*m_window));
@@ -104,7 +104,7 @@ private slots:
         QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio), static_cast<int>((rect->top() - 20) * ratio)), m_window->workspace().theme().accent);
         QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, flag);
         QCOMPARE(notes.panel()->currentRow(), 0);
-        action(ActionId::RemoveNote)->trigger();
+        action("removeNote")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
         QVERIFY(m_window->workspace().banner()->text().isEmpty());
     }
@@ -150,7 +150,7 @@ private slots:
     void paletteReachesEverything()
     {
         open({"1f1b", "zb-h1"});
-        action(ActionId::Palette)->trigger();
+        action("palette")->trigger();
         auto* palette = m_window->findChild<CommandPalette*>();
         QVERIFY(palette != nullptr);
         // Every action in any state, except the palette itself and the menu of recent files.
@@ -185,7 +185,7 @@ private slots:
     void sqlLeadsToTheTimeline()
     {
         const QString path = open({"1f1b", "zb-h1"});
-        action(ActionId::SqlConsole)->trigger();
+        action("sqlConsole")->trigger();
         SqlConsole& console = *m_window->workspace().feature<SqlController>()->console();
         QVERIFY(m_window->workspace().feature<SqlController>()->dock()->isVisible());
         for (const SavedQuery& query : builtInQueries()) { // the built-in ones
@@ -243,14 +243,14 @@ private slots:
         };
         QCOMPARE(selected(), QStringLiteral("2W5"));
         const auto away = [&] {
-            action(ActionId::LoweredView)->trigger();
+            action("loweredView")->trigger();
             QVERIFY(WindowFixture::settle(*m_window));
             QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::Lowered);
             QVERIFY(m_window->workspace().views().timeline->panels().front()->timeline.get() != &timeline);
         };
         m_window->workspace().feature<BookmarksController>()->set(1);
         QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
-        action(ActionId::SqlConsole)->trigger();
+        action("sqlConsole")->trigger();
         ask("SELECT name, span FROM spans WHERE run = :run AND name = '2W5'");
         away();
         m_window->workspace().feature<SqlController>()->chooseRow(0);
@@ -297,7 +297,7 @@ private slots:
         QVERIFY(m_window->workspace().viewState()->selected().span != first);
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"), true);
         QCOMPARE(m_window->workspace().viewState()->selected().span, first);
-        action(ActionId::SearchList)->trigger();
+        action("searchList")->trigger();
         QVERIFY(search.dock()->isVisible());
         search.panel()->table()->setCurrentIndex(search.panel()->model()->index(5, 0));
         QCOMPARE(m_window->workspace().viewState()->selected().span, search.hits()[5].span);
@@ -321,13 +321,13 @@ private slots:
         m_window->workspace().viewState()->select({0, span("2F3")});
         m_window->workspace().viewState()->setVisible({2 * rankShare, 6 * rankShare});
         const TimeRange view = m_window->workspace().viewState()->visible();
-        action(ActionId::BookmarkSet3)->trigger();
+        action("bookmarkSet3")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
-        QVERIFY(!action(ActionId::BookmarkJump1)->isEnabled());
+        QVERIFY(!action("bookmarkJump1")->isEnabled());
         m_window->workspace().shown().showRun({path, 2});
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 2, 20000);
-        QVERIFY(action(ActionId::BookmarkJump3)->isEnabled());
-        action(ActionId::BookmarkJump3)->trigger();
+        QVERIFY(action("bookmarkJump3")->isEnabled());
+        action("bookmarkJump3")->trigger();
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().shown().ref().id, 1, 20000);
         QTRY_COMPARE(m_window->workspace().viewState()->visible(), view);
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
@@ -338,21 +338,21 @@ private slots:
         open({"1f1b"});
         LayoutController& layouts = *m_window->workspace().feature<LayoutController>();
         layouts.save(QStringLiteral("all of it/1"));
-        action(ActionId::RunsList)->trigger();
-        action(ActionId::Memory)->trigger();
+        action("runsList")->trigger();
+        action("memory")->trigger();
         m_window->workspace().feature<NotesController>()->dock()->show();
         layouts.save(QStringLiteral("narrow"));
         QCOMPARE(layouts.names(), (QStringList{"all of it/1", "narrow"}));
         QVERIFY(layouts.apply(QStringLiteral("all of it/1")));
-        QVERIFY(action(ActionId::RunsList)->isChecked());
-        QVERIFY(action(ActionId::Memory)->isChecked());
+        QVERIFY(action("runsList")->isChecked());
+        QVERIFY(action("memory")->isChecked());
         QVERIFY(m_window->workspace().feature<NotesController>()->dock()->isHidden());
         QVERIFY(layouts.apply(QStringLiteral("narrow")));
-        QVERIFY(!action(ActionId::RunsList)->isChecked());
+        QVERIFY(!action("runsList")->isChecked());
         QVERIFY(!m_window->workspace().feature<NotesController>()->dock()->isHidden());
         QVERIFY(!layouts.apply(QStringLiteral("unknown")));
         layouts.reset();
-        QVERIFY(action(ActionId::RunsList)->isChecked());
+        QVERIFY(action("runsList")->isChecked());
         layouts.remove(QStringLiteral("narrow"));
         QCOMPARE(layouts.names(), QStringList{"all of it/1"});
     }
@@ -486,13 +486,13 @@ private slots:
     // A key means the same wherever it is pressed: the timeline's keys and the window's.
     void noKeyIsBoundTwice()
     {
-        const std::map<ActionId, ViewAction> same{{ActionId::Fit, ViewAction::FitAll}, {ActionId::FitSelection, ViewAction::FitSelection}, {ActionId::Back, ViewAction::HistoryBack}, {ActionId::Forward, ViewAction::HistoryForward}};
+        const std::map<ActionId, ViewAction> same{{"fit", ViewAction::FitAll}, {"fitSelection", ViewAction::FitSelection}, {"back", ViewAction::HistoryBack}, {"forward", ViewAction::HistoryForward}};
         QMap<QKeySequence, QString> window;
         for (const auto& [entry, declared] : m_window->workspace().actions().all())
             for (const QKeySequence& key : declared->shortcuts()) {
-                if (entry.id == ActionId::RemoveOps && window.value(key) == QLatin1String("removeNote")) continue; // only in edit mode, the note's only outside it
-                QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QLatin1String(entry.name)));
-                window[key] = QString::fromLatin1(entry.name);
+                if (entry.id == "removeOps" && window.value(key) == QLatin1String("removeNote")) continue; // only in edit mode, the note's only outside it
+                QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QString::fromLatin1(entry.id)));
+                window[key] = QString::fromLatin1(entry.id);
             }
         for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy})
             for (const KeyBinding& binding : keyMap(map))
@@ -507,7 +507,7 @@ private slots:
     void keyPageShowsTheMapInForce()
     {
         open({"1f1b"});
-        for (const ActionId id : {ActionId::KeysTracy, ActionId::KeysNsight, ActionId::KeysPerfetto}) {
+        for (const ActionId id : {"keysTracy", "keysNsight", "keysPerfetto"}) {
             action(id)->trigger();
             showKeys(m_window->workspace());
             auto* page = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));

@@ -85,6 +85,17 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
 
 } // namespace
 
+std::vector<ActionEntry> CompareController::actionTable()
+{
+    return {
+        {.id = "compare", .group = ActionGroup::AnalyseCompare, .at = 0, .text = tr("&Compare…"), .button = tr("Compare"), .keys = "Ctrl+K", .tool = 34, .tooltip = tr("Two to four runs on one axis, what differs and why"), .checkable = true, .needs = Needs::TwoRuns, .missing = tr("No run is shown.")},
+        {.id = "swapCompare", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("S&wap A and B"), .needs = Needs::Nothing, .missing = tr("Compare two runs first.")},
+        {.id = "nextCompared", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("&Other run against A"), .keys = "Ctrl+Shift+K", .tooltip = tr("Chooses the run that the panel and the memory curves compare with A")},
+        {.id = "alignAtOp", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("Align at the selected &op"), .keys = "Ctrl+J", .tooltip = tr("Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"), .checkable = true},
+        {.id = "setBaseline", .group = ActionGroup::AnalyseCompare, .at = 20, .text = tr("Use as &baseline"), .keys = "Ctrl+Shift+D", .tooltip = tr("Compares every run shown from now on with this one, until you clear it"), .checkable = true},
+    };
+}
+
 CompareController::CompareController(Workspace& workspace) : Feature(workspace), m_strip(new BaselineStrip(workspace.window())), m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()), m_answering(workspace.jobs())
 {
     workspace.room().panelColumn()->insertWidget(0, m_strip);
@@ -101,9 +112,9 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
         Actions& actions = m_workspace.actions();
-        actions[ActionId::Compare]->setEnabled(comparing || m_workspace.runs()->refs().size() > 1);
-        actions[ActionId::Compare]->setChecked(comparing);
-        actions[ActionId::SwapCompare]->setEnabled(comparing);
+        actions["compare"]->setEnabled(comparing || m_workspace.runs()->refs().size() > 1);
+        actions["compare"]->setChecked(comparing);
+        actions["swapCompare"]->setEnabled(comparing);
     });
     workspace.shown().setCaptions(Shown::Mode::Compare, [this]() -> Shown::Captions {
         const Shown& now = m_workspace.shown();
@@ -115,10 +126,10 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &CompareController::refresh);
     const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
-    on(ActionId::Compare, [this] { toggle(); });
-    on(ActionId::SwapCompare, [this] { swap(); });
-    on(ActionId::NextCompared, [this] { setAgainst(m_against + 1 < static_cast<int>(m_views.size()) ? m_against + 1 : 1); });
-    on(ActionId::AlignAtOp, [this](bool atOp) {
+    on("compare", [this] { toggle(); });
+    on("swapCompare", [this] { swap(); });
+    on("nextCompared", [this] { setAgainst(m_against + 1 < static_cast<int>(m_views.size()) ? m_against + 1 : 1); });
+    on("alignAtOp", [this](bool atOp) {
         const SpanRef selected = m_workspace.viewState()->selected();
         if (!atOp)
             alignAt(std::nullopt);
@@ -128,7 +139,7 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
             m_workspace.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
         refresh();
     });
-    on(ActionId::SetBaseline, [this] {
+    on("setBaseline", [this] {
         const RunRef shown = m_workspace.shown().ref();
         setBaseline(shown == baseline() ? RunRef{} : shown);
     });
@@ -136,7 +147,7 @@ CompareController::CompareController(Workspace& workspace) : Feature(workspace),
     connect(panel, &ComparePanel::againstAsked, this, &CompareController::setAgainst);
     connect(panel, &ComparePanel::stepAsked, this, &CompareController::setStep);
     connect(panel, &ComparePanel::alignAsked, this, [this](bool atOp) {
-        QAction* action = m_workspace.actions()[ActionId::AlignAtOp];
+        QAction* action = m_workspace.actions()["alignAtOp"];
         if (action->isChecked() != atOp || atOp) {
             action->setChecked(!atOp);
             action->trigger();
@@ -413,11 +424,11 @@ void CompareController::refresh()
 {
     const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
     Actions& actions = m_workspace.actions();
-    actions[ActionId::AlignAtOp]->setEnabled(comparing);
-    actions[ActionId::AlignAtOp]->setChecked(comparing && m_question.alignedAt.has_value());
-    actions[ActionId::NextCompared]->setEnabled(comparing && m_views.size() > 2);
-    actions[ActionId::SetBaseline]->setEnabled(m_workspace.shown().ref().valid() && m_workspace.shown().mode() != Shown::Mode::Edit);
-    actions[ActionId::SetBaseline]->setChecked(m_baseline && m_workspace.shown().ref() == m_baseline->ref);
+    actions["alignAtOp"]->setEnabled(comparing);
+    actions["alignAtOp"]->setChecked(comparing && m_question.alignedAt.has_value());
+    actions["nextCompared"]->setEnabled(comparing && m_views.size() > 2);
+    actions["setBaseline"]->setEnabled(m_workspace.shown().ref().valid() && m_workspace.shown().mode() != Shown::Mode::Edit);
+    actions["setBaseline"]->setChecked(m_baseline && m_workspace.shown().ref() == m_baseline->ref);
     if (m_workspace.shown().mode() == Shown::Mode::Empty && !comparing) {
         m_views.clear();
         m_panels.clear();
@@ -487,6 +498,6 @@ void CompareController::measureBaseline()
         });
 }
 
-Feature* compareFeature(Workspace& workspace) { return new CompareController(workspace); }
+FeatureEntry compareFeature() { return featureEntry<CompareController>(); }
 
 } // namespace stagewright

@@ -25,6 +25,7 @@ class CompareController : public Feature, public RunComparing {
     Q_OBJECT
 public:
     explicit CompareController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     FeatureParts parts() override;
     void show(const std::vector<RunRef>& refs, int step = -1) override; // step −1: each run's representative step

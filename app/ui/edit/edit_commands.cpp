@@ -26,41 +26,78 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> EditController::actionTable()
+{
+    return {
+        {.id = "undo", .group = ActionGroup::EditUndo, .text = tr("&Undo"), .keys = "Ctrl+Z", .tooltip = tr("Undoes the last change to the order"), .needs = Needs::Nothing, .missing = tr("Nothing has changed.")},
+        {.id = "redo", .group = ActionGroup::EditUndo, .text = tr("&Redo"), .keys = "Ctrl+Shift+Z|Ctrl+Y", .tooltip = tr("Redoes the change undone last"), .needs = Needs::Nothing, .missing = tr("Nothing has been undone.")},
+        {.id = "cutOps", .group = ActionGroup::Order, .text = tr("C&ut"), .keys = "Ctrl+X", .tooltip = tr("Removes the selected ops; the first Paste puts them back, further ones paste them for the following microbatches"), .needs = Needs::Editing},
+        {.id = "copyOps", .group = ActionGroup::Order, .text = tr("&Copy the pattern"), .button = tr("Copy"), .keys = "Ctrl+Ins", .tooltip = tr("Ctrl+C on the canvas. Copies the selected ops with their ranks and rhythm"), .needs = Needs::Editing},
+        {.id = "pasteOps", .group = ActionGroup::Order, .text = tr("&Paste for the next microbatch"), .button = tr("Paste"), .keys = "Ctrl+V", .tooltip = tr("Pastes the pattern one period later for the next microbatch; again for the one after"), .needs = Needs::Editing, .missing = tr("Nothing has been copied.")},
+        {.id = "removeOps", .group = ActionGroup::Order, .text = tr("Remo&ve"), .button = tr("Remove"), .keys = "Delete", .tooltip = tr("Removes the selected ops; those the schedule needs go to the tray"), .needs = Needs::Editing},
+        {.id = "insertDelay", .group = ActionGroup::Order, .line = true, .text = tr("Insert &delay before it"), .button = tr("Insert delay"), .keys = "Shift+D", .tooltip = tr("An intended delay, as long as the op"), .needs = Needs::Editing},
+        {.id = "splitBackward", .group = ActionGroup::Order, .text = tr("&Split B into I and W"), .button = tr("Split B"), .keys = "B", .tooltip = tr("The weight gradient follows the input gradient and can be moved on its own"), .needs = Needs::Editing, .missing = tr("Select a full backward (B) first.")},
+        {.id = "mergeBackward", .group = ActionGroup::Order, .text = tr("&Merge I and W into B"), .button = tr("Merge I, W"), .keys = "Shift+B", .tooltip = tr("One full backward in place of the input gradient"), .needs = Needs::Editing, .missing = tr("Select an input gradient (I) or weight gradient (W) first.")},
+        {.id = "insertRecompute", .group = ActionGroup::Order, .text = tr("&Recompute before its backward"), .button = tr("Recompute"), .keys = "Shift+R", .tooltip = tr("Inserts R before the backward, so the forward keeps only its input"), .needs = Needs::Editing},
+        {.id = "swapOps", .group = ActionGroup::Order, .text = tr("S&wap the two ops"), .button = tr("Swap"), .keys = "Shift+X", .tooltip = tr("Swaps the two selected ops of one rank"), .needs = Needs::Editing, .missing = tr("Select two ops of one rank first.")},
+        {.id = "fillGap", .group = ActionGroup::Order, .text = tr("&Fill W here"), .button = tr("Fill W here"), .keys = "Shift+W", .tooltip = tr("Moves weight gradients that fit into the selected gap, or the one before the selected op"), .needs = Needs::Editing, .missing = tr("Select a gap first: click idle time or the op after it.")},
+        {.id = "snapOps", .group = ActionGroup::Order, .text = tr("S&nap to the earliest place"), .button = tr("Snap"), .keys = "Shift+S", .tooltip = tr("Moves each selected op to where it can start earliest"), .needs = Needs::Editing},
+        {.id = "snapAll", .group = ActionGroup::Order, .text = tr("Snap &all"), .keys = "Ctrl+Alt+S", .tooltip = tr("Each rank runs the op whose inputs arrived first; memory may grow"), .needs = Needs::Editing},
+        {.id = "rankAbove", .group = ActionGroup::Order, .line = true, .text = tr("Move to the rank a&bove"), .keys = "Ctrl+Up", .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"), .needs = Needs::Editing},
+        {.id = "rankBelow", .group = ActionGroup::Order, .text = tr("Move to the rank be&low"), .keys = "Ctrl+Down", .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"), .needs = Needs::Editing},
+        {.id = "goThere", .group = ActionGroup::Order, .text = tr("&Go to the nearest valid place"), .keys = "Ctrl+.", .tooltip = tr("For the op that was dropped at an invalid place"), .needs = Needs::Editing, .missing = tr("No op was dropped at an invalid place.")},
+        {.id = "carryThere", .group = ActionGroup::Order, .text = tr("Carr&y its dependants along"), .keys = "Ctrl+Shift+.|Ctrl+>", .tooltip = tr("Leaves the dropped op there and moves its dependants as far as needed"), .needs = Needs::Editing, .missing = tr("No op was dropped at an invalid place.")},
+        {.id = "chooseMicrobatch", .group = ActionGroup::Order, .line = true, .text = tr("Select its m&icrobatch"), .keys = "Ctrl+D", .tooltip = tr("Selects all ops of the same microbatch, to copy or move them together"), .needs = Needs::Editing},
+        {.id = "chooseRank", .group = ActionGroup::Order, .text = tr("Select its rank"), .keys = "Ctrl+Alt+A", .tooltip = tr("Selects all ops of the same rank"), .needs = Needs::Editing},
+        {.id = "chooseAll", .group = ActionGroup::Order, .text = tr("Select all"), .keys = "Ctrl+A", .tooltip = tr("Selects every op"), .needs = Needs::Editing},
+        {.id = "extendLeft", .group = ActionGroup::Order, .text = tr("Extend the selection to the previous op"), .keys = "Shift+Left", .needs = Needs::Editing},
+        {.id = "extendRight", .group = ActionGroup::Order, .text = tr("Extend the selection to the next op"), .keys = "Shift+Right", .needs = Needs::Editing},
+        {.id = "microbatches", .group = ActionGroup::Order, .line = true, .text = tr("Micr&obatches…"), .keys = "Ctrl+Alt+M", .tooltip = tr("Changes their number, where the order has a repeating pattern"), .needs = Needs::Editing},
+        {.id = "revertOrder", .group = ActionGroup::Order, .text = tr("Back to the original"), .tooltip = tr("One change, which can be undone"), .needs = Needs::Editing, .missing = tr("Nothing has changed.")},
+        {.id = "scheduleText", .group = ActionGroup::Order, .line = true, .text = tr("Schedule &text"), .keys = "Ctrl+T", .tooltip = tr("The order as editable text under the canvas, kept in sync"), .checkable = true, .needs = Needs::Editing},
+        {.id = "ghostOriginal", .group = ActionGroup::Order, .text = tr("Outlines of the original"), .keys = "O", .tooltip = tr("Where the ops were, as faint outlines"), .checkable = true, .needs = Needs::Editing},
+        {.id = "ghostLibrary", .group = ActionGroup::Order, .text = tr("Outlines of the library schedule"), .keys = "Shift+O", .tooltip = tr("For the schedule chosen in the side panel"), .checkable = true, .needs = Needs::Editing, .missing = tr("Not compared with a library schedule.")},
+        {.id = "carryAlong", .group = ActionGroup::Order, .text = tr("Moves carry dependants along"), .tooltip = tr("Ops that depend on a moved op move later as far as needed; otherwise only that op moves. Hold Shift while dragging to do it once"), .checkable = true, .needs = Needs::Editing},
+        {.id = "strictMoves", .group = ActionGroup::Order, .text = tr("Refuse moves that break the order"), .tooltip = tr("The op moves back and the reason is shown; otherwise it stays and the fault is outlined"), .checkable = true, .needs = Needs::Editing},
+        {.id = "newEmpty", .group = ActionGroup::ScheduleEdit, .at = 10, .text = tr("New e&mpty canvas…"), .keys = "Ctrl+Alt+N", .tooltip = tr("Every op starts in a tray, to be placed by hand")},
+        {.id = "editMode", .group = ActionGroup::ScheduleEdit, .at = 30, .text = tr("&Edit the schedule"), .button = tr("Edit"), .keys = "E", .tool = 21, .tooltip = tr("Drag ops along their rank; the order is checked and timed as you drag"), .checkable = true},
+    };
+}
+
 void EditController::connectCommands()
 {
-    using I = ActionId;
     Actions& actions = m_workspace.actions();
-    auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
+    auto on = [&](ActionId id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
     auto whole = [this](const QString& text, auto change) { return [this, text, change] { apply(text.arg(names(m_chosen)), change(m_editor->schedule(), m_chosen)); }; };
-    on(I::CutOps, [this] { copy(true); });
-    on(I::CopyOps, [this] { copy(false); });
-    on(I::PasteOps, [this] { paste(); });
-    on(I::RemoveOps, [this] { remove(); });
-    on(I::InsertDelay, [this] { insertDelay(); });
-    on(I::SplitBackward, [this] { // counts the backwards among the selected ops: "Split 32 backwards"
+    on("cutOps", [this] { copy(true); });
+    on("copyOps", [this] { copy(false); });
+    on("pasteOps", [this] { paste(); });
+    on("removeOps", [this] { remove(); });
+    on("insertDelay", [this] { insertDelay(); });
+    on("splitBackward", [this] { // counts the backwards among the selected ops: "Split 32 backwards"
         std::vector<OpPosition> backwards;
         for (const OpPosition at : m_chosen)
             if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && op->kind == OpKind::Backward) backwards.push_back(at);
         const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"), tr("%L1 backwards")) : names(backwards.empty() ? m_chosen : backwards);
         apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
     });
-    on(I::MergeBackward, whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
-    on(I::InsertRecompute, whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return insertRecompute(s, p); }));
-    on(I::SwapOps, [this] {
+    on("mergeBackward", whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
+    on("insertRecompute", whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return insertRecompute(s, p); }));
+    on("swapOps", [this] {
         if (m_chosen.size() == 2) apply(tr("Swap %1").arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
     });
-    on(I::FillGap, [this] { fill(); });
-    on(I::SnapOps, [this] { snap(false); });
-    on(I::SnapAll, [this] { snap(true); });
-    on(I::RankAbove, [this] { toRank(-1); });
-    on(I::RankBelow, [this] { toRank(1); });
-    on(I::ExtendLeft, [this] { extend(-1); });
-    on(I::ExtendRight, [this] { extend(1); });
-    on(I::ChooseAll, [this] {
+    on("fillGap", [this] { fill(); });
+    on("snapOps", [this] { snap(false); });
+    on("snapAll", [this] { snap(true); });
+    on("rankAbove", [this] { toRank(-1); });
+    on("rankBelow", [this] { toRank(1); });
+    on("extendLeft", [this] { extend(-1); });
+    on("extendRight", [this] { extend(1); });
+    on("chooseAll", [this] {
         m_workspace.viewState()->clearSelection();
         choose(allPositions(m_editor->schedule()));
     });
-    on(I::ChooseMicrobatch, [this] {
+    on("chooseMicrobatch", [this] {
         if (m_chosen.empty()) return;
         const Op* op = opAt(m_editor->schedule(), m_chosen.front());
         if (op == nullptr || op->microbatch < 0) return;
@@ -69,41 +106,40 @@ void EditController::connectCommands()
             if (opAt(m_editor->schedule(), at)->microbatch == op->microbatch && !(at == all.front())) all.push_back(at);
         choose(std::move(all));
     });
-    on(I::ChooseRank, [this] {
+    on("chooseRank", [this] {
         if (m_chosen.empty()) return;
         std::vector<OpPosition> all{m_chosen.front()};
         for (const OpPosition at : allPositions(m_editor->schedule(), all.front().rank))
             if (!(at == all.front())) all.push_back(at);
         choose(std::move(all));
     });
-    on(I::Microbatches, [this] { askMicrobatches(); });
-    on(I::NewEmpty, [this] { askEmpty(); });
-    on(I::RevertOrder, [this] { m_editor->revert(); });
+    on("microbatches", [this] { askMicrobatches(); });
+    on("newEmpty", [this] { askEmpty(); });
+    on("revertOrder", [this] { m_editor->revert(); });
     // Keys of single ops belong to the canvas; the text and the tables have their own copy and paste.
-    for (const I id : {I::CutOps, I::CopyOps, I::PasteOps, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::SnapAll, I::RankAbove, I::RankBelow,
-                       I::ExtendLeft, I::ExtendRight, I::ChooseAll, I::ChooseMicrobatch, I::ChooseRank}) {
+    for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "splitBackward", "mergeBackward", "insertRecompute", "swapOps", "fillGap", "snapOps", "snapAll", "rankAbove", "rankBelow",
+                              "extendLeft", "extendRight", "chooseAll", "chooseMicrobatch", "chooseRank"}) {
         m_workspace.views().timeline->addAction(actions[id]);
         actions[id]->setShortcutContext(Qt::WidgetShortcut);
     }
-    for (const I id : {I::InsertDelay, I::RemoveOps, I::SplitBackward, I::MergeBackward, I::InsertRecompute, I::SwapOps, I::FillGap, I::SnapOps, I::CopyOps, I::PasteOps})
-        actions[id]->setIconText(Actions::buttonText(id));
-    m_panel->setOpActions({actions[I::InsertDelay], actions[I::RemoveOps], actions[I::SplitBackward], actions[I::MergeBackward], actions[I::InsertRecompute], actions[I::SwapOps], actions[I::FillGap], actions[I::SnapOps],
-                           actions[I::CopyOps], actions[I::PasteOps]});
+    for (const ActionId id : {"insertDelay", "removeOps", "splitBackward", "mergeBackward", "insertRecompute", "swapOps", "fillGap", "snapOps", "copyOps", "pasteOps"})
+        actions[id]->setIconText(actions.buttonText(id));
+    m_panel->setOpActions({actions["insertDelay"], actions["removeOps"], actions["splitBackward"], actions["mergeBackward"], actions["insertRecompute"], actions["swapOps"], actions["fillGap"], actions["snapOps"],
+                           actions["copyOps"], actions["pasteOps"]});
 }
 
 void EditController::refreshActions()
 {
-    using I = ActionId;
     const Actions& actions = m_workspace.actions();
     auto* recording = m_workspace.feature<Recording>();
     const bool records = recording != nullptr && recording->process()->running();
     const bool editing = m_editor->active() && m_source;
     const auto& shown = m_workspace.shown().view();
-    actions[I::EditMode]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial && !shown->excerpt); // of a growing run only the newest step is here
-    actions[I::EditMode]->setChecked(m_workspace.shown().mode() == Shown::Mode::Edit);
-    actions[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
-    actions[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());
-    actions[I::RunEdited]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Edit && m_editor->valid() && !records);
+    actions["editMode"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && shown && !shown->partial && !shown->excerpt); // of a growing run only the newest step is here
+    actions["editMode"]->setChecked(m_workspace.shown().mode() == Shown::Mode::Edit);
+    actions["undo"]->setEnabled(m_editor->undoStack()->canUndo());
+    actions["redo"]->setEnabled(m_editor->undoStack()->canRedo());
+    actions["runEdited"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Edit && m_editor->valid() && !records);
     m_panel->setCanRun(!records, tr("A recording is running."));
     const Schedule& order = m_editor->schedule();
     bool any = false, whole = false, parts = false, compute = false;
@@ -116,23 +152,23 @@ void EditController::refreshActions()
         compute = compute || op->kind == OpKind::Forward || isReturn(op->kind);
         if (whole && parts && compute) break;
     }
-    auto enable = [&](std::initializer_list<I> ids, bool on) {
-        for (const I id : ids)
+    auto enable = [&](std::initializer_list<ActionId> ids, bool on) {
+        for (const ActionId id : ids)
             actions[id]->setEnabled(on);
     };
-    enable({I::CutOps, I::CopyOps, I::RemoveOps, I::InsertDelay, I::SnapOps, I::ExtendLeft, I::ExtendRight, I::ChooseMicrobatch, I::ChooseRank}, any);
-    enable({I::RankAbove, I::RankBelow}, any && m_chosen.size() == 1);
-    enable({I::PasteOps}, editing && !m_pattern.empty());
-    enable({I::SplitBackward}, whole);
-    enable({I::MergeBackward}, parts);
-    enable({I::InsertRecompute}, compute);
-    enable({I::SwapOps}, any && m_chosen.size() == 2 && m_chosen[0].rank == m_chosen[1].rank);
-    enable({I::FillGap}, editing && (m_gap.valid() || m_chosen.size() == 1));
-    enable({I::SnapAll, I::ChooseAll, I::Microbatches, I::ScheduleText, I::GhostOriginal}, editing);
-    enable({I::RevertOrder}, editing && m_editor->changed());
-    enable({I::GoThere}, editing && !m_hint->isHidden() && m_goThere >= 0);
-    enable({I::CarryThere}, editing && !m_hint->isHidden());
-    actions[I::GhostLibrary]->setEnabled(editing && m_againstPicture != nullptr);
+    enable({"cutOps", "copyOps", "removeOps", "insertDelay", "snapOps", "extendLeft", "extendRight", "chooseMicrobatch", "chooseRank"}, any);
+    enable({"rankAbove", "rankBelow"}, any && m_chosen.size() == 1);
+    enable({"pasteOps"}, editing && !m_pattern.empty());
+    enable({"splitBackward"}, whole);
+    enable({"mergeBackward"}, parts);
+    enable({"insertRecompute"}, compute);
+    enable({"swapOps"}, any && m_chosen.size() == 2 && m_chosen[0].rank == m_chosen[1].rank);
+    enable({"fillGap"}, editing && (m_gap.valid() || m_chosen.size() == 1));
+    enable({"snapAll", "chooseAll", "microbatches", "scheduleText", "ghostOriginal"}, editing);
+    enable({"revertOrder"}, editing && m_editor->changed());
+    enable({"goThere"}, editing && !m_hint->isHidden() && m_goThere >= 0);
+    enable({"carryThere"}, editing && !m_hint->isHidden());
+    actions["ghostLibrary"]->setEnabled(editing && m_againstPicture != nullptr);
 }
 
 QString EditController::names(const std::vector<OpPosition>& positions) const

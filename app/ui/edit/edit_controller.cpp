@@ -38,9 +38,9 @@ EditController::EditController(Workspace& workspace)
     connectCommands();
     connectReference();
     const QSettings settings;
-    const std::pair<ActionId, const char*> remembered[] = {{ActionId::ScheduleText, "edit/text"}, {ActionId::StrictMoves, "edit/strict"}, {ActionId::CarryAlong, "edit/carry"}, {ActionId::GhostOriginal, "edit/ghost"}};
+    const std::pair<ActionId, const char*> remembered[] = {{"scheduleText", "edit/text"}, {"strictMoves", "edit/strict"}, {"carryAlong", "edit/carry"}, {"ghostOriginal", "edit/ghost"}};
     for (const auto& [id, key] : remembered) {
-        workspace.actions()[id]->setChecked(settings.value(QLatin1String(key), id == ActionId::ScheduleText).toBool());
+        workspace.actions()[id]->setChecked(settings.value(QLatin1String(key), id == "scheduleText").toBool());
         connect(workspace.actions()[id], &QAction::toggled, this, [key = key](bool on) { QSettings().setValue(QLatin1String(key), on); });
     }
     m_deck->hide();
@@ -88,11 +88,11 @@ void EditController::connectAll()
 {
     Actions& actions = m_workspace.actions();
     Shown& shown = m_workspace.shown();
-    connect(actions[ActionId::EditMode], &QAction::triggered, this, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
-    connect(actions[ActionId::Undo], &QAction::triggered, this, [this] {
+    connect(actions["editMode"], &QAction::triggered, this, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
+    connect(actions["undo"], &QAction::triggered, this, [this] {
         if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->undoStack()->undo(); // else that of the notes
     });
-    connect(actions[ActionId::Redo], &QAction::triggered, this, [this] {
+    connect(actions["redo"], &QAction::triggered, this, [this] {
         if (m_workspace.shown().mode() == Shown::Mode::Edit) m_editor->undoStack()->redo();
     });
     connect(&shown, &Shown::replacing, m_editor, &ScheduleEditor::stop);
@@ -114,7 +114,7 @@ void EditController::connectAll()
     connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { refreshEdit(); }); // after the change was announced
     connect(m_editor, &ScheduleEditor::refused, this, &EditController::refused);
     connect(m_workspace.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
-    connect(actions[ActionId::ScheduleText], &QAction::toggled, this, [this](bool wanted) {
+    connect(actions["scheduleText"], &QAction::toggled, this, [this](bool wanted) {
         m_text->setVisible(wanted);
         m_deck->setVisible(m_editor->active() && (wanted || showsTray()));
         if (wanted && m_editor->active()) {
@@ -166,7 +166,7 @@ void EditController::setTray(bool shown, bool placesAll)
     m_tray->setPlacesAll(placesAll);
     if (std::exchange(m_trayShown, shown) == shown) return;
     m_tray->setVisible(showsTray());
-    m_deck->setVisible(m_editor->active() && (on(ActionId::ScheduleText) || showsTray()));
+    m_deck->setVisible(m_editor->active() && (on("scheduleText") || showsTray()));
     fitDeck(false);
 }
 
@@ -176,7 +176,7 @@ void EditController::fitDeck(bool fresh)
     auto* rows = qobject_cast<QSplitter*>(m_workspace.views().timeline->parentWidget());
     if (rows == nullptr || !m_deck->isVisible()) return;
     const int height = rows->height();
-    const bool text = on(ActionId::ScheduleText), tray = showsTray();
+    const bool text = on("scheduleText"), tray = showsTray();
     const int lines = text ? 75 + 16 * std::min(m_editor->schedule().ranks, 12) : 0;
     const int chips = tray ? m_tray->heightFor(m_deck->width()) : 0;
     const int wanted = fresh || !text ? lines : std::max(m_text->height(), m_text->minimumSizeHint().height());
@@ -196,11 +196,11 @@ bool EditController::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_workspace.views().timeline && m_editor->active() && (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->matches(QKeySequence::Copy) && m_workspace.actions()[ActionId::CopyOps]->isEnabled()) {
+        if (key->matches(QKeySequence::Copy) && m_workspace.actions()["copyOps"]->isEnabled()) {
             if (event->type() == QEvent::ShortcutOverride)
                 event->accept();
             else
-                m_workspace.actions()[ActionId::CopyOps]->trigger();
+                m_workspace.actions()["copyOps"]->trigger();
             return true;
         }
     }
@@ -216,7 +216,7 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     m_picture.reset();
     m_originalPicture.reset();
     m_text->clear();
-    m_text->setVisible(on(ActionId::ScheduleText));
+    m_text->setVisible(on("scheduleText"));
     m_kept.reset();
     m_editor->start(schedule, costs);
     m_originalPicture = m_picture;
@@ -379,7 +379,7 @@ void EditController::edited()
     const int chipsBefore = showsTray() ? m_tray->heightFor(m_deck->width()) : 0;
     m_tray->setOps(std::move(tray));
     m_tray->setVisible(showsTray());
-    m_deck->setVisible(on(ActionId::ScheduleText) || showsTray());
+    m_deck->setVisible(on("scheduleText") || showsTray());
     if (chipsBefore != (showsTray() ? m_tray->heightFor(m_deck->width()) : 0)) fitDeck(false);
     showChosen();
     recogniseSoon();

@@ -34,6 +34,7 @@ class EditController : public Feature, public OrderEditing {
     Q_OBJECT
 public:
     explicit EditController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     ~EditController() override;
     FeatureParts parts() override;
 

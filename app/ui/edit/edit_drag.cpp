@@ -76,13 +76,13 @@ void EditController::connectDrag()
             m_editor->apply(tr("Nudge %1").arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by), static_cast<int>(m_chosen.size()));
             return;
         }
-        if (on(ActionId::CarryAlong)) {
+        if (on("carryAlong")) {
             if (position + by < 0 || position + by >= static_cast<int>(m_editor->schedule().order[static_cast<std::size_t>(rank)].size())) return;
             m_editor->apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(moving))).arg(rank), moveCarrying(m_editor->schedule(), from, position + by));
             return;
         }
         const bool before = m_editor->valid();
-        if (on(ActionId::StrictMoves) && before) {
+        if (on("strictMoves") && before) {
             auto trial = moveOps(m_editor->schedule(), {from}, by);
             if (trial && !validate(trial->schedule).valid()) {
                 explain(from, position + by, false);
@@ -99,10 +99,10 @@ void EditController::connectDrag()
     connect(m_hint, &MoveHint::goAsked, this, &EditController::goThere);
     connect(m_hint, &MoveHint::carryAsked, this, &EditController::carryAlong);
     connect(m_hint, &MoveHint::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
-    connect(m_workspace.actions()[ActionId::GoThere], &QAction::triggered, this, &EditController::goThere);
-    connect(m_workspace.actions()[ActionId::CarryThere], &QAction::triggered, this, &EditController::carryAlong);
+    connect(m_workspace.actions()["goThere"], &QAction::triggered, this, &EditController::goThere);
+    connect(m_workspace.actions()["carryThere"], &QAction::triggered, this, &EditController::carryAlong);
     auto key = [this](ActionId id) { return m_workspace.actions()[id]->shortcut().toString(QKeySequence::NativeText); };
-    m_hint->setKeys(key(ActionId::GoThere), key(ActionId::CarryThere), key(ActionId::Undo));
+    m_hint->setKeys(key("goThere"), key("carryThere"), key("undo"));
 }
 
 Result<Edited> EditController::moved(int rank, int from, int toRank, int to, bool carry) const
@@ -124,7 +124,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         m_overlay->setGhost(m_picture);
     }
     m_explaining.drop();
-    const bool carry = on(ActionId::CarryAlong) || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
+    const bool carry = on("carryAlong") || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
     auto change = moved(rank, from, toRank, to, carry);
     if (!change) {
         m_editor->cancelPreview();
@@ -222,7 +222,7 @@ QString EditController::dragName(int rank, int from, int toRank) const
 void EditController::dropped(int rank, int from, int toRank, int to)
 {
     if (!m_editor->active()) return;
-    const bool carry = on(ActionId::CarryAlong) || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
+    const bool carry = on("carryAlong") || (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
     const Op* op = opAt(m_editor->schedule(), {rank, from});
     if (op == nullptr) return endDrag();
     const Op moving = *op;
@@ -235,7 +235,7 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     m_workspace.views().timeline->setPreview(nullptr);
     m_workspace.views().timeline->setDragFeedback(std::nullopt);
     hideLabel(m_workspace.views().timeline);
-    if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // moves back, with the reason
+    if (change && on("strictMoves") && wasValid && !nowValid) { // moves back, with the reason
         endDrag();
         if (alone)
             explain({rank, from}, to, false);

@@ -135,6 +135,6 @@ void EditController::leaveEdit()
         m_workspace.shown().showNothing();
 }
 
-Feature* editFeature(Workspace& workspace) { return new EditController(workspace); }
+FeatureEntry editFeature() { return featureEntry<EditController>(); }
 
 } // namespace stagewright

@@ -72,9 +72,9 @@ void EditController::connectReference()
     connect(&m_recognise, &QTimer::timeout, this, &EditController::recogniseNow);
     connect(m_panel, &EditPanel::referenceChosen, this, &EditController::compareWith);
     Actions& actions = m_workspace.actions();
-    for (const ActionId id : {ActionId::GhostOriginal, ActionId::GhostLibrary})
+    for (const ActionId id : {"ghostOriginal", "ghostLibrary"})
         connect(actions[id], &QAction::toggled, this, [this, id](bool wanted) {
-            const ActionId other = id == ActionId::GhostOriginal ? ActionId::GhostLibrary : ActionId::GhostOriginal;
+            const ActionId other = id == "ghostOriginal" ? "ghostLibrary" : "ghostOriginal";
             if (wanted) m_workspace.actions()[other]->setChecked(false); // one ghost at a time
             refreshGhost();
         });
@@ -130,7 +130,7 @@ void EditController::compareWith(const QString& name)
     m_against = {};
     m_against.name = name;
     m_againstPicture.reset();
-    if (!name.isEmpty()) m_workspace.actions()[ActionId::GhostLibrary]->setChecked(true);
+    if (!name.isEmpty()) m_workspace.actions()["ghostLibrary"]->setChecked(true);
     makeReference();
 }
 
@@ -141,7 +141,7 @@ void EditController::makeReference()
         m_against = {};
         m_againstPicture.reset();
         m_panel->setReference(m_against);
-        m_workspace.actions()[ActionId::GhostLibrary]->setChecked(false);
+        m_workspace.actions()["ghostLibrary"]->setChecked(false);
         refreshGhost();
         refreshActions();
         return;
@@ -191,8 +191,8 @@ void EditController::makeReference()
 void EditController::refreshGhost()
 {
     if (m_dragging) return; // then it is the order before the drag
-    const bool library = m_workspace.actions()[ActionId::GhostLibrary]->isChecked() && m_againstPicture;
-    const bool original = m_workspace.actions()[ActionId::GhostOriginal]->isChecked() && m_editor->active() && m_editor->changed();
+    const bool library = m_workspace.actions()["ghostLibrary"]->isChecked() && m_againstPicture;
+    const bool original = m_workspace.actions()["ghostOriginal"]->isChecked() && m_editor->active() && m_editor->changed();
     m_overlay->setGhost(!m_editor->active() ? nullptr : library ? m_againstPicture
                                                     : original  ? m_originalPicture
                                                                 : nullptr);

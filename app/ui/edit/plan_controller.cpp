@@ -7,9 +7,16 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> PlanController::actionTable()
+{
+    return {
+        {.id = "comparePlan", .group = ActionGroup::AnalyseCompare, .at = 10, .text = tr("Compare with the p&lan"), .keys = "Ctrl+Alt+P", .tooltip = tr("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why")},
+    };
+}
+
 PlanController::PlanController(Workspace& workspace) : Feature(workspace), m_planning(workspace.jobs()), m_deviating(workspace.jobs())
 {
-    QAction* action = workspace.actions()[ActionId::ComparePlan];
+    QAction* action = workspace.actions()["comparePlan"];
     connect(action, &QAction::triggered, this, [this] { compareWithPlan(m_workspace.shown().ref()); });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] {
         const auto view = m_workspace.shown().view();
@@ -66,6 +73,6 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
     m_workspace.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
 }
 
-Feature* planFeature(Workspace& workspace) { return new PlanController(workspace); }
+FeatureEntry planFeature() { return featureEntry<PlanController>(); }
 
 } // namespace stagewright

@@ -19,6 +19,7 @@ class PlanController : public Feature, public PlanComparing {
     Q_OBJECT
 public:
     explicit PlanController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     void compareWithPlan(const RunRef& measured) override;
     const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates

@@ -58,9 +58,16 @@ struct ExchangeController::Cell {
     std::atomic<std::int64_t> total = 0;
 };
 
+std::vector<ActionEntry> ExchangeController::actionTable()
+{
+    return {
+        {.id = "exportRun", .group = ActionGroup::FileExport, .at = 10, .text = tr("Export for ot&her tools…"), .tooltip = tr("Traces, PyTorch schedules, tables: in every format that Stagewright writes")},
+    };
+}
+
 ExchangeController::ExchangeController(Workspace& workspace) : Feature(workspace), m_checking(workspace.jobs()), m_writing(workspace.jobs())
 {
-    QAction* action = workspace.actions()[ActionId::ExportRun];
+    QAction* action = workspace.actions()["exportRun"];
     connect(&workspace, &Workspace::actionsRefreshed, this, [this, action] { action->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().view()); });
     connect(action, &QAction::triggered, this, &ExchangeController::openDialog);
     m_poll.setInterval(150);
@@ -216,6 +223,6 @@ void ExchangeController::ended(const Asked& asked, const Result<WrittenFile>& wr
     }
 }
 
-Feature* exchangeFeature(Workspace& workspace) { return new ExchangeController(workspace); }
+FeatureEntry exchangeFeature() { return featureEntry<ExchangeController>(); }
 
 } // namespace stagewright

@@ -24,6 +24,7 @@ class ExchangeController : public Feature, public OrderExporting {
     Q_OBJECT
 public:
     explicit ExchangeController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     void exportOrder() override;
     FormatDialog* openDialog(); // not modal; deleted when closed; null if nothing is shown

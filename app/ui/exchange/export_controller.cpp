@@ -58,13 +58,23 @@ QString sourceText(const RunView& view, bool withTime = false)
 
 } // namespace
 
+std::vector<ActionEntry> ExportController::actionTable()
+{
+    return {
+        {.id = "exportPicture", .group = ActionGroup::FileExport, .at = 0, .text = tr("Export &picture…"), .button = tr("Export…"), .keys = "Ctrl+E", .tool = 42, .tooltip = tr("Timeline and memory with a caption, as PNG, SVG or PDF")},
+        {.id = "exportReport", .group = ActionGroup::FileExport, .at = 0, .text = tr("Export &report…"), .keys = "Ctrl+Alt+E", .tooltip = tr("The run or the comparison as one self-contained HTML page")},
+        {.id = "copyTable", .group = ActionGroup::EditCopy, .text = tr("&Copy table as CSV"), .keys = "Ctrl+C", .tooltip = tr("Copies the focused table, or else the figures at the right, to the clipboard")},
+        {.id = "copyMarkdown", .group = ActionGroup::EditCopy, .text = tr("Copy table as &Markdown"), .keys = "Ctrl+Shift+C", .tooltip = tr("The same, as a Markdown table")},
+    };
+}
+
 ExportController::ExportController(Workspace& workspace) : Feature(workspace)
 {
     Actions& a = workspace.actions();
-    connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
-    connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
-    connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
-    connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
+    connect(a["exportPicture"], &QAction::triggered, this, &ExportController::openDialog);
+    connect(a["exportReport"], &QAction::triggered, this, &ExportController::exportReport);
+    connect(a["copyTable"], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
+    connect(a["copyMarkdown"], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &ExportController::refresh);
     refresh();
 }
@@ -73,9 +83,9 @@ ExportController::ExportController(Workspace& workspace) : Feature(workspace)
 void ExportController::refresh()
 {
     const bool tables = m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
-    for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_workspace.actions()[id]->setEnabled(tables);
+    for (const ActionId id : {"copyTable", "copyMarkdown"}) m_workspace.actions()[id]->setEnabled(tables);
     const auto shown = m_workspace.shown().view();
-    m_workspace.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial && !shown->excerpt);
+    m_workspace.actions()["exportReport"]->setEnabled(tables && shown && !shown->partial && !shown->excerpt);
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
 }
 
@@ -136,7 +146,7 @@ PictureContent ExportController::picture() const
     for (QStringList* lines : {&content.caption, &content.shortCaption})
         if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
 
-    const bool withMemory = m_workspace.actions()[ActionId::Memory]->isChecked();
+    const bool withMemory = m_workspace.actions()["memory"]->isChecked();
     PicturePart upper{PicturePart::Role::View, tr("Timeline"), [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); }, !withMemory,
                       [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
                           timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
@@ -157,7 +167,7 @@ PictureStyle ExportController::screenStyle() const
 {
     PictureStyle style;
     style.pixels = {m_workspace.views().timeline->width(), 0};
-    if (!m_workspace.actions()[ActionId::Memory]->isChecked()) style.without << tr("Memory");
+    if (!m_workspace.actions()["memory"]->isChecked()) style.without << tr("Memory");
     return style;
 }
 
@@ -271,6 +281,6 @@ void ExportController::copy(TableFormat format)
     m_workspace.room().tell(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
 }
 
-Feature* exportFeature(Workspace& workspace) { return new ExportController(workspace); }
+FeatureEntry exportFeature() { return featureEntry<ExportController>(); }
 
 } // namespace stagewright

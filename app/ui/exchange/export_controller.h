@@ -21,6 +21,7 @@ class ExportController : public Feature, public PictureMaking {
     Q_OBJECT
 public:
     explicit ExportController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
     // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.

@@ -24,9 +24,16 @@ Result<std::vector<qint64>> storeImported(const ImportReading& reading, const st
     return std::vector<qint64>(ids->begin(), ids->end());
 }
 
+std::vector<ActionEntry> ImportController::actionTable()
+{
+    return {
+        {.id = "importTraces", .group = ActionGroup::FileOpen, .text = tr("&Import traces…"), .button = tr("Import…"), .keys = "Ctrl+I", .tooltip = tr("Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules")},
+    };
+}
+
 ImportController::ImportController(Workspace& workspace) : Feature(workspace)
 {
-    connect(workspace.actions()[ActionId::ImportTraces], &QAction::triggered, this, [this] { open(); });
+    connect(workspace.actions()["importTraces"], &QAction::triggered, this, [this] { open(); });
     connect(&workspace.shown(), &Shown::runShown, this, &ImportController::makeOffer);
     connect(workspace.library(), &RunLibrary::failed, this, [this](const QString& path) {
         if (m_offer && m_offer->ref.file == path) m_offer.reset();
@@ -128,6 +135,6 @@ void ImportController::makeOffer()
         m_workspace.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
 }
 
-Feature* importFeature(Workspace& workspace) { return new ImportController(workspace); }
+FeatureEntry importFeature() { return featureEntry<ImportController>(); }
 
 } // namespace stagewright

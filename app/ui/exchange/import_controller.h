@@ -26,6 +26,7 @@ class ImportController : public Feature, public TraceImporting {
     Q_OBJECT
 public:
     explicit ImportController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     ~ImportController() override; // cancels storing
 
     ImportDialog* open(const QStringList& traces = {}, const QString& rulesFile = {}); // window modal, deleted when closed; an open dialog takes the traces

@@ -15,6 +15,13 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> BudgetController::actionTable()
+{
+    return {
+        {.id = "memoryBudget", .group = ActionGroup::AnalyseStep, .at = 10, .text = tr("Memory &budget…"), .keys = "Ctrl+M", .tooltip = tr("How much activation memory a rank may use: the dashed line, the headroom, and idle time caused by memory")},
+    };
+}
+
 BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
 {
     const QSettings settings;
@@ -22,7 +29,7 @@ BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
     if (const qlonglong bytes = settings.value(QStringLiteral("memory/budgetBytes")).toLongLong(); bytes > 0) budget.bytes = bytes;
     if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0) budget.units = units;
     workspace.library()->setBudget(budget);
-    connect(workspace.actions()[ActionId::MemoryBudget], &QAction::triggered, this, &BudgetController::askBudget);
+    connect(workspace.actions()["memoryBudget"], &QAction::triggered, this, &BudgetController::askBudget);
     connect(workspace.views().side, &SidePanel::budgetAsked, this, &BudgetController::askBudget);
 }
 
@@ -85,6 +92,6 @@ void BudgetController::askBudget()
     dialog->open();
 }
 
-Feature* budgetFeature(Workspace& workspace) { return new BudgetController(workspace); }
+FeatureEntry budgetFeature() { return featureEntry<BudgetController>(); }
 
 } // namespace stagewright

@@ -12,6 +12,7 @@ class BudgetController : public Feature {
     Q_OBJECT
 public:
     explicit BudgetController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     // For a rank's activations, parsed by MemoryBudget in the units of the run shown; empty: none. Remembered.
     Result<void> setMemoryBudget(const QString& text);
 

@@ -11,6 +11,7 @@ class DeviceController : public DockOfStep {
     Q_OBJECT
 public:
     explicit DeviceController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     DevicePanel* panel() { return m_panel; }
 
 private:

@@ -128,6 +128,6 @@ void ExcerptController::selectAt(int rank, Nanos axisTime)
     m_workspace.views().timeline->ensureVisible({0, span});
 }
 
-Feature* excerptFeature(Workspace& workspace) { return new ExcerptController(workspace); }
+FeatureEntry excerptFeature() { return featureEntry<ExcerptController>(); }
 
 } // namespace stagewright

@@ -11,12 +11,21 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> GapsController::actionTable()
+{
+    return {
+        {.id = "nextGap", .group = ActionGroup::AnalyseGaps, .text = tr("Explain the next &gap"), .keys = "G", .tooltip = tr("Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first")},
+        {.id = "previousGap", .group = ActionGroup::AnalyseGaps, .text = tr("Explain the previous gap"), .keys = "Shift+G"},
+        {.id = "slack", .group = ActionGroup::AnalyseGaps, .text = tr("&Slack of ops"), .keys = "Ctrl+Shift+S", .tooltip = tr("Ops fade by how much later they could start; ops in full colour decide when the step ends"), .checkable = true},
+    };
+}
+
 GapsController::GapsController(Workspace& workspace) : Feature(workspace), m_explaining(workspace.jobs()), m_measuring(workspace.jobs())
 {
     Actions& actions = workspace.actions();
-    connect(actions[ActionId::NextGap], &QAction::triggered, this, [this] { walkGaps(1); });
-    connect(actions[ActionId::PreviousGap], &QAction::triggered, this, [this] { walkGaps(-1); });
-    connect(actions[ActionId::Slack], &QAction::triggered, this, [this](bool wanted) {
+    connect(actions["nextGap"], &QAction::triggered, this, [this] { walkGaps(1); });
+    connect(actions["previousGap"], &QAction::triggered, this, [this] { walkGaps(-1); });
+    connect(actions["slack"], &QAction::triggered, this, [this](bool wanted) {
         askSlack();
         m_workspace.views().legend->setSlack(wanted);
         refreshMarks();
@@ -32,7 +41,7 @@ GapsController::GapsController(Workspace& workspace) : Feature(workspace), m_exp
     });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         const auto& view = m_workspace.shown().view();
-        for (const ActionId id : {ActionId::NextGap, ActionId::PreviousGap, ActionId::Slack})
+        for (const ActionId id : {"nextGap", "previousGap", "slack"})
             m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && view && !view->partial);
     });
     GapSections* gaps = m_workspace.views().side->gaps();
@@ -83,7 +92,7 @@ void GapsController::reset()
 // Only where it is shown: for fading ops, or in an op's description.
 void GapsController::askSlack()
 {
-    const bool shown = m_workspace.actions()[ActionId::Slack]->isChecked() || m_workspace.viewState()->selected().valid();
+    const bool shown = m_workspace.actions()["slack"]->isChecked() || m_workspace.viewState()->selected().valid();
     if (!shown || m_slackAsked || !m_workspace.shown().view() || m_workspace.shown().mode() != Shown::Mode::Run || m_workspace.shown().view()->partial) return;
     m_slackAsked = true;
     m_measuring.start(
@@ -170,13 +179,13 @@ void GapsController::refreshMarks()
     if (m_gapExplanation)
         for (const GapLink& step : m_gapExplanation->chain)
             if (step.span != noSpan) notes->chain.push_back(step.span);
-    if (m_slack && m_workspace.actions()[ActionId::Slack]->isChecked()) {
+    if (m_slack && m_workspace.actions()["slack"]->isChecked()) {
         notes->slack = m_slack;
         notes->mostSlack = m_mostSlack;
     }
     m_workspace.views().timeline->setNotes(std::move(notes));
 }
 
-Feature* gapsFeature(Workspace& workspace) { return new GapsController(workspace); }
+FeatureEntry gapsFeature() { return featureEntry<GapsController>(); }
 
 } // namespace stagewright

@@ -24,14 +24,14 @@ struct CategoryChoice {
     MemoryCategory category;
 };
 constexpr CategoryChoice categories[] = {
-    {ActionId::MemoryActivations, MemoryCategory::Activations},
-    {ActionId::MemoryCommunication, MemoryCategory::Communication},
-    {ActionId::MemoryWorkspace, MemoryCategory::Workspace},
-    {ActionId::MemoryGradients, MemoryCategory::Gradients},
-    {ActionId::MemoryWeights, MemoryCategory::Weights},
-    {ActionId::MemoryOptimizer, MemoryCategory::Optimizer},
-    {ActionId::MemoryGathered, MemoryCategory::Gathered},
-    {ActionId::MemoryBuckets, MemoryCategory::Buckets},
+    {"memoryActivations", MemoryCategory::Activations},
+    {"memoryCommunication", MemoryCategory::Communication},
+    {"memoryWorkspace", MemoryCategory::Workspace},
+    {"memoryGradients", MemoryCategory::Gradients},
+    {"memoryWeights", MemoryCategory::Weights},
+    {"memoryOptimizer", MemoryCategory::Optimizer},
+    {"memoryGathered", MemoryCategory::Gathered},
+    {"memoryBuckets", MemoryCategory::Buckets},
 };
 
 // The run's schedule simulated with the run's costs; null where either is unknown.
@@ -51,9 +51,26 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 
 } // namespace
 
+std::vector<ActionEntry> MemoryController::actionTable()
+{
+    return {
+        {.id = "memoryActivations", .group = ActionGroup::MemoryCharts, .text = tr("&Activations"), .tooltip = tr("What forwards keep for their backwards; the budget applies to these"), .checkable = true},
+        {.id = "memoryCommunication", .group = ActionGroup::MemoryCharts, .text = tr("&Communication"), .tooltip = tr("Buffers of messages in flight, stacked on the activations"), .checkable = true},
+        {.id = "memoryWorkspace", .group = ActionGroup::MemoryCharts, .text = tr("Wor&kspace"), .tooltip = tr("What an op needs while it runs"), .checkable = true},
+        {.id = "memoryGradients", .group = ActionGroup::MemoryCharts, .text = tr("&Gradients"), .tooltip = tr("Weight gradients, until the optimizer has used them"), .checkable = true},
+        {.id = "memoryWeights", .group = ActionGroup::MemoryCharts, .text = tr("&Weights"), .tooltip = tr("Parameters of the rank's stages"), .checkable = true},
+        {.id = "memoryOptimizer", .group = ActionGroup::MemoryCharts, .text = tr("&Optimizer"), .tooltip = tr("State of the optimizer, such as momentum"), .checkable = true},
+        {.id = "memoryGathered", .group = ActionGroup::MemoryCharts, .text = tr("Gathered weights"), .tooltip = tr("Weights of other owners, from a gather until their release"), .checkable = true},
+        {.id = "memoryBuckets", .group = ActionGroup::MemoryCharts, .text = tr("Gradient buckets"), .tooltip = tr("Gradients on their way to their owners"), .checkable = true},
+        {.id = "memoryAll", .group = ActionGroup::MemoryCharts, .text = tr("All categories"), .tooltip = tr("Stacks everything that the run says of its memory; again: activations alone"), .checkable = true},
+        {.id = "memoryOwnScale", .group = ActionGroup::MemoryCharts, .line = true, .text = tr("Each rank on its own &scale"), .tooltip = tr("Otherwise one scale for all ranks, so that heights compare"), .checkable = true},
+        {.id = "memoryPredicted", .group = ActionGroup::MemoryCharts, .text = tr("&Predicted over measured"), .tooltip = tr("The schedule simulated with this run's own costs, dotted over the measured curve"), .checkable = true},
+        {.id = "memoryCounters", .group = ActionGroup::MemoryCharts, .text = tr("Co&unters"), .tooltip = tr("Counters that the run recorded, each on its own scale"), .checkable = true},
+    };
+}
+
 MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m_predicting(workspace.jobs())
 {
-    using I = ActionId;
     Actions& a = workspace.actions();
     MemoryView* view = workspace.views().memory;
     const QSettings stored;
@@ -70,23 +87,23 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     settings.ownScale = stored.value(QStringLiteral("memory/ownScale"), false).toBool();
     settings.counters = stored.value(QStringLiteral("memory/counters"), true).toBool();
     view->setSettings(settings);
-    a[I::MemoryPredicted]->setChecked(stored.value(QStringLiteral("memory/predicted"), false).toBool());
-    connect(a[I::MemoryOwnScale], &QAction::triggered, this, [view](bool wanted) {
+    a["memoryPredicted"]->setChecked(stored.value(QStringLiteral("memory/predicted"), false).toBool());
+    connect(a["memoryOwnScale"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
         next.ownScale = wanted;
         view->setSettings(next);
     });
-    connect(a[I::MemoryCounters], &QAction::triggered, this, [view](bool wanted) {
+    connect(a["memoryCounters"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
         next.counters = wanted;
         view->setSettings(next);
     });
-    connect(a[I::MemoryAll], &QAction::triggered, this, [view](bool wanted) {
+    connect(a["memoryAll"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
         for (const CategoryChoice& choice : categories) next.set(choice.category, wanted || choice.category == MemoryCategory::Activations);
         view->setSettings(next);
     });
-    connect(a[I::MemoryPredicted], &QAction::triggered, this, [this](bool wanted) {
+    connect(a["memoryPredicted"], &QAction::triggered, this, [this](bool wanted) {
         QSettings().setValue(QStringLiteral("memory/predicted"), wanted);
         refreshPredicted();
     });
@@ -108,7 +125,6 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
 
 void MemoryController::refresh()
 {
-    using I = ActionId;
     Actions& a = m_workspace.actions();
     const MemorySettings& settings = m_workspace.views().memory->settings();
     const auto& panels = m_workspace.views().timeline->panels();
@@ -127,20 +143,20 @@ void MemoryController::refresh()
         a[choice.action]->setEnabled(present[static_cast<std::size_t>(choice.category)]);
     }
     const auto all = [&](const CategoryChoice& choice) { return settings.has(choice.category); };
-    a[I::MemoryAll]->setChecked(std::all_of(std::begin(categories), std::end(categories), all));
-    a[I::MemoryAll]->setEnabled(std::count(present.begin(), present.end(), true) > 1);
-    a[I::MemoryOwnScale]->setChecked(settings.ownScale);
-    a[I::MemoryOwnScale]->setEnabled(!panels.empty());
-    a[I::MemoryCounters]->setChecked(settings.counters);
-    a[I::MemoryCounters]->setEnabled(counters);
+    a["memoryAll"]->setChecked(std::all_of(std::begin(categories), std::end(categories), all));
+    a["memoryAll"]->setEnabled(std::count(present.begin(), present.end(), true) > 1);
+    a["memoryOwnScale"]->setChecked(settings.ownScale);
+    a["memoryOwnScale"]->setEnabled(!panels.empty());
+    a["memoryCounters"]->setChecked(settings.counters);
+    a["memoryCounters"]->setEnabled(counters);
     const auto shown = m_workspace.shown().view();
-    a[I::MemoryPredicted]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
+    a["memoryPredicted"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && shown && shown->run->info.provenance != Provenance::Simulated);
 }
 
 void MemoryController::refreshPredicted()
 {
     const auto shown = m_workspace.shown().view();
-    const QAction* action = m_workspace.actions()[ActionId::MemoryPredicted];
+    const QAction* action = m_workspace.actions()["memoryPredicted"];
     const bool wanted = action->isChecked() && action->isEnabled() && !shown->partial && !shown->excerpt;
     m_predicting.drop();
     if (!wanted) {
@@ -162,18 +178,17 @@ void MemoryController::refreshPredicted()
 
 void MemoryController::showMenu(const QPoint& at)
 {
-    using I = ActionId;
     Actions& a = m_workspace.actions();
     QMenu menu(m_workspace.window());
     for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
-    menu.addAction(a[I::MemoryAll]);
+    menu.addAction(a["memoryAll"]);
     menu.addSeparator();
-    for (const I id : {I::MemoryOwnScale, I::MemoryPredicted, I::MemoryCounters, I::MemoryBudget}) menu.addAction(a[id]);
+    for (const ActionId id : {"memoryOwnScale", "memoryPredicted", "memoryCounters", "memoryBudget"}) menu.addAction(a[id]);
     menu.addSeparator();
-    for (const I id : {I::Fit, I::Memory, I::ExportPicture}) menu.addAction(a[id]);
+    for (const ActionId id : {"fit", "memory", "exportPicture"}) menu.addAction(a[id]);
     menu.exec(at);
 }
 
-Feature* memoryFeature(Workspace& workspace) { return new MemoryController(workspace); }
+FeatureEntry memoryFeature() { return featureEntry<MemoryController>(); }
 
 } // namespace stagewright

@@ -19,6 +19,7 @@ class MemoryController : public Feature {
     Q_OBJECT
 public:
     explicit MemoryController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
 private:
     void refresh();          // checks and enables actions

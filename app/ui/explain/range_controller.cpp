@@ -74,6 +74,6 @@ void RangeController::filterPanel()
         });
 }
 
-Feature* rangeFeature(Workspace& workspace) { return new RangeController(workspace); }
+FeatureEntry rangeFeature() { return featureEntry<RangeController>(); }
 
 } // namespace stagewright

@@ -22,20 +22,20 @@ struct GroupingChoice {
     const char* key; // in the settings
 };
 constexpr GroupingChoice groupings[] = {
-    {ActionId::GroupAuto, Grouping::Automatic, 0, "automatic"},
-    {ActionId::GroupNone, Grouping::None, 0, "none"},
-    {ActionId::GroupOf8, Grouping::Count, 8, "8"},
-    {ActionId::GroupOf32, Grouping::Count, 32, "32"},
-    {ActionId::GroupOf128, Grouping::Count, 128, "128"},
-    {ActionId::GroupStage, Grouping::Stage, 0, "stage"},
-    {ActionId::GroupBusy, Grouping::Busy, 0, "busy"},
-    {ActionId::GroupHost, Grouping::Host, 0, "host"},
-    {ActionId::GroupPipeline, Grouping::Pipeline, 0, "pipeline"},
-    {ActionId::GroupData, Grouping::Data, 0, "data"},
-    {ActionId::GroupTensor, Grouping::Tensor, 0, "tensor"},
-    {ActionId::GroupExpert, Grouping::Expert, 0, "expert"},
-    {ActionId::GroupContext, Grouping::Context, 0, "context"},
-    {ActionId::GroupReplica, Grouping::Replica, 0, "replica"},
+    {"groupAuto", Grouping::Automatic, 0, "automatic"},
+    {"groupNone", Grouping::None, 0, "none"},
+    {"groupOf8", Grouping::Count, 8, "8"},
+    {"groupOf32", Grouping::Count, 32, "32"},
+    {"groupOf128", Grouping::Count, 128, "128"},
+    {"groupStage", Grouping::Stage, 0, "stage"},
+    {"groupBusy", Grouping::Busy, 0, "busy"},
+    {"groupHost", Grouping::Host, 0, "host"},
+    {"groupPipeline", Grouping::Pipeline, 0, "pipeline"},
+    {"groupData", Grouping::Data, 0, "data"},
+    {"groupTensor", Grouping::Tensor, 0, "tensor"},
+    {"groupExpert", Grouping::Expert, 0, "expert"},
+    {"groupContext", Grouping::Context, 0, "context"},
+    {"groupReplica", Grouping::Replica, 0, "replica"},
 };
 
 QVariantList listOf(const std::set<int>& ranks)
@@ -52,59 +52,99 @@ std::set<int> setOf(const QVariant& value)
     return ranks;
 }
 
-constexpr std::pair<ActionId, TimeUnit> units[] = {{ActionId::UnitAuto, TimeUnit::Automatic},
-                                                   {ActionId::UnitNanos, TimeUnit::Nanoseconds},
-                                                   {ActionId::UnitMicros, TimeUnit::Microseconds},
-                                                   {ActionId::UnitMillis, TimeUnit::Milliseconds},
-                                                   {ActionId::UnitSeconds, TimeUnit::Seconds}};
+constexpr std::pair<ActionId, TimeUnit> units[] = {{"unitAuto", TimeUnit::Automatic},
+                                                   {"unitNanos", TimeUnit::Nanoseconds},
+                                                   {"unitMicros", TimeUnit::Microseconds},
+                                                   {"unitMillis", TimeUnit::Milliseconds},
+                                                   {"unitSeconds", TimeUnit::Seconds}};
 
 } // namespace
 
+std::vector<ActionEntry> RowsController::actionTable()
+{
+    return {
+        {.id = "rowUp", .group = ActionGroup::Rows, .text = tr("Row &above"), .keys = "Alt+Up", .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+        {.id = "rowDown", .group = ActionGroup::Rows, .text = tr("Row &below"), .keys = "Alt+Down", .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+        {.id = "pinRank", .group = ActionGroup::Rows, .line = true, .text = tr("&Pin to the top"), .keys = "Shift+P", .tooltip = tr("Keeps ranks above the scrolling rows: those of the selected area, the marked row or the selected op"), .checkable = true},
+        {.id = "foldRank", .group = ActionGroup::Rows, .text = tr("&Fold to a thin row"), .keys = "Shift+C", .tooltip = tr("Shows a thin row of utilisation, without its track"), .checkable = true},
+        {.id = "rankTrack", .group = ActionGroup::Rows, .text = tr("&Hide its comm track"), .keys = "Shift+T", .tooltip = tr("For these ranks only; Comm tracks hides all of them"), .checkable = true},
+        {.id = "openGroup", .group = ActionGroup::Rows, .text = tr("&Open or fold the group"), .keys = "Shift+Return", .tooltip = tr("Shows the group's ranks one by one, or as one row again")},
+        {.id = "groupAuto", .group = ActionGroup::Rows, .line = true, .text = tr("Automatic groups by &number of ranks"), .tooltip = tr("No groups up to 64 ranks; above that, at most 32 groups"), .checkable = true},
+        {.id = "groupNone", .group = ActionGroup::Rows, .text = tr("On&e row per rank"), .checkable = true},
+        {.id = "groupOf8", .group = ActionGroup::Rows, .text = tr("Groups of &8 ranks"), .checkable = true},
+        {.id = "groupOf32", .group = ActionGroup::Rows, .text = tr("Groups of &32 ranks"), .checkable = true},
+        {.id = "groupOf128", .group = ActionGroup::Rows, .text = tr("Groups of &128 ranks"), .checkable = true},
+        {.id = "groupStage", .group = ActionGroup::Rows, .text = tr("Groups by &stage"), .tooltip = tr("Groups ranks that run the same stages"), .checkable = true},
+        {.id = "groupBusy", .group = ActionGroup::Rows, .text = tr("Groups by b&usy time"), .tooltip = tr("Groups ranks that are about equally busy, the idlest first"), .checkable = true},
+        {.id = "groupHost", .group = ActionGroup::Rows, .text = tr("Groups by h&ost"), .tooltip = tr("Groups ranks on the same host, where the trace says"), .checkable = true},
+        {.id = "groupPipeline", .group = ActionGroup::Rows, .text = tr("Groups by p&ipeline place"), .tooltip = tr("Groups ranks with the same place in the pipeline, as the trace's process groups say"), .checkable = true},
+        {.id = "groupData", .group = ActionGroup::Rows, .text = tr("Groups by &data-parallel place"), .tooltip = tr("Groups ranks with the same data-parallel place, as the trace's process groups say"), .checkable = true},
+        {.id = "groupTensor", .group = ActionGroup::Rows, .text = tr("Groups by tensor-parallel place"), .tooltip = tr("Groups ranks with the same tensor-parallel place, as the trace's process groups say"), .checkable = true},
+        {.id = "groupExpert", .group = ActionGroup::Rows, .text = tr("Groups by e&xpert-parallel place"), .tooltip = tr("Groups ranks with the same expert-parallel place, as the trace's process groups say"), .checkable = true},
+        {.id = "groupContext", .group = ActionGroup::Rows, .text = tr("Groups by context-parallel place"), .tooltip = tr("Groups ranks with the same context-parallel place, as the trace's process groups say"), .checkable = true},
+        {.id = "groupReplica", .group = ActionGroup::Rows, .text = tr("Replicas under their pipeline rank"), .tooltip = tr("Shows the ranks of the first replica, and the other replicas' ranks folded below each"), .checkable = true},
+        {.id = "groupRange", .group = ActionGroup::Rows, .line = true, .text = tr("&Mean, minimum and maximum in groups"), .tooltip = tr("A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time of each kind"), .checkable = true},
+        {.id = "subLanes", .group = ActionGroup::Rows, .line = true, .text = tr("&Kernels and copies"), .keys = "Shift+K", .tooltip = tr("Work other than ops, in thin rows under its rank, where the run has any"), .checkable = true},
+        {.id = "kernelClasses", .group = ActionGroup::Rows, .text = tr("Kernels by &class"), .tooltip = tr("Colours kernels and copies by what they are, such as matrix products, and ranges by name, instead of the ops that launched them"), .checkable = true},
+        {.id = "waitLanes", .group = ActionGroup::Rows, .text = tr("&Waits"), .tooltip = tr("What each rank waited for, in thin rows under it"), .checkable = true},
+        {.id = "rowsTaller", .group = ActionGroup::Rows, .line = true, .text = tr("&Taller rows"), .keys = "Ctrl+Shift+Up", .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+        {.id = "rowsLower", .group = ActionGroup::Rows, .text = tr("Sma&ller rows"), .keys = "Ctrl+Shift+Down", .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+        {.id = "rowsAutomatic", .group = ActionGroup::Rows, .text = tr("Automatic row hei&ght"), .tooltip = tr("Taller rows where the window has room"), .checkable = true},
+        {.id = "resetRows", .group = ActionGroup::Rows, .line = true, .text = tr("&Reset all rows"), .tooltip = tr("Unpins and unfolds every rank and shows every track")},
+        {.id = "timeRelative", .group = ActionGroup::Times, .text = tr("From the &start of the step"), .tooltip = tr("Every step starts at zero"), .checkable = true},
+        {.id = "timeAbsolute", .group = ActionGroup::Times, .text = tr("From the start of the &run"), .tooltip = tr("Time since the run started"), .checkable = true},
+        {.id = "unitAuto", .group = ActionGroup::Times, .line = true, .text = tr("&Automatic unit"), .tooltip = tr("Each time in the unit that leaves one to three digits before the decimal point"), .checkable = true},
+        {.id = "unitNanos", .group = ActionGroup::Times, .text = tr("&Nanoseconds"), .checkable = true},
+        {.id = "unitMicros", .group = ActionGroup::Times, .text = tr("Mi&croseconds"), .checkable = true},
+        {.id = "unitMillis", .group = ActionGroup::Times, .text = tr("&Milliseconds"), .checkable = true},
+        {.id = "unitSeconds", .group = ActionGroup::Times, .text = tr("S&econds"), .checkable = true},
+    };
+}
+
 RowsController::RowsController(Workspace& workspace) : Feature(workspace)
 {
-    using I = ActionId;
     Actions& a = workspace.actions();
     TimelineView* view = workspace.views().timeline;
     ViewState* state = workspace.viewState();
-    const auto on = [&](I id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
+    const auto on = [&](ActionId id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
     auto* exclusive = new QActionGroup(this);
     for (const GroupingChoice& choice : groupings) {
         exclusive->addAction(a[choice.action]);
         on(choice.action, [this, choice] { setGrouping(choice.grouping, choice.size); });
     }
-    on(I::GroupRange, [state](bool wanted) {
+    on("groupRange", [state](bool wanted) {
         RowSettings rows = state->rows();
         rows.look = wanted ? GroupLook::Range : GroupLook::Kinds;
         state->setRows(rows);
     });
-    on(I::SubLanes, [state](bool wanted) {
+    on("subLanes", [state](bool wanted) {
         RowSettings rows = state->rows();
         rows.lanes = wanted;
         state->setRows(rows);
     });
-    on(I::KernelClasses, [this](bool wanted) {
+    on("kernelClasses", [this](bool wanted) {
         QSettings().setValue(QStringLiteral("rows/classes"), wanted);
         m_workspace.library()->setKernelsByClass(wanted);
         m_workspace.shown().showAgain();
     });
-    on(I::WaitLanes, [state](bool wanted) {
+    on("waitLanes", [state](bool wanted) {
         RowSettings rows = state->rows();
         rows.waits = wanted;
         state->setRows(rows);
     });
-    on(I::PinRank, [this] { toggleRanks(&RowSettings::pinned); });
-    on(I::FoldRank, [this] { toggleRanks(&RowSettings::collapsed); });
-    on(I::RankTrack, [this] { toggleRanks(&RowSettings::trackless); });
-    on(I::OpenGroup, [view] { view->toggleGroup(view->cursorRow()); });
-    on(I::RowUp, [view] {
+    on("pinRank", [this] { toggleRanks(&RowSettings::pinned); });
+    on("foldRank", [this] { toggleRanks(&RowSettings::collapsed); });
+    on("rankTrack", [this] { toggleRanks(&RowSettings::trackless); });
+    on("openGroup", [view] { view->toggleGroup(view->cursorRow()); });
+    on("rowUp", [view] {
         view->setFocus();
         view->moveCursor(-1);
     });
-    on(I::RowDown, [view] {
+    on("rowDown", [view] {
         view->setFocus();
         view->moveCursor(1);
     });
-    on(I::ResetRows, [state] {
+    on("resetRows", [state] {
         RowSettings rows = state->rows();
         rows.pinned.clear();
         rows.collapsed.clear();
@@ -112,13 +152,13 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
         rows.expanded.clear();
         state->setRows(rows);
     });
-    on(I::RowsTaller, [this] { scaleRows(1); });
-    on(I::RowsLower, [this] { scaleRows(-1); });
-    on(I::RowsAutomatic, [this] { setRowScale(0); });
+    on("rowsTaller", [this] { scaleRows(1); });
+    on("rowsLower", [this] { scaleRows(-1); });
+    on("rowsAutomatic", [this] { setRowScale(0); });
     connect(view, &TimelineView::rowScaleAsked, this, &RowsController::scaleRows);
     workspace.room().rows()->installEventFilter(this);
     auto* origins = new QActionGroup(this);
-    for (const auto& [id, origin] : {std::pair{I::TimeRelative, TimeOrigin::Step}, {I::TimeAbsolute, TimeOrigin::Run}}) {
+    for (const auto& [id, origin] : {std::pair{"timeRelative", TimeOrigin::Step}, {"timeAbsolute", TimeOrigin::Run}}) {
         origins->addAction(a[id]);
         on(id, [state, origin = origin] {
             QSettings().setValue(QStringLiteral("times/absolute"), origin == TimeOrigin::Run);
@@ -168,12 +208,12 @@ void RowsController::restore()
     m_workspace.viewState()->setRows(rows);
     const bool classes = settings.value(QStringLiteral("rows/classes"), false).toBool();
     m_workspace.library()->setKernelsByClass(classes);
-    m_workspace.actions()[ActionId::KernelClasses]->setChecked(classes);
+    m_workspace.actions()["kernelClasses"]->setChecked(classes);
     m_rowScale = settings.value(QStringLiteral("rows/scale"), 0).toDouble();
     if (m_rowScale != 0) m_rowScale = std::clamp(m_rowScale, leastRowScale, mostRowScale);
     const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
     m_workspace.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
-    m_workspace.actions()[absolute ? ActionId::TimeAbsolute : ActionId::TimeRelative]->setChecked(true);
+    m_workspace.actions()[absolute ? "timeAbsolute" : "timeRelative"]->setChecked(true);
     refreshUnit();
 }
 
@@ -268,7 +308,6 @@ void RowsController::runChanged()
 
 void RowsController::refresh()
 {
-    using I = ActionId;
     Actions& a = m_workspace.actions();
     const TimelineView* view = m_workspace.views().timeline;
     const RowSettings& rows = m_workspace.viewState()->rows();
@@ -278,27 +317,27 @@ void RowsController::refresh()
         a[choice.action]->setEnabled(shown && possible);
         if (choice.grouping == rows.grouping && choice.size == rows.groupSize) a[choice.action]->setChecked(true);
     }
-    a[I::GroupRange]->setChecked(rows.look == GroupLook::Range);
-    a[I::SubLanes]->setChecked(rows.lanes);
-    a[I::WaitLanes]->setChecked(rows.waits);
-    a[I::KernelClasses]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
+    a["groupRange"]->setChecked(rows.look == GroupLook::Range);
+    a["subLanes"]->setChecked(rows.lanes);
+    a["waitLanes"]->setChecked(rows.waits);
+    a["kernelClasses"]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
         return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) { return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Kernel || lane.lane == Lane::Copy || lane.lane == Lane::Other; }); });
     }));
     const std::vector<int> ranks = view->chosenRanks();
-    const auto mark = [&](I id, const std::set<int>& of) {
+    const auto mark = [&](ActionId id, const std::set<int>& of) {
         a[id]->setEnabled(!ranks.empty());
         a[id]->setChecked(!ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return of.count(rank) != 0; }));
     };
-    mark(I::PinRank, rows.pinned);
-    mark(I::FoldRank, rows.collapsed);
-    mark(I::RankTrack, rows.trackless);
+    mark("pinRank", rows.pinned);
+    mark("foldRank", rows.collapsed);
+    mark("rankTrack", rows.trackless);
     const int row = view->cursorRow();
-    a[I::OpenGroup]->setEnabled(row >= 0 && view->layout().rows[static_cast<std::size_t>(row)].group >= 0);
-    for (const I id : {I::RowUp, I::RowDown, I::RowsAutomatic}) a[id]->setEnabled(shown);
-    a[I::RowsTaller]->setEnabled(shown && view->rowScale() < mostRowScale);
-    a[I::RowsLower]->setEnabled(shown && view->rowScale() > leastRowScale);
-    a[I::RowsAutomatic]->setChecked(m_rowScale == 0);
-    a[I::ResetRows]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() || !rows.expanded.empty());
+    a["openGroup"]->setEnabled(row >= 0 && view->layout().rows[static_cast<std::size_t>(row)].group >= 0);
+    for (const ActionId id : {"rowUp", "rowDown", "rowsAutomatic"}) a[id]->setEnabled(shown);
+    a["rowsTaller"]->setEnabled(shown && view->rowScale() < mostRowScale);
+    a["rowsLower"]->setEnabled(shown && view->rowScale() > leastRowScale);
+    a["rowsAutomatic"]->setChecked(m_rowScale == 0);
+    a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() || !rows.expanded.empty());
 }
 
 // All of them if one is not yet, else none.
@@ -328,14 +367,13 @@ void RowsController::setGrouping(Grouping grouping, int size)
 
 void RowsController::fillRowMenu(QMenu& menu, int row)
 {
-    using I = ActionId;
     Actions& a = m_workspace.actions();
     TimelineView* view = m_workspace.views().timeline;
     if (row < 0 || row >= static_cast<int>(view->layout().rows.size())) return;
     const RowPlace& place = view->layout().rows[static_cast<std::size_t>(row)];
     menu.addSection(view->rowText(row));
-    if (place.group >= 0) menu.addAction(a[I::OpenGroup]);
-    for (const I id : {I::PinRank, I::FoldRank, I::RankTrack}) menu.addAction(a[id]);
+    if (place.group >= 0) menu.addAction(a["openGroup"]);
+    for (const ActionId id : {"pinRank", "foldRank", "rankTrack"}) menu.addAction(a[id]);
     menu.addAction(tr("Select the whole row"), this, [this, first = place.firstPosition, last = place.lastPosition] {
         m_workspace.viewState()->setAreas({{m_workspace.viewState()->extent(), first, last}});
     });
@@ -343,15 +381,14 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
     QMenu* groups = menu.addMenu(tr("&Group ranks"));
     for (const GroupingChoice& choice : groupings) groups->addAction(a[choice.action]);
     groups->addSeparator();
-    groups->addAction(a[I::GroupRange]);
-    for (const I id : {I::SubLanes, I::WaitLanes, I::CommTracks}) menu.addAction(a[id]);
+    groups->addAction(a["groupRange"]);
+    for (const ActionId id : {"subLanes", "waitLanes", "commTracks"}) menu.addAction(a[id]);
     menu.addSeparator();
-    menu.addAction(a[I::ResetRows]);
+    menu.addAction(a["resetRows"]);
 }
 
 void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTime)
 {
-    using I = ActionId;
     TimelineView* view = m_workspace.views().timeline;
     if (panel < 0 || panel >= static_cast<int>(view->panels().size())) return;
     const TimelinePanel& shown = *view->panels()[static_cast<std::size_t>(panel)];
@@ -368,9 +405,9 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
         m_workspace.viewState()->setAreas({{gap, 0, last}});
     });
     menu.addSeparator();
-    for (const I id : {I::PreviousGap, I::NextGap, I::Fit}) menu.addAction(m_workspace.actions()[id]);
+    for (const ActionId id : {"previousGap", "nextGap", "fit"}) menu.addAction(m_workspace.actions()[id]);
 }
 
-Feature* rowsFeature(Workspace& workspace) { return new RowsController(workspace); }
+FeatureEntry rowsFeature() { return featureEntry<RowsController>(); }
 
 } // namespace stagewright

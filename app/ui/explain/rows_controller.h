@@ -19,6 +19,7 @@ class RowsController : public Feature {
     Q_OBJECT
 public:
     explicit RowsController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     void fitRows(); // uses the chosen height, else fits the window
 
     void fillRowMenu(QMenu& menu, int row); // context menu of the gutter

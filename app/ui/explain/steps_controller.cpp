@@ -22,6 +22,16 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> StepsController::actionTable()
+{
+    return {
+        {.id = "allSteps", .group = ActionGroup::ViewSteps, .text = tr("All ste&ps on one axis"), .keys = "Ctrl+Shift+A", .tooltip = tr("Every step of the run, with a line at the start of each; again: a single step"), .checkable = true},
+        {.id = "chooseSteps", .group = ActionGroup::ViewSteps, .text = tr("Choose s&teps…"), .tooltip = tr("A range of steps on one axis")},
+        {.id = "previousStep", .group = ActionGroup::AnalyseSteps, .text = tr("&Previous step"), .keys = "Ctrl+PgUp", .missing = tr("This run has only one step.")},
+        {.id = "nextStep", .group = ActionGroup::AnalyseSteps, .text = tr("&Next step"), .keys = "Ctrl+PgDown", .missing = tr("This run has only one step.")},
+    };
+}
+
 StepsController::StepsController(Workspace& workspace)
     : Feature(workspace), m_box(workspace.views().steps), m_progress(new QProgressBar(workspace.window())), m_cancel(new QToolButton(workspace.window()))
 {
@@ -53,9 +63,8 @@ StepsController::StepsController(Workspace& workspace)
 
 void StepsController::connectActions()
 {
-    using I = ActionId;
     Actions& actions = m_workspace.actions();
-    connect(actions[I::AllSteps], &QAction::triggered, this, [this](bool wanted) {
+    connect(actions["allSteps"], &QAction::triggered, this, [this](bool wanted) {
         const auto view = m_workspace.shown().view();
         if (!view) return;
         if (wanted)
@@ -63,9 +72,9 @@ void StepsController::connectActions()
         else
             m_workspace.shown().showRun(view->ref, view->step);
     });
-    connect(actions[I::ChooseSteps], &QAction::triggered, this, &StepsController::choose);
-    connect(actions[I::PreviousStep], &QAction::triggered, this, [this] { stepBy(-1); });
-    connect(actions[I::NextStep], &QAction::triggered, this, [this] { stepBy(1); });
+    connect(actions["chooseSteps"], &QAction::triggered, this, &StepsController::choose);
+    connect(actions["previousStep"], &QAction::triggered, this, [this] { stepBy(-1); });
+    connect(actions["nextStep"], &QAction::triggered, this, [this] { stepBy(1); });
     connect(m_box, &QComboBox::activated, this, [this](int index) {
         Shown& shown = m_workspace.shown();
         if (!shown.view() || shown.mode() != Shown::Mode::Run) return;
@@ -82,8 +91,8 @@ void StepsController::connectActions()
         const auto& view = m_workspace.shown().view();
         const bool several = m_workspace.shown().mode() == Shown::Mode::Run && view && view->stepCount > 1;
         Actions& all = m_workspace.actions();
-        for (const I id : {I::PreviousStep, I::NextStep, I::AllSteps, I::ChooseSteps}) all[id]->setEnabled(several);
-        all[I::AllSteps]->setChecked(several && view->steps);
+        for (const ActionId id : {"previousStep", "nextStep", "allSteps", "chooseSteps"}) all[id]->setEnabled(several);
+        all["allSteps"]->setChecked(several && view->steps);
     });
 }
 
@@ -239,6 +248,6 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
     refresh();
 }
 
-Feature* stepsFeature(Workspace& workspace) { return new StepsController(workspace); }
+FeatureEntry stepsFeature() { return featureEntry<StepsController>(); }
 
 } // namespace stagewright

@@ -24,6 +24,15 @@ bool drawsItsOwn(Shown::Tool tool) { return tool == Shown::Tool::Lowered || tool
 
 } // namespace
 
+std::vector<ActionEntry> ToolsController::actionTable()
+{
+    return {
+        {.id = "whatIf", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&What if…"), .keys = "Ctrl+Shift+W", .tooltip = tr("Changes durations, links, microbatches or channels and shows the result simulated below the run"), .checkable = true},
+        {.id = "residuals", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&Predicted against measured"), .keys = "Ctrl+Shift+R", .tooltip = tr("Predicted and measured times of each op and of the step"), .checkable = true, .missing = tr("This run was simulated and has no measured times.")},
+        {.id = "loweredView", .group = ActionGroup::AnalyseTools, .at = 0, .text = tr("&Lowered schedule"), .keys = "Ctrl+Shift+L", .tooltip = tr("Sends and receives inserted into the order by a rule, with the resulting messages and channel use"), .checkable = true},
+    };
+}
+
 ToolsController::ToolsController(Workspace& workspace)
     : Feature(workspace), m_lowered(new LoweredPanel(workspace.room().panels())), m_whatIf(new WhatIfPanel(workspace.room().panels())), m_residuals(new ResidualPanel(workspace.room().panels())), m_making(workspace.jobs()), m_reading(workspace.jobs())
 {
@@ -40,7 +49,7 @@ ToolsController::ToolsController(Workspace& workspace)
         if (m_loweredPicture && m_loweredPicture->lowered)
             showDeadlock(m_workspace, m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) { m_workspace.feature<FileOpening>()->openOrder(fixed, QStringLiteral("mended")); });
     });
-    for (const auto& [id, tool] : {std::pair{ActionId::LoweredView, Shown::Tool::Lowered}, {ActionId::WhatIf, Shown::Tool::WhatIf}, {ActionId::Residuals, Shown::Tool::Residuals}})
+    for (const auto& [id, tool] : {std::pair{"loweredView", Shown::Tool::Lowered}, {"whatIf", Shown::Tool::WhatIf}, {"residuals", Shown::Tool::Residuals}})
         connect(workspace.actions()[id], &QAction::triggered, this, [this, tool = tool](bool wanted) { m_workspace.shown().setTool(wanted ? tool : Shown::Tool::None); });
     connect(&workspace, &Workspace::actionsRefreshed, this, &ToolsController::refreshActions);
     connect(&workspace, &Workspace::themeChanged, this, [this] {
@@ -78,12 +87,12 @@ void ToolsController::refreshActions()
     const Shown& shown = m_workspace.shown();
     Actions& actions = m_workspace.actions();
     const bool again = shown.mode() == Shown::Mode::Run && shown.view() && !shown.view()->partial && !shown.view()->excerpt;
-    actions[ActionId::LoweredView]->setEnabled(again);
-    actions[ActionId::LoweredView]->setChecked(shown.tool() == Shown::Tool::Lowered);
-    actions[ActionId::WhatIf]->setEnabled(again);
-    actions[ActionId::WhatIf]->setChecked(shown.tool() == Shown::Tool::WhatIf);
-    actions[ActionId::Residuals]->setEnabled(again && shown.view()->run->info.provenance != Provenance::Simulated);
-    actions[ActionId::Residuals]->setChecked(shown.tool() == Shown::Tool::Residuals);
+    actions["loweredView"]->setEnabled(again);
+    actions["loweredView"]->setChecked(shown.tool() == Shown::Tool::Lowered);
+    actions["whatIf"]->setEnabled(again);
+    actions["whatIf"]->setChecked(shown.tool() == Shown::Tool::WhatIf);
+    actions["residuals"]->setEnabled(again && shown.view()->run->info.provenance != Provenance::Simulated);
+    actions["residuals"]->setChecked(shown.tool() == Shown::Tool::Residuals);
 }
 
 QString ToolsController::text() const
@@ -273,6 +282,6 @@ void ToolsController::readResidualCosts(const RunRef& source)
     }));
 }
 
-Feature* toolsFeature(Workspace& workspace) { return new ToolsController(workspace); }
+FeatureEntry toolsFeature() { return featureEntry<ToolsController>(); }
 
 } // namespace stagewright

@@ -23,6 +23,7 @@ class ToolsController : public Feature {
     Q_OBJECT
 public:
     explicit ToolsController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
     void askWhatIf(const QString& changes); // as in simulate --what-if
 

@@ -13,36 +13,50 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> ViewController::actionTable()
+{
+    return {
+        {.id = "fit", .group = ActionGroup::ViewFit, .text = tr("&Fit all"), .button = tr("Fit"), .keys = "Home", .tool = 41, .tooltip = tr("Shows the whole step")},
+        {.id = "fitSelection", .group = ActionGroup::ViewFit, .text = tr("Fit the se&lection"), .keys = "F", .tooltip = tr("Zooms to the selection; again: everything")},
+        {.id = "back", .group = ActionGroup::ViewFit, .text = tr("View &back"), .keys = "Alt+Left", .tooltip = tr("Previous view"), .needs = Needs::Nothing, .missing = tr("There is no earlier view.")},
+        {.id = "forward", .group = ActionGroup::ViewFit, .text = tr("View &forward"), .keys = "Alt+Right", .tooltip = tr("Next view"), .needs = Needs::Nothing, .missing = tr("There is no later view.")},
+        {.id = "commTracks", .group = ActionGroup::ViewTracks, .text = tr("Comm &tracks"), .button = tr("Comm tracks"), .tool = 32, .tooltip = tr("Shows transfers under each rank"), .checkable = true},
+        {.id = "memory", .group = ActionGroup::ViewTracks, .text = tr("&Memory"), .button = tr("Memory"), .tool = 33, .tooltip = tr("Activation memory of each rank on the same axis"), .checkable = true},
+        {.id = "sidePanel", .group = ActionGroup::ViewPanels, .text = tr("&Side panel"), .keys = "Ctrl+B", .tooltip = tr("Figures at the right"), .checkable = true},
+        {.id = "details", .group = ActionGroup::ViewPanels, .text = tr("&Details of the selection"), .keys = "Q", .tooltip = tr("Scrolls the side panel to the selected op")},
+        {.id = "criticalPath", .group = ActionGroup::AnalyseStep, .at = 0, .text = tr("&Critical path"), .button = tr("Critical path"), .tool = 31, .tooltip = tr("Outlines the chain of ops that decides when the step ends"), .checkable = true},
+    };
+}
+
 ViewController::ViewController(Workspace& workspace) : Feature(workspace)
 {
-    using I = ActionId;
     Actions& a = workspace.actions();
     ViewState* state = workspace.viewState();
     const Views& views = workspace.views();
-    const auto on = [&](I id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
-    on(I::CriticalPath, [state](bool wanted) { state->setShowsCriticalPath(wanted); });
-    on(I::CommTracks, [state](bool wanted) { state->setShowsCommunication(wanted); });
-    on(I::Memory, [state, memory = views.memory](bool wanted) {
+    const auto on = [&](ActionId id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
+    on("criticalPath", [state](bool wanted) { state->setShowsCriticalPath(wanted); });
+    on("commTracks", [state](bool wanted) { state->setShowsCommunication(wanted); });
+    on("memory", [state, memory = views.memory](bool wanted) {
         state->setShowsMemory(wanted);
         memory->setVisible(wanted);
     });
-    on(I::SidePanel, [this] { showPanels(); });
-    on(I::Details, [this] {
-        m_workspace.actions()[I::SidePanel]->setChecked(true);
+    on("sidePanel", [this] { showPanels(); });
+    on("details", [this] {
+        m_workspace.actions()["sidePanel"]->setChecked(true);
         showPanels();
         QScrollBar* bar = m_workspace.views().side->verticalScrollBar();
         bar->setValue(bar->maximum());
     });
-    on(I::Fit, [state] { state->fitAll(); });
-    on(I::FitSelection, [timeline = views.timeline] { timeline->fitSelection(); });
-    on(I::Back, [state] { state->goBack(); });
-    on(I::Forward, [state] { state->goForward(); });
-    a[I::CriticalPath]->setChecked(state->showsCriticalPath());
-    a[I::CommTracks]->setChecked(state->showsCommunication());
-    a[I::Memory]->setChecked(state->showsMemory());
-    a[I::SidePanel]->setChecked(true);
+    on("fit", [state] { state->fitAll(); });
+    on("fitSelection", [timeline = views.timeline] { timeline->fitSelection(); });
+    on("back", [state] { state->goBack(); });
+    on("forward", [state] { state->goForward(); });
+    a["criticalPath"]->setChecked(state->showsCriticalPath());
+    a["commTracks"]->setChecked(state->showsCommunication());
+    a["memory"]->setChecked(state->showsMemory());
+    a["sidePanel"]->setChecked(true);
     // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
-    for (const I id : {I::Fit, I::FitSelection, I::Back, I::Forward}) a[id]->setShortcutContext(Qt::WindowShortcut);
+    for (const ActionId id : {"fit", "fitSelection", "back", "forward"}) a[id]->setShortcutContext(Qt::WindowShortcut);
     connect(&workspace.room(), &Room::pageChanged, this, &ViewController::showPanels);
     connect(views.timeline, &TimelineView::areaAggregated, views.side, &SidePanel::setAggregation);
     connect(views.timeline, &TimelineView::contextMenuAsked, this, &ViewController::spanMenu);
@@ -59,18 +73,17 @@ bool ViewController::escape()
 
 void ViewController::showPanels()
 {
-    m_workspace.room().panelColumn()->parentWidget()->setVisible(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.room().pageTitle().isEmpty() && m_workspace.actions()[ActionId::SidePanel]->isChecked());
+    m_workspace.room().panelColumn()->parentWidget()->setVisible(m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.room().pageTitle().isEmpty() && m_workspace.actions()["sidePanel"]->isChecked());
 }
 
 void ViewController::refreshActions()
 {
-    using I = ActionId;
     Actions& a = m_workspace.actions();
     const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty;
-    for (const I id : {I::ExportPicture, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::CriticalPath, I::MemoryBudget, I::CommTracks, I::Memory, I::Details, I::SidePanel})
+    for (const ActionId id : {"exportPicture", "saveCopy", "closeFile", "fit", "fitSelection", "criticalPath", "memoryBudget", "commTracks", "memory", "details", "sidePanel"})
         a[id]->setEnabled(shown);
-    a[I::Back]->setEnabled(m_workspace.viewState()->canGoBack());
-    a[I::Forward]->setEnabled(m_workspace.viewState()->canGoForward());
+    a["back"]->setEnabled(m_workspace.viewState()->canGoBack());
+    a["forward"]->setEnabled(m_workspace.viewState()->canGoForward());
 }
 
 void ViewController::spanMenu(const QPoint& at, SpanRef ref)
@@ -82,17 +95,17 @@ void ViewController::spanMenu(const QPoint& at, SpanRef ref)
         menu.addAction(tr("Copy its details"), this, [this, ref] { QApplication::clipboard()->setText(m_workspace.views().timeline->cardOf(ref).plain()); });
         if (m_workspace.shown().mode() == Shown::Mode::Edit) {
             menu.addSeparator();
-            for (const ActionId id : {ActionId::CutOps, ActionId::CopyOps, ActionId::PasteOps, ActionId::RemoveOps, ActionId::InsertDelay, ActionId::SplitBackward, ActionId::MergeBackward, ActionId::InsertRecompute,
-                                      ActionId::FillGap, ActionId::SnapOps, ActionId::ChooseMicrobatch})
+            for (const ActionId id : {"cutOps", "copyOps", "pasteOps", "removeOps", "insertDelay", "splitBackward", "mergeBackward", "insertRecompute",
+                                      "fillGap", "snapOps", "chooseMicrobatch"})
                 menu.addAction(m_workspace.actions()[id]);
         }
         menu.addSeparator();
     }
-    for (const ActionId id : {ActionId::Fit, ActionId::EditMode, ActionId::Compare, ActionId::ExportPicture, ActionId::ExportRun})
+    for (const ActionId id : {"fit", "editMode", "compare", "exportPicture", "exportRun"})
         menu.addAction(m_workspace.actions()[id]);
     menu.exec(at);
 }
 
-Feature* viewFeature(Workspace& workspace) { return new ViewController(workspace); }
+FeatureEntry viewFeature() { return featureEntry<ViewController>(); }
 
 } // namespace stagewright

@@ -12,6 +12,7 @@ class ViewController : public Feature {
     Q_OBJECT
 public:
     explicit ViewController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     bool escape() override; // clears the selection
 
 private:

@@ -58,13 +58,20 @@ struct ExplorerController::Growing {
     }
 };
 
+std::vector<ActionEntry> ExplorerController::actionTable()
+{
+    return {
+        {.id = "explorer", .group = ActionGroup::AnalyseCompare, .at = 30, .text = tr("E&xplorer"), .keys = "Ctrl+Shift+E", .tooltip = tr("Every library schedule for a shape, costs and a memory cap: memory against time, and over one or two parameters"), .checkable = true},
+    };
+}
+
 ExplorerController::ExplorerController(Workspace& workspace) : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()), m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
     m_view->setTheme(workspace.theme());
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_view->setTheme(m_workspace.theme()); });
-    QAction* action = workspace.actions()[ActionId::Explorer];
+    QAction* action = workspace.actions()["explorer"];
     connect(action, &QAction::triggered, this, &ExplorerController::setShown);
     connect(&workspace.shown(), &Shown::modeChanged, this, [this, action] { action->setChecked(shown()); });
     connect(m_view, &ExploreView::closeAsked, this, [this] { setShown(false); });
@@ -105,7 +112,7 @@ bool ExplorerController::shown() const { return m_view->isVisibleTo(m_workspace.
 void ExplorerController::setShown(bool shown)
 {
     m_workspace.room().showPage(shown ? m_view : nullptr, tr("Explorer"));
-    m_workspace.actions()[ActionId::Explorer]->setChecked(shown);
+    m_workspace.actions()["explorer"]->setChecked(shown);
     if (!shown) {
         cancel();
         return;
@@ -391,6 +398,6 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
 
-Feature* explorerFeature(Workspace& workspace) { return new ExplorerController(workspace); }
+FeatureEntry explorerFeature() { return featureEntry<ExplorerController>(); }
 
 } // namespace stagewright

@@ -21,6 +21,7 @@ class ExplorerController : public Feature {
     Q_OBJECT
 public:
     explicit ExplorerController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
 
     ExploreView* view() { return m_view; }

@@ -8,10 +8,18 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> LibraryController::actionTable()
+{
+    return {
+        {.id = "newSchedule", .group = ActionGroup::ScheduleEdit, .at = 0, .text = tr("&New from library…"), .keys = "Ctrl+N", .tooltip = tr("Starts from a library schedule, timed with unit costs")},
+        {.id = "buildingBlock", .group = ActionGroup::ScheduleEdit, .at = 20, .text = tr("&Building block…"), .keys = "Ctrl+Shift+B", .tooltip = tr("The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make a schedule from them")},
+    };
+}
+
 LibraryController::LibraryController(Workspace& workspace) : Feature(workspace)
 {
-    connect(workspace.actions()[ActionId::NewSchedule], &QAction::triggered, this, [this] { openScheduleBrowser(); });
-    connect(workspace.actions()[ActionId::BuildingBlock], &QAction::triggered, this, [this] { openBlockEditor(); });
+    connect(workspace.actions()["newSchedule"], &QAction::triggered, this, [this] { openScheduleBrowser(); });
+    connect(workspace.actions()["buildingBlock"], &QAction::triggered, this, [this] { openBlockEditor(); });
 }
 
 void LibraryController::openBlock(const Block& block) { openBlockEditor()->setBlock(block); }
@@ -93,6 +101,6 @@ BlockEditor* LibraryController::openBlockEditor(const QString& preset, const Sha
     return editor;
 }
 
-Feature* libraryFeature(Workspace& workspace) { return new LibraryController(workspace); }
+FeatureEntry libraryFeature() { return featureEntry<LibraryController>(); }
 
 } // namespace stagewright

@@ -13,6 +13,7 @@ class LibraryController : public Feature, public LibraryOpening {
     Q_OBJECT
 public:
     explicit LibraryController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) override;
     void openBlock(const Block& block) override;
     BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // window modal; deleted when closed

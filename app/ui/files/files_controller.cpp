@@ -48,12 +48,22 @@ QString openedPatterns()
 
 } // namespace
 
+std::vector<ActionEntry> FilesController::actionTable()
+{
+    return {
+        {.id = "open", .group = ActionGroup::FileOpen, .text = tr("&Open…"), .button = tr("Open…"), .keys = "Ctrl+O", .tool = 11, .tooltip = tr("Opens run files (.stagewright) or schedules (.csv)")},
+        {.id = "openRecent", .group = ActionGroup::FileKeep, .text = tr("Open &recent"), .tooltip = tr("Recently opened files")},
+        {.id = "saveCopy", .group = ActionGroup::FileKeep, .text = tr("&Save a copy…"), .keys = "Ctrl+S", .tooltip = tr("Writes this file's runs to another file, or an edited order to a CSV")},
+        {.id = "closeFile", .group = ActionGroup::FileKeep, .text = tr("&Close file"), .keys = "Ctrl+W", .tooltip = tr("Removes this file from the list; nothing on disk changes")},
+    };
+}
+
 FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_welcome(new WelcomePage(workspace.room().pages()))
 {
     const auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
-    on(ActionId::Open, [this] { openAsked(); });
-    on(ActionId::SaveCopy, [this] { saveCopyAsked(); });
-    on(ActionId::CloseFile, [this] {
+    on("open", [this] { openAsked(); });
+    on("saveCopy", [this] { saveCopyAsked(); });
+    on("closeFile", [this] {
         if (const RunRef ref = m_workspace.shown().ref(); ref.valid()) closeFile(ref.file);
     });
     connect(workspace.library(), &RunLibrary::listed, this, &FilesController::fileListed);
@@ -65,9 +75,9 @@ FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_w
         m_welcome->setRunsListed(!m_workspace.runs()->refs().empty());
     });
     Actions& actions = workspace.actions();
-    connect(m_welcome, &WelcomePage::recordAsked, actions[ActionId::Record], &QAction::trigger);
-    connect(m_welcome, &WelcomePage::lessonsAsked, actions[ActionId::Lessons], &QAction::trigger);
-    connect(m_welcome, &WelcomePage::newAsked, actions[ActionId::NewSchedule], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::recordAsked, actions["record"], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::lessonsAsked, actions["lessons"], &QAction::trigger);
+    connect(m_welcome, &WelcomePage::newAsked, actions["newSchedule"], &QAction::trigger);
     connect(m_welcome, &WelcomePage::openAsked, this, &FilesController::openAsked);
     connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
     refreshRecent();
@@ -320,6 +330,6 @@ void FilesController::fileFailed(const QString& path, const Error& error)
     m_workspace.refreshCaptions();
 }
 
-Feature* filesFeature(Workspace& workspace) { return new FilesController(workspace); }
+FeatureEntry filesFeature() { return featureEntry<FilesController>(); }
 
 } // namespace stagewright

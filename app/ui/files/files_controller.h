@@ -22,6 +22,7 @@ class FilesController : public Feature, public FileOpening {
     Q_OBJECT
 public:
     explicit FilesController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
 
     void openFiles(const QStringList& paths) override; // shows the first run of the first file

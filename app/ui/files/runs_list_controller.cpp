@@ -16,6 +16,13 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> RunsListController::actionTable()
+{
+    return {
+        {.id = "runsList", .group = ActionGroup::ViewPanels, .text = tr("&Runs list"), .keys = "Ctrl+L", .tooltip = tr("Files and their runs, at the left"), .checkable = true},
+    };
+}
+
 RunsListController::RunsListController(Workspace& workspace) : Feature(workspace)
 {
     RunsPanel* list = workspace.views().runs;
@@ -29,7 +36,7 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
     connect(list, &RunsPanel::compareAsked, this, [this](const RunRef& ref) { m_workspace.feature<RunComparing>()->add(ref); });
     connect(list, &RunsPanel::left, this, [this] { m_workspace.views().timeline->setFocus(); });
     connect(list, &RunsPanel::menuAsked, this, &RunsListController::openMenu);
-    QAction* wanted = workspace.actions()[ActionId::RunsList];
+    QAction* wanted = workspace.actions()["runsList"];
     wanted->setChecked(true);
     connect(wanted, &QAction::triggered, list, &RunsPanel::setVisible);
     connect(workspace.library(), &RunLibrary::listed, this, &RunsListController::refresh);
@@ -38,7 +45,7 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
 
 void RunsListController::refresh()
 {
-    m_workspace.views().runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
+    m_workspace.views().runs->setVisible(m_workspace.actions()["runsList"]->isChecked() && (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
 }
 
 void RunsListController::rename(const RunRef& ref)
@@ -89,6 +96,6 @@ void RunsListController::openMenu(const QPoint& at, const RunRef& ref, const QSt
     menu.exec(at);
 }
 
-Feature* runs_listFeature(Workspace& workspace) { return new RunsListController(workspace); }
+FeatureEntry runs_listFeature() { return featureEntry<RunsListController>(); }
 
 } // namespace stagewright

@@ -12,6 +12,7 @@ class RunsListController : public Feature {
     Q_OBJECT
 public:
     explicit RunsListController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
 private:
     void refresh(); // shown while there are runs and it is wanted

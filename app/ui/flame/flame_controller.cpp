@@ -9,17 +9,18 @@
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
-namespace {
 
-const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "flame", QT_TRANSLATE_NOOP("stagewright::Actions", "&Flame graph"), "", "",
-                         QT_TRANSLATE_NOOP("stagewright::Actions", "Kernels by the named ranges that launched them, folded over the step or the selected area; ranges of the host where there are no kernels"), true};
-
-} // namespace
+std::vector<ActionEntry> FlameController::actionTable()
+{
+    return {
+        {.id = "flame", .group = ActionGroup::AnalyseTools, .at = 30, .text = tr("&Flame graph"), .tooltip = tr("Kernels by the named ranges that launched them, folded over the step or the selected area; ranges of the host where there are no kernels"), .checkable = true},
+    };
+}
 
 FlameController::FlameController(Workspace& workspace) : FlameController(workspace, new FlameView) {}
 
 FlameController::FlameController(Workspace& workspace, FlameView* flame)
-    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.addAction(toggle, ActionId::DeviceTables), [flame] { flame->setFocus(); }), m_flame(flame)
+    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.actions()["flame"], [flame] { flame->setFocus(); }), m_flame(flame)
 {
     connect(m_flame, &FlameView::spanChosen, this, &FlameController::choose);
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &FlameController::fold);
@@ -71,6 +72,6 @@ void FlameController::clear()
     m_flame->setStacks(nullptr, {}, {}, tr("No run is shown."));
 }
 
-Feature* flameFeature(Workspace& workspace) { return new FlameController(workspace); }
+FeatureEntry flameFeature() { return featureEntry<FlameController>(); }
 
 } // namespace stagewright

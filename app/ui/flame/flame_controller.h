@@ -11,6 +11,7 @@ class FlameController : public DockOfStep {
     Q_OBJECT
 public:
     explicit FlameController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FlameView* view() { return m_flame; }
 
 private:

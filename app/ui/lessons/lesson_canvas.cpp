@@ -106,7 +106,7 @@ void LessonController::showCanvas()
         m_workspace.feature<RunComparing>()->show({other, m_canvasRef});
     else
         m_workspace.shown().showRun(m_canvasRef);
-    if (m_session->step()->view == "memory" && !m_workspace.actions()[ActionId::Memory]->isChecked()) m_workspace.actions()[ActionId::Memory]->trigger();
+    if (m_session->step()->view == "memory" && !m_workspace.actions()["memory"]->isChecked()) m_workspace.actions()["memory"]->trigger();
     m_syncing = false;
     readAgain();
 }

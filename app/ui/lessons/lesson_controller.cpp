@@ -39,6 +39,21 @@ constexpr int lessonWidth = 380;
 
 } // namespace
 
+std::vector<ActionEntry> LessonController::actionTable()
+{
+    return {
+        {.id = "lessons", .group = ActionGroup::LearnLessons, .text = tr("&Lessons…"), .button = tr("Lessons"), .keys = "Ctrl+Shift+N", .tooltip = tr("Eighteen questions, each answered by hand and by a real run on this computer")},
+        {.id = "openLesson", .group = ActionGroup::LearnLessons, .text = tr("Open a lesson &file…"), .tooltip = tr("Your own lesson or a teacher's (.md)")},
+        {.id = "nextLessonStep", .group = ActionGroup::LearnLessons, .text = tr("N&ext step of the lesson"), .keys = "Ctrl+Alt+Right", .tooltip = tr("Available when the step's goal is met")},
+        {.id = "previousLessonStep", .group = ActionGroup::LearnLessons, .text = tr("&Previous step of the lesson"), .keys = "Ctrl+Alt+Left"},
+        {.id = "lessonPane", .group = ActionGroup::LearnLessons, .text = tr("Lesson or &canvas"), .keys = "F6", .tooltip = tr("Moves the focus to the lesson's panel, or back to the canvas")},
+        {.id = "lessonHint", .group = ActionGroup::LearnLessons, .text = tr("&Hint"), .keys = "Ctrl+Alt+H", .tooltip = tr("First a pointer, then the principle, then one move")},
+        {.id = "leaveLesson", .group = ActionGroup::LearnLessons, .text = tr("Lea&ve the lesson"), .tooltip = tr("Your progress is kept")},
+        {.id = "glossary", .group = ActionGroup::LearnLessons, .line = true, .text = tr("&Glossary"), .keys = "Ctrl+Alt+G", .tooltip = tr("Every term on screen, and what other tools call it"), .checkable = true},
+        {.id = "explainTerm", .group = ActionGroup::LearnLessons, .text = tr("E&xplain the focused item"), .keys = "Shift+F1", .tooltip = tr("Explains the terms in the label under the pointer or with the focus")},
+    };
+}
+
 LessonController::LessonController(Workspace& workspace) : Feature(workspace), m_layout(workspace), m_loading(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_shelf = new LessonShelf;
@@ -65,7 +80,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     tabs->addWidget(leaving);
     connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
     connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
-    connect(leaving, &QPushButton::clicked, this, [this] { m_workspace.actions()[ActionId::LeaveLesson]->trigger(); });
+    connect(leaving, &QPushButton::clicked, this, [this] { m_workspace.actions()["leaveLesson"]->trigger(); });
     m_panel = new LessonPanel;
     workspace.room().panelColumn()->insertWidget(0, m_tabs);
     workspace.room().panelColumn()->insertWidget(1, m_panel, 1);
@@ -74,18 +89,17 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
     m_runs = new LessonRuns(workspace, this);
     connectPanel();
 
-    using I = ActionId;
-    auto on = [&](I id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
-    on(I::Lessons, [this] { openShelf(); });
-    on(I::OpenLesson, [this] {
+    auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
+    on("lessons", [this] { openShelf(); });
+    on("openLesson", [this] {
         const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
         if (!path.isEmpty()) openFile(path);
     });
-    on(I::LeaveLesson, [this] {
+    on("leaveLesson", [this] {
         leave();
         openShelf();
     });
-    on(I::LessonPane, [this] {
+    on("lessonPane", [this] {
         if (!m_session) return;
         const QWidget* focus = QApplication::focusWidget();
         if (focus != nullptr && m_panel->isAncestorOf(focus)) {
@@ -95,7 +109,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
             m_panel->focusFirst();
         }
     });
-    on(I::NextLessonStep, [this] {
+    on("nextLessonStep", [this] {
         if (!m_session) return;
         if (!m_panel->nextReason().isEmpty()) {
             refuse(Error{ErrorCode::Usage, m_panel->nextReason().toStdString(), ""});
@@ -106,10 +120,10 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
         else
             nextLesson();
     });
-    on(I::PreviousLessonStep, [this] {
+    on("previousLessonStep", [this] {
         if (m_session) m_session->goTo(m_session->pageIndex() - 1);
     });
-    on(I::LessonHint, [this] {
+    on("lessonHint", [this] {
         if (!m_session) return;
         for (const auto& [check, texts] : m_last.hints)
             if (m_session->hintsOf(check) < static_cast<int>(texts.size())) {
@@ -117,15 +131,15 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
                 return;
             }
     });
-    on(I::Details, [this] {
+    on("details", [this] {
         if (m_session) showTab(!m_panel->isVisible());
     });
-    on(I::Glossary, [this](bool wanted) {
+    on("glossary", [this](bool wanted) {
         glossary();
         m_dock->setVisible(wanted);
         if (wanted) m_glossary->setFocus();
     });
-    on(I::ExplainTerm, [this] {
+    on("explainTerm", [this] {
         QWidget* under = QApplication::widgetAt(QCursor::pos());
         const lessons::Term* term = under != nullptr ? termOn(under, under->mapFromGlobal(QCursor::pos())) : nullptr;
         if (const QWidget* focus = QApplication::focusWidget(); term == nullptr && focus != nullptr) term = termOn(focus, {});
@@ -141,7 +155,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
 
     connect(m_shelf, &LessonShelf::startAsked, this, [this](const QString& id) { start(id); });
     connect(m_shelf, &LessonShelf::startOverAsked, this, [this](const QString& id) { start(id, true); });
-    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_workspace.actions()[ActionId::OpenLesson]->trigger(); });
+    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_workspace.actions()["openLesson"]->trigger(); });
     connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_workspace.room().showPage(nullptr, {}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         hideGap();
@@ -157,7 +171,7 @@ LessonController::LessonController(Workspace& workspace) : Feature(workspace), m
                 m_workspace.views().timeline->setEditMode(m_session->allows("move"));
                 if (const lessons::Step* step = m_session->step(); step != nullptr && !step->compare.empty()) {
                     m_workspace.feature<OrderEditing>()->compareWith(qs(step->compare));
-                    m_workspace.actions()[ActionId::GhostLibrary]->setChecked(false); // its outlines on request
+                    m_workspace.actions()["ghostLibrary"]->setChecked(false); // its outlines on request
                 }
             });
         refreshActions();
@@ -227,8 +241,8 @@ void LessonController::connectPanel()
             m_panel->tools()->setRefusal({});
     });
     connect(m_panel->tools(), &StepTools::viewAsked, this, [this](const QString& view) {
-        m_workspace.actions()[view == QLatin1String("gaps") ? ActionId::NextGap : view == QLatin1String("compare") ? ActionId::GhostLibrary
-                                                                                                                   : ActionId::Explorer]
+        m_workspace.actions()[view == QLatin1String("gaps") ? "nextGap" : view == QLatin1String("compare") ? "ghostLibrary"
+                                                                                                           : "explorer"]
             ->trigger();
         if (view == QLatin1String("gaps")) showTab(false);
     });
@@ -405,7 +419,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     connect(m_session.get(), &LessonSession::answersChanged, this, &LessonController::readAgain);
     m_tabs->show();
     if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
-    QAction* side = m_workspace.actions()[ActionId::SidePanel];
+    QAction* side = m_workspace.actions()["sidePanel"];
     if (!side->isChecked()) side->trigger();
     m_workspace.feature<OrderEditing>()->setTray(false, false);
     m_workspace.feature<OrderEditing>()->setKeptElsewhere(true);
@@ -655,7 +669,7 @@ GlossaryPanel* LessonController::glossary()
     m_dock->setMinimumWidth(280);
     m_workspace.window()->addDockWidget(Qt::RightDockWidgetArea, m_dock);
     connect(m_glossary, &GlossaryPanel::lessonAsked, this, [this](const QString& id) { start(id); });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_workspace.actions()[ActionId::Glossary]->setChecked(shown); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_workspace.actions()["glossary"]->setChecked(shown); });
     m_dock->hide();
     return m_glossary;
 }
@@ -669,12 +683,11 @@ void LessonController::showTerm(const QString& id)
 
 void LessonController::refreshActions()
 {
-    using I = ActionId;
     Actions& actions = m_workspace.actions();
     const bool active = m_session != nullptr;
-    for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint, I::LessonPane}) actions[id]->setEnabled(active);
-    actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
-    actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
+    for (const ActionId id : {"leaveLesson", "nextLessonStep", "lessonHint", "lessonPane"}) actions[id]->setEnabled(active);
+    actions["previousLessonStep"]->setEnabled(active && m_session->pageIndex() > 0);
+    actions["nextLessonStep"]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
 }
 
 void LessonController::applyTheme()
@@ -685,6 +698,6 @@ void LessonController::applyTheme()
     if (m_session && !m_figures.empty()) took(PageReading(m_last)); // the figures are drawn in its colours
 }
 
-Feature* lessonFeature(Workspace& workspace) { return new LessonController(workspace); }
+FeatureEntry lessonFeature() { return featureEntry<LessonController>(); }
 
 } // namespace stagewright

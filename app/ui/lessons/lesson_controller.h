@@ -36,6 +36,7 @@ class LessonController : public Feature, public LessonOpening {
     Q_OBJECT
 public:
     explicit LessonController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
     ~LessonController() override;
 

@@ -21,7 +21,7 @@ void LessonLayout::show(const Uses& uses)
 {
     if (!m_active) {
         m_active = true;
-        for (const ActionId id : {ActionId::RunsList, ActionId::Memory, ActionId::ScheduleText}) m_switches[id] = m_workspace.actions()[id]->isChecked();
+        for (const ActionId id : {"runsList", "memory", "scheduleText"}) m_switches[id] = m_workspace.actions()[id]->isChecked();
         const auto putAway = [this](QWidget* widget) {
             if (widget->isHidden()) return;
             widget->hide();
@@ -30,10 +30,10 @@ void LessonLayout::show(const Uses& uses)
         for (QToolBar* bar : m_workspace.window()->findChildren<QToolBar*>()) putAway(bar);
         for (QDockWidget* dock : m_workspace.window()->findChildren<QDockWidget*>())
             if (dock->objectName() != QLatin1String("glossary")) putAway(dock);
-        set(ActionId::RunsList, false);
+        set("runsList", false);
     }
-    set(ActionId::Memory, uses.memory);
-    set(ActionId::ScheduleText, uses.text);
+    set("memory", uses.memory);
+    set("scheduleText", uses.text);
 }
 
 void LessonLayout::restore()

@@ -22,9 +22,6 @@
 namespace stagewright {
 namespace {
 
-const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "mapper", QT_TRANSLATE_NOOP("stagewright::Actions", "Make a &pipeline of ranges"), "", "Ctrl+Alt+R",
-                         QT_TRANSLATE_NOOP("stagewright::Actions", "Turns named ranges into forwards and backwards, and shows the ranges that match and the schedule that results"), true};
-
 constexpr std::size_t mostMarks = 20'000;
 constexpr qint64 mostRuleBytes = 1 << 20;
 
@@ -67,7 +64,14 @@ QStringList tracesOf(const Run& run)
 
 } // namespace
 
-MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel, workspace.addAction(toggle, ActionId::DeviceTables)) {}
+std::vector<ActionEntry> MapperController::actionTable()
+{
+    return {
+        {.id = "mapper", .group = ActionGroup::AnalyseTools, .at = 20, .text = tr("Make a &pipeline of ranges"), .keys = "Ctrl+Alt+R", .tooltip = tr("Turns named ranges into forwards and backwards, and shows the ranges that match and the schedule that results"), .checkable = true},
+    };
+}
+
+MapperController::MapperController(Workspace& workspace) : MapperController(workspace, new MapperPanel, workspace.actions()["mapper"]) {}
 
 MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAction* action)
     : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action, [panel] { panel->names()->setFocus(); }), m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
@@ -212,6 +216,6 @@ void MapperController::followSelection()
     m_panel->chooseName(timeline.nameOf(timeline.spans()[selected.span]));
 }
 
-Feature* mapperFeature(Workspace& workspace) { return new MapperController(workspace); }
+FeatureEntry mapperFeature() { return featureEntry<MapperController>(); }
 
 } // namespace stagewright

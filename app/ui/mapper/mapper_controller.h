@@ -13,6 +13,7 @@ class MapperController : public DockOfStep {
     Q_OBJECT
 public:
     explicit MapperController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     MapperPanel* panel() { return m_panel; }
     void open();    // shows the dock
     void suggest(); // rules from the names that look like passes

@@ -1,6 +1,7 @@
 #include "app/ui/notes/bookmarks_controller.h"
 
 #include <algorithm>
+#include <array>
 
 #include <QFileInfo>
 #include <QStatusBar>
@@ -13,15 +14,29 @@
 namespace stagewright {
 namespace {
 
-ActionId later(ActionId first, int by) { return static_cast<ActionId>(static_cast<int>(first) + by); }
+constexpr std::array<ActionId, 9> jumps{"bookmarkJump1", "bookmarkJump2", "bookmarkJump3", "bookmarkJump4", "bookmarkJump5", "bookmarkJump6", "bookmarkJump7", "bookmarkJump8", "bookmarkJump9"};
+constexpr std::array<ActionId, 9> sets{"bookmarkSet1", "bookmarkSet2", "bookmarkSet3", "bookmarkSet4", "bookmarkSet5", "bookmarkSet6", "bookmarkSet7", "bookmarkSet8", "bookmarkSet9"};
+
+// Slots count from 1.
+ActionId idOf(const std::array<ActionId, 9>& ids, int slot) { return ids[static_cast<std::size_t>(slot - 1)]; }
 
 } // namespace
+
+std::vector<ActionEntry> BookmarksController::actionTable()
+{
+    std::vector<ActionEntry> table;
+    for (int slot = 1; slot <= 9; ++slot)
+        table.push_back({.id = idOf(jumps, slot), .group = ActionGroup::Bookmarks, .text = tr("Go to bookmark %1").arg(slot), .keys = QStringLiteral("Ctrl+%1").arg(slot), .missing = tr("This bookmark is not set.")});
+    for (int slot = 1; slot <= 9; ++slot)
+        table.push_back({.id = idOf(sets, slot), .group = ActionGroup::Bookmarks, .line = slot == 1, .text = tr("Set bookmark %1").arg(slot), .keys = QStringLiteral("Ctrl+Shift+%1").arg(slot)});
+    return table;
+}
 
 BookmarksController::BookmarksController(Workspace& workspace) : Feature(workspace)
 {
     for (int slot = 1; slot <= 9; ++slot) {
-        connect(workspace.actions()[later(ActionId::BookmarkJump1, slot - 1)], &QAction::triggered, this, [this, slot] { jump(slot); });
-        connect(workspace.actions()[later(ActionId::BookmarkSet1, slot - 1)], &QAction::triggered, this, [this, slot] { set(slot); });
+        connect(workspace.actions()[idOf(jumps, slot)], &QAction::triggered, this, [this, slot] { jump(slot); });
+        connect(workspace.actions()[idOf(sets, slot)], &QAction::triggered, this, [this, slot] { set(slot); });
     }
     connect(workspace.library(), &RunLibrary::listed, this, [this](const QString& file) { load(file); });
     connect(&workspace, &Workspace::actionsRefreshed, this, &BookmarksController::refresh);
@@ -66,12 +81,12 @@ void BookmarksController::refresh()
 {
     const bool shown = m_workspace.shown().view() != nullptr && m_workspace.shown().mode() == Shown::Mode::Run;
     for (int slot = 1; slot <= 9; ++slot) {
-        QAction* jumps = m_workspace.actions()[later(ActionId::BookmarkJump1, slot - 1)];
+        QAction* jump = m_workspace.actions()[idOf(jumps, slot)];
         const auto found = find(slot);
-        jumps->setEnabled(found.has_value());
+        jump->setEnabled(found.has_value());
         const RunInfo* info = found ? m_workspace.runs()->info({found->first, found->second.run}) : nullptr;
-        jumps->setText(info == nullptr ? tr("Go to bookmark %1").arg(slot) : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
-        m_workspace.actions()[later(ActionId::BookmarkSet1, slot - 1)]->setEnabled(shown);
+        jump->setText(info == nullptr ? tr("Go to bookmark %1").arg(slot) : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
+        m_workspace.actions()[idOf(sets, slot)]->setEnabled(shown);
     }
 }
 
@@ -135,6 +150,6 @@ void BookmarksController::apply(const Bookmark& bookmark)
     m_workspace.viewState()->setVisible({bookmark.begin, bookmark.end});
 }
 
-Feature* bookmarksFeature(Workspace& workspace) { return new BookmarksController(workspace); }
+FeatureEntry bookmarksFeature() { return featureEntry<BookmarksController>(); }
 
 } // namespace stagewright

@@ -18,6 +18,7 @@ class BookmarksController : public Feature {
     Q_OBJECT
 public:
     explicit BookmarksController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     void set(int slot);                                               // 1 … 9, from the current view
     void jump(int slot);                                              // in the file shown, or else in another open file
     std::optional<std::pair<QString, Bookmark>> find(int slot) const; // file and place

@@ -37,6 +37,16 @@ private:
     Notes m_before, m_after;
 };
 
+std::vector<ActionEntry> NotesController::actionTable()
+{
+    return {
+        {.id = "addNote", .group = ActionGroup::EditNote, .text = tr("Mark with a n&ote"), .keys = "M", .tooltip = tr("A temporary note on the selected op or range, with the text you type; the next one replaces it"), .needs = Needs::Reading, .missing = tr("There is no note.")},
+        {.id = "keepNote", .group = ActionGroup::EditNote, .text = tr("&Keep the note"), .keys = "Shift+M", .tooltip = tr("Stores the temporary note, or a new one on the selection, with the run"), .needs = Needs::Reading, .missing = tr("There is no note.")},
+        {.id = "removeNote", .group = ActionGroup::EditNote, .text = tr("Re&move the note"), .keys = "Del", .tooltip = tr("Removes the selected note; Ctrl+Z restores it"), .needs = Needs::Reading, .missing = tr("There is no note.")},
+        {.id = "notesList", .group = ActionGroup::ViewLists, .text = tr("&Notes"), .keys = "Ctrl+Shift+M", .tooltip = tr("The notes of the run shown, in a list"), .checkable = true},
+    };
+}
+
 NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
 {
     m_pool.setMaxThreadCount(1);
@@ -44,16 +54,15 @@ NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_p
     m_dock->setWidget(m_panel);
     m_dock->setFeatures(QDockWidget::DockWidgetClosable);
     m_dock->hide();
-    using I = ActionId;
     Actions& actions = workspace.actions();
-    connect(actions[I::AddNote], &QAction::triggered, this, &NotesController::mark);
-    connect(actions[I::KeepNote], &QAction::triggered, this, &NotesController::keep);
-    connect(actions[I::RemoveNote], &QAction::triggered, this, &NotesController::remove);
-    connect(actions[I::NotesList], &QAction::triggered, this, [this](bool wanted) {
+    connect(actions["addNote"], &QAction::triggered, this, &NotesController::mark);
+    connect(actions["keepNote"], &QAction::triggered, this, &NotesController::keep);
+    connect(actions["removeNote"], &QAction::triggered, this, &NotesController::remove);
+    connect(actions["notesList"], &QAction::triggered, this, [this](bool wanted) {
         m_dock->setVisible(wanted);
         if (wanted) m_panel->table()->setFocus();
     });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_workspace.actions()[I::NotesList]->setChecked(!m_dock->isHidden()); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_workspace.actions()["notesList"]->setChecked(!m_dock->isHidden()); });
     connect(m_panel->model(), &NotesModel::edited, this, [this](int row, const QString& text) {
         const RunRef ref = m_workspace.shown().ref();
         const auto& all = notes(ref);
@@ -82,19 +91,19 @@ NotesController::NotesController(Workspace& workspace) : Feature(workspace), m_p
         const bool shown = m_workspace.shown().view() != nullptr && m_workspace.shown().mode() != Shown::Mode::Empty;
         const bool edit = m_workspace.shown().mode() == Shown::Mode::Edit;
         Actions& a = m_workspace.actions();
-        for (const I id : {I::AddNote, I::KeepNote})
+        for (const ActionId id : {"addNote", "keepNote"})
             a[id]->setEnabled(shown && !edit && !m_workspace.shown().showsToolPicture());
-        a[I::RemoveNote]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_workspace.shown().ref()).empty()));
-        a[I::NotesList]->setEnabled(shown);
+        a["removeNote"]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_workspace.shown().ref()).empty()));
+        a["notesList"]->setEnabled(shown);
         if (!edit) {
-            a[I::Undo]->setEnabled(m_undo.canUndo());
-            a[I::Redo]->setEnabled(m_undo.canRedo());
+            a["undo"]->setEnabled(m_undo.canUndo());
+            a["redo"]->setEnabled(m_undo.canRedo());
         }
     });
-    connect(actions[I::Undo], &QAction::triggered, this, [this] {
+    connect(actions["undo"], &QAction::triggered, this, [this] {
         if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.undo();
     });
-    connect(actions[I::Redo], &QAction::triggered, this, [this] {
+    connect(actions["redo"], &QAction::triggered, this, [this] {
         if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.redo();
     });
     workspace.library()->setNotesSource([this](const RunRef& ref) { return own(ref); });
@@ -495,6 +504,6 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
     return QObject::eventFilter(watched, event);
 }
 
-Feature* notesFeature(Workspace& workspace) { return new NotesController(workspace); }
+FeatureEntry notesFeature() { return featureEntry<NotesController>(); }
 
 } // namespace stagewright

@@ -29,6 +29,7 @@ class NotesController : public Feature, public NoteKeeping {
     Q_OBJECT
 public:
     explicit NotesController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
     ~NotesController() override; // waits for running writes
 

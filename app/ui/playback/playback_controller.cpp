@@ -13,6 +13,21 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> PlaybackController::actionTable()
+{
+    return {
+        {.id = "play", .group = ActionGroup::LearnPlay, .text = tr("Pla&y"), .keys = "P", .tooltip = tr("Half a second per unit; slower when something happens for the first time, faster where a pattern repeats"), .checkable = true},
+        {.id = "nextBeat", .group = ActionGroup::LearnPlay, .text = tr("&Next beat"), .keys = "Space", .tooltip = tr("Ops that start together are one beat; the first press goes to the first beat")},
+        {.id = "previousBeat", .group = ActionGroup::LearnPlay, .text = tr("Pre&vious beat"), .keys = "Shift+Space"},
+        {.id = "nextMoment", .group = ActionGroup::LearnPlay, .text = tr("Next &interesting beat"), .keys = "N", .tooltip = tr("The next first occurrence, gap of half an op, peak or change of pattern")},
+        {.id = "pace1", .group = ActionGroup::LearnPlay, .line = true, .text = tr("Pace × &1"), .keys = "1", .checkable = true},
+        {.id = "pace2", .group = ActionGroup::LearnPlay, .text = tr("Pace × &2"), .keys = "2", .checkable = true},
+        {.id = "pace3", .group = ActionGroup::LearnPlay, .text = tr("Pace × &4"), .keys = "3", .checkable = true},
+        {.id = "pace4", .group = ActionGroup::LearnPlay, .text = tr("Pace × &8"), .keys = "4", .checkable = true},
+        {.id = "reducedMotion", .group = ActionGroup::LearnPlay, .line = true, .text = tr("&Reduced motion"), .tooltip = tr("Playback jumps from beat to beat, without moving messages"), .checkable = true},
+    };
+}
+
 PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace), m_player(new Player(this)), m_making(workspace.jobs())
 {
     m_overlay = new PlaybackOverlay(workspace.views().timeline, workspace.viewState(), m_player);
@@ -20,17 +35,16 @@ PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace
     m_bar = new PlaybackBar(m_player);
     workspace.room().workArea()->insertWidget(workspace.room().workArea()->count() - 1, m_bar); // over the legend
 
-    using I = ActionId;
     Actions& actions = workspace.actions();
-    auto on = [&](I id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
-    on(I::Play, [this] {
+    auto on = [&](ActionId id, auto slot) { connect(actions[id], &QAction::triggered, this, slot); };
+    on("play", [this] {
         withBeats([this] { m_player->play(!m_player->playing()); });
         refreshActions(); // checked while it plays, not while beats are made
     });
-    on(I::NextBeat, [this] { withBeats([this] { m_player->nextBeat(); }); });
-    on(I::PreviousBeat, [this] { m_player->previousBeat(); });
-    on(I::NextMoment, [this] { m_player->nextInteresting(); });
-    const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
+    on("nextBeat", [this] { withBeats([this] { m_player->nextBeat(); }); });
+    on("previousBeat", [this] { m_player->previousBeat(); });
+    on("nextMoment", [this] { m_player->nextInteresting(); });
+    const ActionId paces[] = {"pace1", "pace2", "pace3", "pace4"};
     for (int speed = 1; speed <= 4; ++speed)
         on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
     // A setting for all windows: no animations.
@@ -39,7 +53,7 @@ PlaybackController::PlaybackController(Workspace& workspace) : Feature(workspace
         preferences.reducedMotion = less;
         PreferenceStore::instance().set(preferences);
     };
-    on(I::ReducedMotion, reduce);
+    on("reducedMotion", reduce);
     connect(m_bar, &PlaybackBar::reducedMotionChosen, this, reduce);
     const auto follow = [this] {
         m_player->setReducedMotion(PreferenceStore::instance().value().reducedMotion);
@@ -119,18 +133,17 @@ void PlaybackController::makeBeatsAgain()
 
 void PlaybackController::refreshActions()
 {
-    using I = ActionId;
     Actions& actions = m_workspace.actions();
     const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty, active = m_player->active();
-    for (const I id : {I::Play, I::NextBeat})
+    for (const ActionId id : {"play", "nextBeat"})
         actions[id]->setEnabled(shown);
-    for (const I id : {I::PreviousBeat, I::NextMoment, I::Pace1, I::Pace2, I::Pace3, I::Pace4})
+    for (const ActionId id : {"previousBeat", "nextMoment", "pace1", "pace2", "pace3", "pace4"})
         actions[id]->setEnabled(active);
-    actions[I::Play]->setChecked(m_player->playing());
-    const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
+    actions["play"]->setChecked(m_player->playing());
+    const ActionId paces[] = {"pace1", "pace2", "pace3", "pace4"};
     for (int speed = 1; speed <= 4; ++speed)
         actions[paces[speed - 1]]->setChecked(m_player->speed() == speed);
-    actions[I::ReducedMotion]->setChecked(m_player->reducedMotion());
+    actions["reducedMotion"]->setChecked(m_player->reducedMotion());
 }
 
 void PlaybackController::tell()
@@ -146,6 +159,6 @@ bool PlaybackController::escape()
     return true;
 }
 
-Feature* playbackFeature(Workspace& workspace) { return new PlaybackController(workspace); }
+FeatureEntry playbackFeature() { return featureEntry<PlaybackController>(); }
 
 } // namespace stagewright

@@ -22,6 +22,7 @@ class PlaybackController : public Feature {
     Q_OBJECT
 public:
     explicit PlaybackController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     bool escape() override; // ends it
     Player* player() { return m_player; }

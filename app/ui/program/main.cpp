@@ -151,16 +151,16 @@ void showPart(MainWindow& window, const CommandLine& line)
 {
     if (line.show == QLatin1String("edit")) window.workspace().feature<OrderEditing>()->enterEdit();
     if (line.show == QLatin1String("plan")) {
-        window.workspace().actions()[ActionId::ComparePlan]->trigger();
+        window.workspace().actions()["comparePlan"]->trigger();
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
-    if (line.show == QLatin1String("gap")) window.workspace().actions()[ActionId::NextGap]->trigger();
-    if (line.show == QLatin1String("slack")) window.workspace().actions()[ActionId::Slack]->trigger();
+    if (line.show == QLatin1String("gap")) window.workspace().actions()["nextGap"]->trigger();
+    if (line.show == QLatin1String("slack")) window.workspace().actions()["slack"]->trigger();
     if (line.show == QLatin1String("lowered")) window.workspace().shown().setTool(Shown::Tool::Lowered);
     if (line.show == QLatin1String("residuals")) window.workspace().shown().setTool(Shown::Tool::Residuals);
-    if (line.show == QLatin1String("notes")) window.workspace().actions()[ActionId::NotesList]->trigger();
+    if (line.show == QLatin1String("notes")) window.workspace().actions()["notesList"]->trigger();
     if (const qsizetype page = QStringList{"kernels", "links", "roofline"}.indexOf(line.show); page >= 0) {
-        window.workspace().actions()[ActionId::DeviceTables]->trigger();
+        window.workspace().actions()["deviceTables"]->trigger();
         window.workspace().feature<DeviceController>()->panel()->pages()->setCurrentIndex(static_cast<int>(page));
         waitUntil([&] { return window.workspace().settled(); }, 60000);
     }
@@ -189,16 +189,16 @@ void showPart(MainWindow& window, const CommandLine& line)
         rows.grouping = Grouping::Host;
         window.workspace().viewState()->setRows(rows);
     }
-    if (line.show == QLatin1String("search")) window.workspace().actions()[ActionId::SearchList]->trigger();
+    if (line.show == QLatin1String("search")) window.workspace().actions()["searchList"]->trigger();
     if (line.show == QLatin1String("sql")) {
-        window.workspace().actions()[ActionId::SqlConsole]->trigger();
+        window.workspace().actions()["sqlConsole"]->trigger();
         const std::string query = builtInQueries().front().sql;
         window.workspace().feature<SqlController>()->console()->setQuery(QString::fromStdString(query));
         window.workspace().feature<SqlController>()->ask(QString::fromStdString(query));
         waitUntil([&] { return window.workspace().settled(); }, 60000);
         window.workspace().feature<SqlController>()->showAllRows();
     }
-    if (line.show == QLatin1String("steps")) window.workspace().actions()[ActionId::AllSteps]->trigger();
+    if (line.show == QLatin1String("steps")) window.workspace().actions()["allSteps"]->trigger();
     if (line.show == QLatin1String("range")) { // the middle of every rank's time
         const TimeRange all = window.workspace().viewState()->extent();
         const int ranks = static_cast<int>(window.workspace().views().timeline->layout().plan->rankAt.size());
@@ -232,7 +232,7 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (!line.whatIf.isEmpty()) window.workspace().feature<ToolsController>()->askWhatIf(line.whatIf);
     if (line.beat < 0) return;
     Player* player = window.workspace().feature<PlaybackController>()->player();
-    window.workspace().actions()[ActionId::NextBeat]->trigger();
+    window.workspace().actions()["nextBeat"]->trigger();
     waitUntil([&] { return player->active() || window.workspace().settled(); }, 60000);
     if (!player->active()) return;
     while (player->beat() < line.beat && player->cursor() < player->beats()->end)
@@ -244,13 +244,13 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     for (const QString& file : line.files)
         if (!QFileInfo(file).isReadable()) return complain(3, QStringLiteral("file %1 can't be read").arg(file), QStringLiteral("check its name"));
     window.resize(line.size);
-    if (line.hideRuns && window.workspace().actions()[ActionId::RunsList]->isChecked()) window.workspace().actions()[ActionId::RunsList]->trigger();
+    if (line.hideRuns && window.workspace().actions()["runsList"]->isChecked()) window.workspace().actions()["runsList"]->trigger();
     window.show();
     if (const int code = showAsked(window, line)) return code;
     if (!waitUntil([&] { return window.workspace().settled() || !window.workspace().banner()->text().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading timed out"));
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
     if (!line.files.isEmpty() && window.workspace().shown().mode() == Shown::Mode::Empty && stuck == nullptr && window.workspace().feature<ImportController>()->dialog() == nullptr) return complain(3, window.workspace().banner()->text().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.workspace().banner()->text());
-    if (line.hideMemory && window.workspace().actions()[ActionId::Memory]->isChecked()) window.workspace().actions()[ActionId::Memory]->trigger();
+    if (line.hideMemory && window.workspace().actions()["memory"]->isChecked()) window.workspace().actions()["memory"]->trigger();
     if (!line.select.isEmpty()) window.workspace().feature<OpFinding>()->find(line.select);
     if (const int code = showLesson(window, line)) return code;
     showPart(window, line);
@@ -301,7 +301,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         dialog = window.findChild<QDialog*>(QStringLiteral("keyMap"));
     }
     if (line.show == QLatin1String("preferences") || line.show == QLatin1String("hosts")) {
-        window.workspace().actions()[ActionId::Preferences]->trigger();
+        window.workspace().actions()["preferences"]->trigger();
         dialog = window.findChild<QDialog*>(QStringLiteral("preferences"));
         if (auto* preferences = qobject_cast<PreferencesDialog*>(dialog); preferences && line.show == QLatin1String("hosts")) {
             preferences->showHosts();
@@ -393,7 +393,7 @@ int main(int argc, char** argv)
         if (line.show == QLatin1String("record")) window.workspace().feature<Recording>()->openRecordDialog();
         if (line.show == QLatin1String("block")) window.workspace().feature<LibraryController>()->openBlockEditor(line.schedule);
         if (line.show == QLatin1String("import")) window.workspace().feature<ImportController>()->open();
-        if (line.show == QLatin1String("new")) window.workspace().actions()[ActionId::NewSchedule]->trigger();
+        if (line.show == QLatin1String("new")) window.workspace().actions()["newSchedule"]->trigger();
     });
     return QApplication::exec();
 }

@@ -35,7 +35,7 @@ void JobsController::look()
                         m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
                         m_workspace.refreshActions();
                         RunsPanel* runs = m_workspace.views().runs;
-                        runs->setVisible(m_workspace.actions()[ActionId::RunsList]->isChecked() && (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
+                        runs->setVisible(m_workspace.actions()["runsList"]->isChecked() && (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
                     });
 }
 
@@ -74,6 +74,6 @@ void JobsController::acted(const JobEntry& job, JobsList::Wish wish, const Progr
     if (QFileInfo::exists(job.file)) m_workspace.feature<FileOpening>()->openFiles({job.file});
 }
 
-Feature* jobsFeature(Workspace& workspace) { return new JobsController(workspace); }
+FeatureEntry jobsFeature() { return featureEntry<JobsController>(); }
 
 } // namespace stagewright

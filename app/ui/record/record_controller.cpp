@@ -122,13 +122,22 @@ QString freePath(const QString& path)
 
 } // namespace
 
+std::vector<ActionEntry> RecordController::actionTable()
+{
+    return {
+        {.id = "record", .group = ActionGroup::ScheduleRecord, .text = tr("&Record…"), .button = tr("Record…"), .keys = "Ctrl+R", .tool = 12, .tooltip = tr("Trains for real under one or several schedules and records what happens"), .needs = Needs::Nothing, .missing = tr("A recording is running.")},
+        {.id = "cancelRecording", .group = ActionGroup::ScheduleRecord, .text = tr("&Cancel the recording"), .tooltip = tr("Stops; complete steps are kept"), .needs = Needs::Nothing, .missing = tr("Nothing is being recorded.")},
+        {.id = "runEdited", .group = ActionGroup::ScheduleEdit, .at = 40, .text = tr("R&un the edited schedule"), .keys = "Ctrl+Return", .tooltip = tr("Trains it for real and compares it with the original"), .needs = Needs::Editing, .missing = tr("Needs a valid order and no running recording.")},
+    };
+}
+
 RecordController::RecordController(Workspace& workspace) : Feature(workspace), m_process(new RecordProcess(this))
 {
     workspace.room().outer()->insertWidget(0, new RecordStrip(m_process, workspace.window()->centralWidget()));
     Actions& actions = workspace.actions();
-    connect(actions[ActionId::Record], &QAction::triggered, this, [this] { openRecordDialog(); });
-    connect(actions[ActionId::CancelRecording], &QAction::triggered, this, [this] { m_process->cancel(); });
-    connect(actions[ActionId::RunEdited], &QAction::triggered, this, &RecordController::runEdited);
+    connect(actions["record"], &QAction::triggered, this, [this] { openRecordDialog(); });
+    connect(actions["cancelRecording"], &QAction::triggered, this, [this] { m_process->cancel(); });
+    connect(actions["runEdited"], &QAction::triggered, this, &RecordController::runEdited);
     connect(m_process, &RecordProcess::finished, this, &RecordController::recordingEnded);
     connect(m_process, &RecordProcess::progressed, &workspace, &Workspace::refreshActions);
     connect(m_process, &RecordProcess::progressed, this, &RecordController::tellConnection);
@@ -141,8 +150,8 @@ RecordController::RecordController(Workspace& workspace) : Feature(workspace), m
     });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         Actions& all = m_workspace.actions();
-        all[ActionId::Record]->setEnabled(!m_process->running());
-        all[ActionId::CancelRecording]->setEnabled(m_process->running());
+        all["record"]->setEnabled(!m_process->running());
+        all["cancelRecording"]->setEnabled(m_process->running());
     });
     m_poll.setInterval(700);
     connect(&m_poll, &QTimer::timeout, this, &RecordController::pollRecording);
@@ -579,6 +588,6 @@ void RecordController::keepPrediction()
     if (run) m_predicted = std::move(*run);
 }
 
-Feature* recordFeature(Workspace& workspace) { return new RecordController(workspace); }
+FeatureEntry recordFeature() { return featureEntry<RecordController>(); }
 
 } // namespace stagewright

@@ -25,6 +25,7 @@ class RecordController : public Feature, public Recording {
     Q_OBJECT
 public:
     explicit RecordController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;

@@ -43,7 +43,17 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 
 } // namespace
 
-SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()[ActionId::SearchList], [this] { m_panel->table()->setFocus(); })), m_searching(workspace.jobs())
+std::vector<ActionEntry> SearchController::actionTable()
+{
+    return {
+        {.id = "find", .group = ActionGroup::EditFind, .text = tr("&Find op"), .keys = "Ctrl+F|/", .tooltip = tr("rank:2 mb:5 B")},
+        {.id = "findNext", .group = ActionGroup::EditFind, .text = tr("Find &next"), .keys = "F3|Ctrl+G", .tooltip = tr("Enter in the search field")},
+        {.id = "findPrevious", .group = ActionGroup::EditFind, .text = tr("Find pre&vious"), .keys = "Shift+F3|Ctrl+Shift+G", .tooltip = tr("Shift+Enter in the search field")},
+        {.id = "searchList", .group = ActionGroup::ViewLists, .text = tr("Search &results"), .keys = "Ctrl+Shift+F", .tooltip = tr("The search results in a list"), .checkable = true},
+    };
+}
+
+SearchController::SearchController(Workspace& workspace) : Feature(workspace), m_panel(new SearchPanel), m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel, workspace.actions()["searchList"], [this] { m_panel->table()->setFocus(); })), m_searching(workspace.jobs())
 {
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
     connect(&workspace.shown(), &Shown::runShown, this, &SearchController::clear);
@@ -62,15 +72,15 @@ void SearchController::connectField()
     FindField* field = m_workspace.views().find;
     field->installEventFilter(this);
     Actions& actions = m_workspace.actions();
-    connect(actions[ActionId::Find], &QAction::triggered, field, [field] {
+    connect(actions["find"], &QAction::triggered, field, [field] {
         field->setFocus();
         field->selectAll();
     });
-    connect(actions[ActionId::FindNext], &QAction::triggered, this, [this, field] { find(field->text()); });
-    connect(actions[ActionId::FindPrevious], &QAction::triggered, this, [this, field] { find(field->text(), true); });
+    connect(actions["findNext"], &QAction::triggered, this, [this, field] { find(field->text()); });
+    connect(actions["findPrevious"], &QAction::triggered, this, [this, field] { find(field->text(), true); });
     connect(&m_workspace, &Workspace::actionsRefreshed, this, [this, field] {
         const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty;
-        for (const ActionId id : {ActionId::Find, ActionId::FindNext, ActionId::FindPrevious}) m_workspace.actions()[id]->setEnabled(shown);
+        for (const ActionId id : {"find", "findNext", "findPrevious"}) m_workspace.actions()[id]->setEnabled(shown);
         field->setEnabled(shown);
     });
 }
@@ -225,6 +235,6 @@ void SearchController::go(int row)
     m_workspace.views().find->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
 }
 
-Feature* searchFeature(Workspace& workspace) { return new SearchController(workspace); }
+FeatureEntry searchFeature() { return featureEntry<SearchController>(); }
 
 } // namespace stagewright

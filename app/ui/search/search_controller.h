@@ -23,6 +23,7 @@ class SearchController : public Feature, public OpFinding {
     Q_OBJECT
 public:
     explicit SearchController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
     void find(const QString& text, bool backward = false) override;
     void clear() override;

@@ -79,7 +79,7 @@ void Appearance::apply()
     views.timeline->setProperty("timeUnit", static_cast<int>(preferences.timeUnit));
     views.timeline->setKeyMap(preferences.keys);
     views.memory->setKeyMap(preferences.keys);
-    const ActionId keys[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
+    const ActionId keys[] = {"keysPerfetto", "keysNsight", "keysTracy"};
     m_workspace.actions()[keys[static_cast<int>(preferences.keys)]]->setChecked(true);
     applyTheme();
     if (rewritten) m_workspace.shown().refreshTimes();
@@ -94,14 +94,14 @@ void Appearance::applyTheme()
     const bool hatched = preferences.hatches();
     if (hatched) theme = &theme->hatchedTwin();
     Actions& actions = m_workspace.actions();
-    actions[ActionId::HatchKinds]->setChecked(hatched);
+    actions["hatchKinds"]->setChecked(hatched);
     static const Theme* applied = nullptr; // of the application, which all windows share
     if (applied != theme || qApp->styleSheet().isEmpty()) {
         applied = theme;
         QApplication::setPalette(theme->palette());
         qApp->setStyleSheet(styleSheet(*theme));
     }
-    const ActionId themes[] = {ActionId::ThemeSystem, ActionId::ThemeLight, ActionId::ThemeDark, ActionId::ThemeHighContrast};
+    const ActionId themes[] = {"themeSystem", "themeLight", "themeDark", "themeHighContrast"};
     actions[themes[static_cast<int>(preferences.theme)]]->setChecked(true);
     m_workspace.setTheme(*theme);
 }

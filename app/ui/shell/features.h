@@ -1,14 +1,13 @@
-// The features of a window, in the order of features.def.
+// The features of a window, in the order of features.def, and what they declare.
 #pragma once
 
 #include <vector>
 
+#include "app/ui/workspace/feature.h"
+
 namespace stagewright {
 
-class Feature;
-class Workspace;
-
-using MakeFeature = Feature* (*)(Workspace&); // the workspace owns what it makes, once it is added
-const std::vector<MakeFeature>& allFeatures();
+const std::vector<FeatureEntry>& allFeatures();
+std::vector<ActionEntry> allActions();
 
 } // namespace stagewright

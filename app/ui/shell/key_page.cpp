@@ -61,11 +61,11 @@ std::vector<Group> groupsOf(Actions& actions, KeyMapName map)
     for (const auto& [menu, title] : menus) groups.push_back({tr(title), {}});
     Group others{tr("More"), {}};
     for (const auto& [entry, action] : actions.all()) {
-        const auto* at = std::find_if(std::begin(menus), std::end(menus), [id = entry.menu](const auto& one) { return one.first == id; });
+        const auto* at = std::find_if(std::begin(menus), std::end(menus), [id = menuOf(entry.group)](const auto& one) { return one.first == id; });
         Group& group = at == std::end(menus) ? others : groups[3 + static_cast<std::size_t>(at - std::begin(menus))];
-        if (entry.menu == MenuId::Bookmarks) { // nine of the same kind
-            if (entry.id == ActionId::BookmarkJump1) group.lines.emplace_back(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
-            if (entry.id == ActionId::BookmarkSet1) group.lines.emplace_back(tr("Ctrl+Shift+1 … 9"), tr("Set a bookmark"));
+        if (entry.group == ActionGroup::Bookmarks) { // nine of the same kind
+            if (entry.id == "bookmarkJump1") group.lines.emplace_back(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
+            if (entry.id == "bookmarkSet1") group.lines.emplace_back(tr("Ctrl+Shift+1 … 9"), tr("Set a bookmark"));
             continue;
         }
         const QList<QKeySequence> own = action->shortcuts();

@@ -12,23 +12,26 @@ namespace stagewright {
 namespace {
 
 constexpr auto group = "layouts";
-constexpr ActionId switches[] = {ActionId::RunsList, ActionId::SidePanel, ActionId::Memory, ActionId::CommTracks, ActionId::CriticalPath};
+constexpr ActionId switches[] = {"runsList", "sidePanel", "memory", "commTracks", "criticalPath"};
 
-QString nameOf(ActionId id)
-{
-    for (const ActionEntry& entry : Actions::table())
-        if (entry.id == id) return QString::fromLatin1(entry.name);
-    return {};
-}
+QString nameOf(ActionId id) { return QString::fromLatin1(id); }
 
 } // namespace
+
+std::vector<ActionEntry> LayoutController::actionTable()
+{
+    return {
+        {.id = "saveLayout", .group = ActionGroup::Layouts, .text = tr("&Save this layout…"), .tooltip = tr("Saves lists, panels, their sizes and switches under a name")},
+        {.id = "resetLayout", .group = ActionGroup::Layouts, .text = tr("&Reset the layout"), .tooltip = tr("Restores the default lists and panels")},
+    };
+}
 
 LayoutController::LayoutController(Workspace& workspace) : Feature(workspace)
 {
     connect(&workspace, &Workspace::laidOut, this, [this] { m_standard = current(); });
     connect(workspace.room().menu(MenuId::Layouts), &QMenu::aboutToShow, this, &LayoutController::fillMenu);
-    connect(workspace.actions()[ActionId::SaveLayout], &QAction::triggered, this, &LayoutController::askName);
-    connect(workspace.actions()[ActionId::ResetLayout], &QAction::triggered, this, &LayoutController::reset);
+    connect(workspace.actions()["saveLayout"], &QAction::triggered, this, &LayoutController::askName);
+    connect(workspace.actions()["resetLayout"], &QAction::triggered, this, &LayoutController::reset);
 }
 
 QVariantMap LayoutController::current() const
@@ -97,13 +100,13 @@ void LayoutController::fillMenu()
     menu.clear();
     for (const QString& name : names()) menu.addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { apply(name); });
     if (!menu.isEmpty()) menu.addSeparator();
-    menu.addAction(m_workspace.actions()[ActionId::SaveLayout]);
-    menu.addAction(m_workspace.actions()[ActionId::ResetLayout]);
+    menu.addAction(m_workspace.actions()["saveLayout"]);
+    menu.addAction(m_workspace.actions()["resetLayout"]);
     if (names().isEmpty()) return;
     QMenu* remove = menu.addMenu(tr("Remove"));
     for (const QString& name : names()) remove->addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, name] { this->remove(name); });
 }
 
-Feature* layoutFeature(Workspace& workspace) { return new LayoutController(workspace); }
+FeatureEntry layoutFeature() { return featureEntry<LayoutController>(); }
 
 } // namespace stagewright

@@ -14,6 +14,7 @@ class LayoutController : public Feature {
     Q_OBJECT
 public:
     explicit LayoutController(Workspace& workspace); // the default is the layout when the window is ready
+    static std::vector<ActionEntry> actionTable();
     QStringList names() const;
     void save(const QString& name);
     bool apply(const QString& name); // false: no such layout

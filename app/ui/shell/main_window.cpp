@@ -59,7 +59,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     Appearance::prepare();
     setAcceptDrops(true);
     setObjectName(QStringLiteral("stagewright"));
-    m_workspace = new Workspace(*this);
+    m_workspace = new Workspace(*this, allActions());
     buildToolBar(*m_workspace);
     buildMenus(*m_workspace);
     new Captions(*m_workspace); // owned by the workspace, like the next one
@@ -84,8 +84,8 @@ void MainWindow::layOutFeatures()
 {
     Room& room = m_workspace->room();
     QWidget* lastPanel = m_workspace->views().side;
-    for (const MakeFeature make : allFeatures()) {
-        Feature* feature = make(*m_workspace);
+    for (const FeatureEntry& entry : allFeatures()) {
+        Feature* feature = entry.make(*m_workspace);
         m_workspace->add(feature);
         const FeatureParts parts = feature->parts();
         for (const FeatureParts::Dock& dock : parts.docks) room.addDock(dock.dock, dock.area, dock.tabbed);
@@ -116,7 +116,7 @@ void MainWindow::restoreLayout()
     const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
     if (!columns.isEmpty()) room.columns()->restoreState(columns);
     const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool() && !tight;
-    m_workspace->actions()[ActionId::RunsList]->setChecked(list);
+    m_workspace->actions()["runsList"]->setChecked(list);
     m_workspace->views().runs->setVisible(list);
 }
 
@@ -149,7 +149,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
     settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
     settings.setValue(QStringLiteral("window/columns"), m_workspace->room().columns()->saveState());
     settings.setValue(QStringLiteral("window/docks"), saveState());
-    settings.setValue(QStringLiteral("window/runsList"), m_workspace->actions()[ActionId::RunsList]->isChecked());
+    settings.setValue(QStringLiteral("window/runsList"), m_workspace->actions()["runsList"]->isChecked());
     QMainWindow::closeEvent(event);
 }
 

@@ -17,51 +17,18 @@ constexpr int usedKept = 30;
 constexpr int opsOffered = 8;
 
 // Why an action is disabled now.
-QString whyDisabled(Workspace& workspace, const ActionEntry& line)
+QString whyDisabled(Workspace& workspace, const ActionEntry& entry)
 {
-    using I = ActionId;
     using Mode = Shown::Mode;
     const Mode mode = workspace.shown().mode();
     const auto tr = [](const char* text) { return PaletteController::tr(text); };
-    switch (line.id) {
-    case I::OpenRecent: return tr("No file was opened recently.");
-    case I::Undo: return tr("Nothing has changed.");
-    case I::Redo: return tr("Nothing has been undone.");
-    case I::Back: return tr("There is no earlier view.");
-    case I::Forward: return tr("There is no later view.");
-    case I::CancelRecording: return tr("Nothing is being recorded.");
-    case I::Record: return tr("A recording is running.");
-    case I::Compare: return workspace.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("Open or record a second run first.");
-    case I::SwapCompare: return tr("Compare two runs first.");
-    default: break;
-    }
+    if (entry.needs == Needs::TwoRuns && workspace.runs()->refs().size() < 2) return tr("Open or record a second run first.");
+    if (entry.needs == Needs::Nothing || entry.needs == Needs::TwoRuns) return entry.missing;
     if (mode == Mode::Empty) return tr("No run is open.");
-    if (line.id >= I::BookmarkJump1 && line.id <= I::BookmarkJump9) return tr("This bookmark is not set.");
-    switch (line.id) {
-    case I::RunEdited: return mode == Mode::Edit ? tr("Needs a valid order and no running recording.") : tr("Only while editing a schedule (E).");
-    case I::PreviousStep:
-    case I::NextStep: return tr("This run has only one step.");
-    case I::Residuals: return tr("This run was simulated and has no measured times.");
-    case I::AddNote:
-    case I::KeepNote:
-    case I::RemoveNote: return mode == Mode::Edit ? tr("Not while editing a schedule.") : tr("There is no note.");
-    default: break;
-    }
-    if (line.menu == MenuId::Order) {
-        if (mode != Mode::Edit) return tr("Only while editing a schedule (E).");
-        switch (line.id) {
-        case I::PasteOps: return tr("Nothing has been copied.");
-        case I::SplitBackward: return tr("Select a full backward (B) first.");
-        case I::MergeBackward: return tr("Select an input gradient (I) or weight gradient (W) first.");
-        case I::SwapOps: return tr("Select two ops of one rank first.");
-        case I::FillGap: return tr("Select a gap first: click idle time or the op after it.");
-        case I::GoThere:
-        case I::CarryThere: return tr("No op was dropped at an invalid place.");
-        case I::RevertOrder: return tr("Nothing has changed.");
-        case I::GhostLibrary: return tr("Not compared with a library schedule.");
-        default: return tr("Select an op first.");
-        }
-    }
+    if (entry.needs == Needs::Editing && mode != Mode::Edit) return tr("Only while editing a schedule (E).");
+    if (entry.needs == Needs::Reading && mode == Mode::Edit) return tr("Not while editing a schedule.");
+    if (!entry.missing.isEmpty()) return entry.missing;
+    if (entry.needs == Needs::Editing) return tr("Select an op first.");
     if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
     if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
     const auto shown = workspace.shown().view();
@@ -75,9 +42,16 @@ QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used
 
 } // namespace
 
+std::vector<ActionEntry> PaletteController::actionTable()
+{
+    return {
+        {.id = "palette", .group = ActionGroup::EditFind, .text = tr("Comman&d palette…"), .keys = "Ctrl+Shift+P", .tooltip = tr("Finds any action, run, schedule, file or op by a few letters of its name")},
+    };
+}
+
 PaletteController::PaletteController(Workspace& workspace) : Feature(workspace)
 {
-    connect(workspace.actions()[ActionId::Palette], &QAction::triggered, this, &PaletteController::open);
+    connect(workspace.actions()["palette"], &QAction::triggered, this, &PaletteController::open);
 }
 
 CommandPalette* PaletteController::open()
@@ -105,16 +79,16 @@ std::vector<PaletteEntry> PaletteController::entries() const
 {
     std::vector<PaletteEntry> all;
     Workspace& workspace = m_workspace;
-    for (const auto& [line, action] : workspace.actions().all()) {
-        if (line.id == ActionId::Palette || line.id == ActionId::OpenRecent) continue;
+    for (const auto& [declared, action] : workspace.actions().all()) {
+        if (declared.id == "palette" || declared.id == "openRecent") continue;
         PaletteEntry entry;
-        entry.id = QStringLiteral("action:") + QString::fromLatin1(line.name);
+        entry.id = QStringLiteral("action:") + QString::fromLatin1(declared.id);
         entry.category = tr("Action");
         entry.title = action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…"));
-        if (*line.tooltip != '\0') entry.detail = action->statusTip();
+        if (!declared.tooltip.isEmpty()) entry.detail = action->statusTip();
         if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
         if (action->isCheckable() && action->isChecked()) entry.detail = tr("on. ") + entry.detail;
-        if (!action->isEnabled()) entry.disabled = whyDisabled(workspace, line);
+        if (!action->isEnabled()) entry.disabled = whyDisabled(workspace, declared);
         entry.perform = [action = action] { action->trigger(); };
         all.push_back(std::move(entry));
     }
@@ -189,6 +163,6 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
     return found;
 }
 
-Feature* paletteFeature(Workspace& workspace) { return new PaletteController(workspace); }
+FeatureEntry paletteFeature() { return featureEntry<PaletteController>(); }
 
 } // namespace stagewright

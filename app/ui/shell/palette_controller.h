@@ -14,6 +14,7 @@ class PaletteController : public Feature {
     Q_OBJECT
 public:
     explicit PaletteController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     CommandPalette* open();
 
 private:

@@ -1,5 +1,7 @@
 #include "app/ui/shell/preferences_controller.h"
 
+#include <QActionGroup>
+
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/preferences/preferences.h"
@@ -7,25 +9,41 @@
 
 namespace stagewright {
 
+std::vector<ActionEntry> PreferencesController::actionTable()
+{
+    return {
+        {.id = "preferences", .group = ActionGroup::EditPreferences, .text = tr("Pre&ferences…"), .keys = "Ctrl+,", .tooltip = tr("Theme, text scale, keys, units, folders, session")},
+        {.id = "themeSystem", .group = ActionGroup::Theme, .text = tr("Follow the &system"), .checkable = true},
+        {.id = "themeLight", .group = ActionGroup::Theme, .text = tr("&Light"), .checkable = true},
+        {.id = "themeDark", .group = ActionGroup::Theme, .text = tr("&Dark"), .checkable = true},
+        {.id = "themeHighContrast", .group = ActionGroup::Theme, .text = tr("&High contrast"), .checkable = true},
+        {.id = "hatchKinds", .group = ActionGroup::Theme, .line = true, .text = tr("Hatched &kinds"), .tooltip = tr("Backward, weight gradient and communication differ by hatch as well as colour; Preferences also offer “with high contrast”"), .checkable = true},
+        {.id = "keysPerfetto", .group = ActionGroup::HelpKeys, .at = 10, .line = true, .text = tr("Keys as in &Perfetto"), .checkable = true},
+        {.id = "keysNsight", .group = ActionGroup::HelpKeys, .at = 10, .text = tr("Keys as in &Nsight"), .checkable = true},
+        {.id = "keysTracy", .group = ActionGroup::HelpKeys, .at = 10, .text = tr("Keys as in &Tracy"), .checkable = true},
+    };
+}
+
 PreferencesController::PreferencesController(Workspace& workspace) : Feature(workspace)
 {
-    using I = ActionId;
     Actions& actions = workspace.actions();
-    connect(actions[I::Preferences], &QAction::triggered, this, &PreferencesController::open);
-    const std::pair<I, ThemeChoice> themes[] = {{I::ThemeSystem, ThemeChoice::System},
-                                                {I::ThemeLight, ThemeChoice::Light},
-                                                {I::ThemeDark, ThemeChoice::Dark},
-                                                {I::ThemeHighContrast, ThemeChoice::HighContrast}};
+    connect(actions["preferences"], &QAction::triggered, this, &PreferencesController::open);
+    const std::pair<ActionId, ThemeChoice> themes[] = {{"themeSystem", ThemeChoice::System},
+                                                       {"themeLight", ThemeChoice::Light},
+                                                       {"themeDark", ThemeChoice::Dark},
+                                                       {"themeHighContrast", ThemeChoice::HighContrast}};
+    auto* theme = new QActionGroup(this);
     for (const auto& [id, choice] : themes)
-        connect(actions[id], &QAction::triggered, this, [choice = choice] { Appearance::choose(choice); });
-    const std::pair<I, KeyMapName> maps[] = {{I::KeysPerfetto, KeyMapName::Perfetto}, {I::KeysNsight, KeyMapName::Nsight}, {I::KeysTracy, KeyMapName::Tracy}};
+        connect(theme->addAction(actions[id]), &QAction::triggered, this, [choice = choice] { Appearance::choose(choice); });
+    const std::pair<ActionId, KeyMapName> maps[] = {{"keysPerfetto", KeyMapName::Perfetto}, {"keysNsight", KeyMapName::Nsight}, {"keysTracy", KeyMapName::Tracy}};
+    auto* keys = new QActionGroup(this);
     for (const auto& [id, map] : maps)
-        connect(actions[id], &QAction::triggered, this, [map = map] {
+        connect(keys->addAction(actions[id]), &QAction::triggered, this, [map = map] {
             Preferences preferences = PreferenceStore::instance().value();
             preferences.keys = map;
             PreferenceStore::instance().set(preferences);
         });
-    connect(actions[I::HatchKinds], &QAction::triggered, this, [](bool wanted) {
+    connect(actions["hatchKinds"], &QAction::triggered, this, [](bool wanted) {
         Preferences preferences = PreferenceStore::instance().value();
         preferences.hatch = wanted ? HatchChoice::Always : HatchChoice::Never;
         PreferenceStore::instance().set(preferences);
@@ -46,6 +64,6 @@ PreferencesDialog* PreferencesController::open()
     return m_dialog;
 }
 
-Feature* preferencesFeature(Workspace& workspace) { return new PreferencesController(workspace); }
+FeatureEntry preferencesFeature() { return featureEntry<PreferencesController>(); }
 
 } // namespace stagewright

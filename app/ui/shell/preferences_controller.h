@@ -13,6 +13,7 @@ class PreferencesController : public Feature {
     Q_OBJECT
 public:
     explicit PreferencesController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     PreferencesDialog* open(); // not modal; one per window, deleted when closed
 
 private:

@@ -54,15 +54,23 @@ RunRef SessionController::refOf(const QVariant& value) const
     return ref;
 }
 
+std::vector<ActionEntry> SessionController::actionTable()
+{
+    return {
+        {.id = "newWindow", .group = ActionGroup::FileWindow, .text = tr("&New window"), .keys = "Ctrl+Shift+O", .tooltip = tr("Opens another window with its own view")},
+        {.id = "moveToWindow", .group = ActionGroup::FileWindow, .text = tr("&Move the run to a new window"), .tooltip = tr("Shows this run in its own window; this window shows the next run")},
+        {.id = "quit", .group = ActionGroup::FileQuit, .text = tr("&Quit"), .keys = "Ctrl+Q"},
+    };
+}
+
 SessionController::SessionController(Workspace& workspace) : Feature(workspace), m_id(QUuid::createUuid().toString(QUuid::WithoutBraces))
 {
     WindowSet& set = WindowSet::instance();
-    using I = ActionId;
-    connect(workspace.actions()[I::NewWindow], &QAction::triggered, this, [this] { WindowSet::instance().open(m_workspace.window()); });
-    connect(workspace.actions()[I::MoveToWindow], &QAction::triggered, this, [this] { WindowSet::instance().moveRun(*m_workspace.window(), nullptr); });
+    connect(workspace.actions()["newWindow"], &QAction::triggered, this, [this] { WindowSet::instance().open(m_workspace.window()); });
+    connect(workspace.actions()["moveToWindow"], &QAction::triggered, this, [this] { WindowSet::instance().moveRun(*m_workspace.window(), nullptr); });
     connect(&workspace, &Workspace::restartAsked, &set, &WindowSet::restart);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
-        m_workspace.actions()[I::MoveToWindow]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && !m_workspace.shown().view()->partial && !m_workspace.shown().view()->excerpt);
+        m_workspace.actions()["moveToWindow"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().view() && !m_workspace.shown().view()->partial && !m_workspace.shown().view()->excerpt);
     });
     connect(&workspace, &Workspace::closing, this, [this] { WindowSet::instance().closing(*m_workspace.window()); });
     connect(&workspace, &Workspace::closeRefused, &set, &WindowSet::stay);
@@ -74,7 +82,7 @@ SessionController::SessionController(Workspace& workspace) : Feature(workspace),
     });
     connect(&workspace, &Workspace::runMenuOpening, this, [this](QMenu* menu, const RunRef& ref) { WindowSet::instance().addMenu(*menu, *m_workspace.window(), ref); });
     connect(&workspace, &Workspace::scheduleOpened, this, [this](const QString& path) { m_schedules << path; });
-    connect(workspace.actions()[I::Quit], &QAction::triggered, &set, &WindowSet::quit);
+    connect(workspace.actions()["quit"], &QAction::triggered, &set, &WindowSet::quit);
     for (const auto signal : {&Shown::runShown, &Shown::modeChanged}) connect(&workspace.shown(), signal, &set, &WindowSet::saveSoon);
     connect(workspace.viewState(), &ViewState::visibleChanged, &set, &WindowSet::saveSoon);
     connect(workspace.viewState(), &ViewState::selectionChanged, &set, &WindowSet::saveSoon);
@@ -392,6 +400,6 @@ void SessionController::lookAtChanged()
     }
 }
 
-Feature* sessionFeature(Workspace& workspace) { return new SessionController(workspace); }
+FeatureEntry sessionFeature() { return featureEntry<SessionController>(); }
 
 } // namespace stagewright

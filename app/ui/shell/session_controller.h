@@ -21,6 +21,7 @@ class SessionController : public Feature {
     Q_OBJECT
 public:
     explicit SessionController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     QVariantMap state() const;
     QVariantMap viewState() const;          // of what is shown: run, step, view, selection, mode
     void restore(const QVariantMap& state); // the banner names missing files

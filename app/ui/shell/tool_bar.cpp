@@ -1,5 +1,8 @@
 #include "app/ui/shell/tool_bar.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QToolBar>
@@ -8,6 +11,18 @@
 #include "widgets/search/find_field.h"
 
 namespace stagewright {
+namespace {
+
+std::vector<Actions::Listed> onToolBar(const Actions& actions)
+{
+    std::vector<Actions::Listed> found;
+    for (const Actions::Listed& one : actions.all())
+        if (one.entry.tool != 0) found.push_back(one);
+    std::sort(found.begin(), found.end(), [](const Actions::Listed& a, const Actions::Listed& b) { return a.entry.tool < b.entry.tool; });
+    return found;
+}
+
+} // namespace
 
 void buildToolBar(Workspace& workspace)
 {
@@ -20,33 +35,22 @@ void buildToolBar(Workspace& workspace)
     bar->setContextMenuPolicy(Qt::PreventContextMenu);
     bar->layout()->setContentsMargins(0, 0, 0, 0);
     bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    auto add = [&](ActionId id, const char* name = nullptr) {
-        QAction* action = workspace.actions()[id];
-        action->setIconText(Actions::buttonText(id));
-        bar->addAction(action);
-        QWidget* button = bar->widgetForAction(action);
-        if (name != nullptr) button->setObjectName(QString::fromLatin1(name));
-        button->setFocusPolicy(Qt::TabFocus);
-        return button;
-    };
-    auto gap = [&](int width) {
+    auto gap = [bar] {
         auto* space = new QWidget(bar);
-        space->setFixedWidth(width);
+        space->setFixedWidth(4);
         bar->addWidget(space);
     };
-    add(ActionId::Open);
-    add(ActionId::Record, "primary");
-    gap(4);
-    add(ActionId::EditMode);
-    gap(4);
-    add(ActionId::CriticalPath);
-    add(ActionId::CommTracks);
-    add(ActionId::Memory);
-    add(ActionId::Compare);
-    gap(4);
-    add(ActionId::Fit);
-    add(ActionId::ExportPicture);
-    gap(4);
+    int last = 0;
+    for (const Actions::Listed& listed : onToolBar(workspace.actions())) {
+        if (last != 0 && listed.entry.tool / 10 != last / 10) gap();
+        last = listed.entry.tool;
+        listed.action->setIconText(workspace.actions().buttonText(listed.entry.id));
+        bar->addAction(listed.action);
+        QWidget* button = bar->widgetForAction(listed.action);
+        if (listed.entry.id == "record") button->setObjectName(QStringLiteral("primary"));
+        button->setFocusPolicy(Qt::TabFocus);
+    }
+    gap();
     auto* steps = new QComboBox(bar);
     steps->setAccessibleName(tr("Step"));
     steps->setToolTip(tr("The step shown. Figures of a run are those of the measured step with the median time."));

@@ -63,6 +63,13 @@ QueryTables tablesOf(const RunFile& file)
 
 } // namespace
 
+std::vector<ActionEntry> SqlController::actionTable()
+{
+    return {
+        {.id = "sqlConsole", .group = ActionGroup::AnalyseQuery, .text = tr("S&QL console"), .keys = ":", .tooltip = tr("Queries the run file in SQL and shows rows on the timeline"), .checkable = true},
+    };
+}
+
 SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window())), m_asking(workspace.jobs()), m_placing(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_pool.setMaxThreadCount(1);
@@ -76,7 +83,7 @@ SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_conso
         m_workspace.views().memory->setMinimumHeight(0);
         m_console->editor()->setMaximumHeight(SqlConsole::editorHeight);
     });
-    connect(workspace.actions()[ActionId::SqlConsole], &QAction::triggered, this, &SqlController::open);
+    connect(workspace.actions()["sqlConsole"], &QAction::triggered, this, &SqlController::open);
     connect(m_console, &SqlConsole::runAsked, this, &SqlController::ask);
     connect(m_console, &SqlConsole::cancelAsked, this, &SqlController::cancel);
     connect(m_console, &SqlConsole::rowChosen, this, &SqlController::chooseRow);
@@ -86,7 +93,7 @@ SqlController::SqlController(Workspace& workspace) : Feature(workspace), m_conso
     connect(m_console->queriesMenu(), &QMenu::aboutToShow, this, &SqlController::fillMenu);
     connect(&workspace.shown(), &Shown::runShown, this, &SqlController::shownChanged);
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_console->setTheme(m_workspace.theme()); });
-    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()[ActionId::SqlConsole]->setEnabled(m_workspace.shown().view() != nullptr); });
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["sqlConsole"]->setEnabled(m_workspace.shown().view() != nullptr); });
 }
 
 FeatureParts SqlController::parts()
@@ -526,6 +533,6 @@ void SqlController::rememberAsked(const QString& sql)
     m_console->editor()->setHistory(history);
 }
 
-Feature* sqlFeature(Workspace& workspace) { return new SqlController(workspace); }
+FeatureEntry sqlFeature() { return featureEntry<SqlController>(); }
 
 } // namespace stagewright

@@ -26,6 +26,7 @@ class SqlController : public Feature {
     Q_OBJECT
 public:
     explicit SqlController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     FeatureParts parts() override;
 
     void open(); // shows the console and focuses the query

@@ -6,17 +6,18 @@
 #include "widgets/tables/tables_panel.h"
 
 namespace stagewright {
-namespace {
 
-const ActionEntry toggle{ActionId::Own, MenuId::Analyse, false, "tables", QT_TRANSLATE_NOOP("stagewright::Actions", "&Tables"), "", "Ctrl+Alt+T",
-                         QT_TRANSLATE_NOOP("stagewright::Actions", "Every table of the report of the step shown, as report --table prints them; choosing a row goes to its op"), true};
-
-} // namespace
+std::vector<ActionEntry> TablesController::actionTable()
+{
+    return {
+        {.id = "tables", .group = ActionGroup::AnalyseTools, .at = 40, .text = tr("&Tables"), .keys = "Ctrl+Alt+T", .tooltip = tr("Every table of the report of the step shown, as report --table prints them; choosing a row goes to its op"), .checkable = true},
+    };
+}
 
 TablesController::TablesController(Workspace& workspace) : TablesController(workspace, new TablesPanel) {}
 
 TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
-    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.addAction(toggle, ActionId::DeviceTables), [panel] { panel->names()->setFocus(); }), m_panel(panel)
+    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.actions()["tables"], [panel] { panel->names()->setFocus(); }), m_panel(panel)
 {
     m_panel->setTheme(workspace.theme());
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
@@ -32,6 +33,6 @@ void TablesController::compute(const std::shared_ptr<const RunView>& view)
 
 void TablesController::clear() { m_panel->setTables(nullptr, {}); }
 
-Feature* tablesFeature(Workspace& workspace) { return new TablesController(workspace); }
+FeatureEntry tablesFeature() { return featureEntry<TablesController>(); }
 
 } // namespace stagewright

@@ -11,6 +11,7 @@ class TablesController : public DockOfStep {
     Q_OBJECT
 public:
     explicit TablesController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
     TablesPanel* panel() { return m_panel; }
 
 private:

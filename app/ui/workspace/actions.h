@@ -1,8 +1,10 @@
-// Actions: everything the window can do, declared in one table (actions.cpp): id, menu, text, keys, tooltip. Menus, toolbar, command
-// palette and tests find actions here by id. A feature may add its own: then nothing else knows it.
+// Actions: everything the window can do. Each feature declares its own in a table (Feature::actionTable); the shell makes them all before
+// the first feature and lays out the menus from the fixed order of groups. Menus, toolbar, command palette, key page, other features and
+// tests find actions here by id.
 #pragma once
 
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include <QAction>
@@ -11,194 +13,7 @@
 
 namespace stagewright {
 
-enum class ActionId {
-    Open,
-    OpenRecent,
-    SaveCopy,
-    CloseFile,
-    NewWindow,
-    MoveToWindow,
-    ExportPicture,
-    ExportReport,
-    ExportRun,
-    Quit,
-    CopyTable,
-    CopyMarkdown,
-    Undo,
-    Redo,
-    EditMode,
-    NewSchedule,
-    BuildingBlock,
-    InsertDelay,
-    RunEdited,
-    NewEmpty,
-    CutOps,
-    CopyOps,
-    PasteOps,
-    RemoveOps,
-    SplitBackward,
-    MergeBackward,
-    InsertRecompute,
-    SwapOps,
-    FillGap,
-    SnapOps,
-    SnapAll,
-    RankAbove,
-    RankBelow,
-    ExtendLeft,
-    ExtendRight,
-    ChooseAll,
-    ChooseMicrobatch,
-    ChooseRank,
-    Microbatches,
-    RevertOrder,
-    GoThere,
-    CarryThere,
-    StrictMoves,
-    CarryAlong,
-    ScheduleText,
-    GhostOriginal,
-    GhostLibrary,
-    Record,
-    CancelRecording,
-    CriticalPath,
-    MemoryBudget,
-    Slack,
-    NextGap,
-    PreviousGap,
-    WhatIf,
-    Residuals,
-    LoweredView,
-    DeviceTables,
-    CommTracks,
-    Memory,
-    RunsList,
-    Details,
-    SidePanel,
-    Fit,
-    FitSelection,
-    Back,
-    Forward,
-    Compare,
-    SwapCompare,
-    NextCompared,
-    AlignAtOp,
-    SetBaseline,
-    Explorer,
-    PreviousStep,
-    NextStep,
-    Lessons,
-    OpenLesson,
-    LeaveLesson,
-    NextLessonStep,
-    PreviousLessonStep,
-    LessonHint,
-    LessonPane,
-    Glossary,
-    ExplainTerm,
-    Play,
-    NextBeat,
-    PreviousBeat,
-    NextMoment,
-    Pace1,
-    Pace2,
-    Pace3,
-    Pace4,
-    ReducedMotion,
-    Find,
-    FindNext,
-    FindPrevious,
-    SearchList,
-    Palette,
-    SqlConsole,
-    Preferences,
-    AddNote,
-    KeepNote,
-    RemoveNote,
-    NotesList,
-    BookmarkJump1,
-    BookmarkJump2,
-    BookmarkJump3,
-    BookmarkJump4,
-    BookmarkJump5,
-    BookmarkJump6,
-    BookmarkJump7,
-    BookmarkJump8,
-    BookmarkJump9,
-    BookmarkSet1,
-    BookmarkSet2,
-    BookmarkSet3,
-    BookmarkSet4,
-    BookmarkSet5,
-    BookmarkSet6,
-    BookmarkSet7,
-    BookmarkSet8,
-    BookmarkSet9,
-    SaveLayout,
-    ResetLayout,
-    RowUp,
-    RowDown,
-    PinRank,
-    FoldRank,
-    RankTrack,
-    OpenGroup,
-    GroupAuto,
-    GroupNone,
-    GroupOf8,
-    GroupOf32,
-    GroupOf128,
-    GroupStage,
-    GroupBusy,
-    GroupHost,
-    GroupPipeline,
-    GroupData,
-    GroupTensor,
-    GroupExpert,
-    GroupContext,
-    GroupReplica,
-    GroupRange,
-    SubLanes,
-    KernelClasses,
-    WaitLanes,
-    RowsTaller,
-    RowsLower,
-    RowsAutomatic,
-    ResetRows,
-    TimeRelative,
-    TimeAbsolute,
-    UnitAuto,
-    UnitNanos,
-    UnitMicros,
-    UnitMillis,
-    UnitSeconds,
-    AllSteps,
-    ChooseSteps,
-    MemoryActivations,
-    MemoryCommunication,
-    MemoryWorkspace,
-    MemoryGradients,
-    MemoryWeights,
-    MemoryOptimizer,
-    MemoryGathered,
-    MemoryBuckets,
-    MemoryAll,
-    MemoryOwnScale,
-    MemoryPredicted,
-    MemoryCounters,
-    ThemeSystem,
-    ThemeLight,
-    ThemeDark,
-    ThemeHighContrast,
-    HatchKinds,
-    KeysPerfetto,
-    KeysNsight,
-    KeysTracy,
-    Keys,
-    About,
-    ImportTraces,
-    ComparePlan,
-    Own, // of a feature, found by its name
-};
+using ActionId = std::string_view; // a literal, which is also the objectName: "criticalPath"
 
 enum class MenuId {
     File,
@@ -218,27 +33,76 @@ enum class MenuId {
     Recent,
 };
 
-struct ActionEntry {
+// Where an action is: menus, palette and key page list the groups in this order, with a separator between those of one menu.
+enum class ActionGroup {
+    FileOpen,
+    FileKeep,
+    FileWindow,
+    FileExport,
+    FileQuit,
+    EditUndo,
+    EditCopy,
+    EditFind,
+    EditNote,
+    EditPreferences,
+    ViewFit,
+    ViewTracks,
+    ViewPanels,
+    Rows,
+    ViewLists,
+    Layouts,
+    Bookmarks,
+    Times,
+    MemoryCharts,
+    Theme,
+    Order,
+    ScheduleRecord,
+    ScheduleEdit,
+    AnalyseStep,
+    AnalyseGaps,
+    AnalyseTools,
+    AnalyseCompare,
+    AnalyseQuery,
+    ViewSteps,
+    AnalyseSteps,
+    LearnLessons,
+    LearnPlay,
+    HelpKeys,
+    HelpAbout,
+};
+
+MenuId menuOf(ActionGroup group);
+
+// What an action needs, from which follows why it is disabled.
+enum class Needs {
+    Nothing, // what is `missing` is all it takes
+    Run,
+    Reading, // a run that is not being edited
+    Editing,
+    TwoRuns,
+};
+
+struct ActionEntry { // {}: tables name some members, and the others need a value of their own
     ActionId id;
-    MenuId menu;        // menus list their actions in the order of the table
-    bool line;          // a separator before it
-    const char* name;   // objectName
-    const char* text;   // in menus, with mnemonic
-    const char* button; // on the toolbar; empty: as `text` without mnemonic
-    const char* keys;   // QKeySequence portable text, several separated by "|"; empty: none
-    const char* tooltip;
-    bool checkable;
+    ActionGroup group;
+    int at = 1000;     // place in its group; equal ones in the order of features.def, then of the table
+    bool line = false; // a separator before it, within its group
+    QString text{};    // in menus, with mnemonic
+    QString button{};  // on the toolbar; empty: as `text` without mnemonic
+    QString keys{};    // QKeySequence portable text, several separated by "|"; empty: none
+    int tool = 0;      // place on the toolbar, which has a gap between tens; 0: not there
+    QString tooltip{}; // empty: as `text` without mnemonic
+    bool checkable = false;
+    Needs needs = Needs::Run;
+    QString missing{}; // why it is disabled although what it needs is there; empty: it depends on what is shown
 };
 
 class Actions : public QObject {
     Q_OBJECT
 public:
-    explicit Actions(QWidget* window); // adds every action to the window, so that its keys work
-    static const std::vector<ActionEntry>& table();
-    QAction* operator[](ActionId id) const { return m_actions.at(id); }
-    static QString buttonText(ActionId id);
-    // One that a feature declares itself (id: Own), behind `after` in its menu and in all().
-    QAction* add(const ActionEntry& entry, ActionId after);
+    Actions(QWidget* window, std::vector<ActionEntry> entries); // adds every action to the window, so that its keys work
+    QAction* operator[](ActionId id) const;                     // ends the program if no feature declares it
+    QString buttonText(ActionId id) const;
     struct Listed {
         ActionEntry entry;
         QAction* action;
@@ -246,10 +110,11 @@ public:
     const std::vector<Listed>& all() const { return m_all; } // in the order of the menus
 
 private:
+    const Listed& listed(ActionId id) const;
     QAction* make(const ActionEntry& entry);
     QWidget* m_window;
-    std::map<ActionId, QAction*> m_actions;
     std::vector<Listed> m_all;
+    std::map<ActionId, std::size_t> m_places; // in m_all
 };
 
 } // namespace stagewright

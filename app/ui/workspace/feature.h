@@ -1,10 +1,12 @@
 // Feature: one part of the window: what it shows, its actions and what it does. It sees the workspace and nothing of other features.
-// features.def lists them; the shell makes them in that order, lays out their parts and destroys them in the reverse order.
+// features.def lists them; the shell makes their actions, then them in that order, lays out their parts and destroys them in the reverse order.
 #pragma once
 
 #include <vector>
 
 #include <QObject>
+
+#include "app/ui/workspace/actions.h"
 
 class QDockWidget;
 class QWidget;
@@ -31,6 +33,8 @@ class Feature : public QObject {
 public:
     explicit Feature(Workspace& workspace);
 
+    static std::vector<ActionEntry> actionTable() { return {}; } // what it adds to the menus; a feature with actions has its own
+
     virtual FeatureParts parts() { return {}; }
     virtual bool settled() const { return true; } // nothing is under way but its jobs, which the workspace counts
     virtual bool escape() { return false; }       // Esc: takes back the last thing it put over the views; false: there is none
@@ -40,5 +44,17 @@ public:
 protected:
     Workspace& m_workspace;
 };
+
+// What a line of features.def stands for: how the feature is made, and what it declares before there is one.
+struct FeatureEntry {
+    Feature* (*make)(Workspace&); // the workspace owns it, once it is added
+    std::vector<ActionEntry> (*actions)();
+};
+
+template <typename T>
+FeatureEntry featureEntry()
+{
+    return {[](Workspace& workspace) -> Feature* { return new T(workspace); }, &T::actionTable};
+}
 
 } // namespace stagewright

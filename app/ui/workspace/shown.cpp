@@ -247,7 +247,7 @@ void Shown::setMode(Mode mode)
     }
     m_workspace.room().showViews(mode != Mode::Empty);
     emit modeChanging();
-    views.memory->setVisible(m_workspace.actions()[ActionId::Memory]->isChecked());
+    views.memory->setVisible(m_workspace.actions()["memory"]->isChecked());
     views.timeline->setEditMode(mode == Mode::Edit);
     views.timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis") : mode == Mode::Edit ? tr("Edit")
                                                                                                  : tr("Timeline"));

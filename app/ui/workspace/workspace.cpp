@@ -1,8 +1,8 @@
 #include "app/ui/workspace/workspace.h"
 
 #include <algorithm>
+#include <utility>
 
-#include <QMenu>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
@@ -16,8 +16,8 @@
 
 namespace stagewright {
 
-Workspace::Workspace(QMainWindow& window)
-    : QObject(&window), m_actions(new Actions(&window)), m_library(new RunLibrary(&window)), m_state(new ViewState(&window)), m_room(window), m_banner(new Banner(window.centralWidget())), m_shown(*this), m_theme(&Theme::light())
+Workspace::Workspace(QMainWindow& window, std::vector<ActionEntry> actions)
+    : QObject(&window), m_actions(new Actions(&window, std::move(actions))), m_library(new RunLibrary(&window)), m_state(new ViewState(&window)), m_room(window), m_banner(new Banner(window.centralWidget())), m_shown(*this), m_theme(&Theme::light())
 {
     buildViews();
     m_banner->attach(m_room.pages());
@@ -71,16 +71,6 @@ void Workspace::setTheme(const Theme& theme)
     m_views.side->setTheme(theme);
     if (m_shown.mode() == Shown::Mode::Run) m_shown.refreshSelection(); // its swatch is in the theme's colours
     emit themeChanged();
-}
-
-QAction* Workspace::addAction(const ActionEntry& entry, ActionId after)
-{
-    QAction* action = m_actions->add(entry, after);
-    QMenu* menu = m_room.menu(entry.menu);
-    const auto there = menu->actions();
-    const qsizetype place = there.indexOf((*m_actions)[after]);
-    menu->insertAction(place >= 0 && place + 1 < there.size() ? there[place + 1] : nullptr, action);
-    return action;
 }
 
 void Workspace::add(Feature* feature) { m_features.push_back(feature); }

@@ -25,7 +25,7 @@ struct Theme;
 class Workspace : public QObject {
     Q_OBJECT
 public:
-    explicit Workspace(QMainWindow& window);
+    Workspace(QMainWindow& window, std::vector<ActionEntry> actions);
     ~Workspace() override; // features go before what they refer to, the last made first
 
     RunLibrary* library() { return m_library; }
@@ -36,7 +36,6 @@ public:
     Room& room() { return m_room; }
     QMainWindow* window() { return &m_room.window(); } // parent of dialogs
     Actions& actions() { return *m_actions; }
-    QAction* addAction(const ActionEntry& entry, ActionId after); // of a feature; in its menu behind another
     Banner* banner() { return m_banner; }
     Jobs& jobs() { return m_jobs; }
     const Theme& theme() const { return *m_theme; }

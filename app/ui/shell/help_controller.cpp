@@ -1,0 +1,35 @@
+#include "app/ui/shell/help_controller.h"
+
+#include <QApplication>
+#include <QMessageBox>
+
+#include "app/ui/shell/key_page.h"
+#include "app/ui/workspace/workspace.h"
+
+namespace stagewright {
+
+std::vector<ActionEntry> HelpController::actionTable()
+{
+    return {
+        {.id = "keys", .group = ActionGroup::HelpKeys, .at = 0, .text = tr("&Keys"), .keys = "?|F1", .tooltip = tr("Shows every shortcut")},
+        {.id = "about", .group = ActionGroup::HelpAbout, .text = tr("&About Stagewright")},
+    };
+}
+
+HelpController::HelpController(Workspace& workspace) : Feature(workspace)
+{
+    connect(workspace.actions()["keys"], &QAction::triggered, this, [this] { showKeys(m_workspace); });
+    connect(workspace.actions()["about"], &QAction::triggered, this, &HelpController::about);
+}
+
+void HelpController::about()
+{
+    QMessageBox::about(m_workspace.window(), tr("About Stagewright"),
+                       tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for real, see where "
+                          "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
+                           .arg(QApplication::applicationVersion()));
+}
+
+FeatureEntry helpFeature() { return featureEntry<HelpController>(); }
+
+} // namespace stagewright

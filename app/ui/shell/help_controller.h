@@ -1,0 +1,18 @@
+// HelpController: the page of keys, and what the program is.
+#pragma once
+
+#include "app/ui/workspace/feature.h"
+
+namespace stagewright {
+
+class HelpController : public Feature {
+    Q_OBJECT
+public:
+    explicit HelpController(Workspace& workspace);
+    static std::vector<ActionEntry> actionTable();
+
+private:
+    void about();
+};
+
+} // namespace stagewright
