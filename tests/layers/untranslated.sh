@@ -13,7 +13,7 @@ while IFS=: read -r file count; do
         grep -vE 'tr\(|translate\(|QRegularExpression|StyleSheet|font-family|untranslated: ' | sed 's/^/    /'
     status=1
     found=$((found + count))
-done < <(find "$root/widgets" "$root/app/ui" \( -name '*.cpp' -o -name '*.h' \) ! -name command_line.cpp ! -name main.cpp | sort |
+done < <(find "$root/widgets" "$root/app/ui" \( -name '*.cpp' -o -name '*.h' \) ! -path "*/program/*" | sort |
     while read -r file; do
         printf '%s:%s\n' "$file" "$(grep -E 'QString(Literal|::fromUtf8|::fromLatin1)\("[^"]*[A-Za-z]{2,}[^"]* [^"]*[a-z]{2,}[^"]*"\)' "$file" |
             grep -cvE 'tr\(|translate\(|QRegularExpression|StyleSheet|font-family|untranslated: ')"

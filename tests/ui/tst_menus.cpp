@@ -9,6 +9,8 @@
 #include <QtTest>
 
 #include "app/ui/program/command_line.h"
+#include "app/ui/program/showing.h"
+#include "app/ui/shell/features.h"
 #include "app/ui/shell/key_page.h"
 #include "app/ui/shell/palette_controller.h"
 #include "tests/ui/window_fixture.h"
@@ -94,6 +96,17 @@ void addKeyPage(QStringList& lines, MainWindow& window)
     showKeys(window.workspace());
 }
 
+// A picture of the window once two in a row are the same.
+QImage still(MainWindow& window)
+{
+    QImage last, now = window.grab().toImage();
+    const bool same = QTest::qWaitFor([&] {
+        last = std::exchange(now, window.grab().toImage());
+        return last == now;
+    });
+    return same ? now : QImage();
+}
+
 void addShown(QStringList& lines)
 {
     lines << QString() << QStringLiteral("--show");
@@ -143,6 +156,39 @@ private slots:
         qsizetype at = 0;
         while (at < lines.size() && at < wanted.size() && lines[at] == wanted[at]) ++at;
         QFAIL(qPrintable(QStringLiteral("line %1 is \"%2\", expected: \"%3\"; %4 has all lines").arg(at + 1).arg(lines.value(at), wanted.value(at), found.fileName())));
+    }
+
+    // Every name of --show changes what the window shows of a measured run, or opens a dialog over it.
+    void everyNameOfShowOpensSomething_data()
+    {
+        QTest::addColumn<QString>("name");
+        for (const ShowEntry& entry : allShown()) QTest::newRow(entry.name) << QString::fromLatin1(entry.name);
+    }
+    void everyNameOfShowOpensSomething()
+    {
+        QFETCH(QString, name);
+        WindowFixture fixture;
+        const QString file = fixture.dir.filePath(QStringLiteral("measured.stagewright"));
+        QVERIFY(QFile::copy(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/shards.stagewright"), file));
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {file}));
+        QVERIFY(WindowFixture::finish(window));
+        const CommandLine line = parseCommandLine({file, QStringLiteral("--show"), name});
+        QCOMPARE(line.fault, QString());
+        const ShowEntry* entry = findShown(name);
+        QVERIFY((entry->view != nullptr) != (entry->dialog != nullptr));
+        if (entry->dialog != nullptr) {
+            const ShownDialog shown = openDialog(window, *entry, {}, true);
+            QCOMPARE(shown.fault, QString());
+            QVERIFY(shown.dialog->isVisible());
+            shown.dialog->close();
+            return;
+        }
+        const QImage before = still(window);
+        QVERIFY(!before.isNull());
+        showView(window, line);
+        QVERIFY(WindowFixture::finish(window));
+        QVERIFY(still(window) != before);
     }
 };
 

@@ -35,6 +35,7 @@ class EditController : public Feature, public OrderEditing {
 public:
     explicit EditController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     ~EditController() override;
     FeatureParts parts() override;
 

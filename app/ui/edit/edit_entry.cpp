@@ -135,6 +135,13 @@ void EditController::leaveEdit()
         m_workspace.shown().showNothing();
 }
 
+std::vector<ShowEntry> EditController::showTable()
+{
+    return {
+        {.name = "edit", .at = 0, .view = [](const ShowRequest& request) { request.workspace.feature<OrderEditing>()->enterEdit(); }},
+    };
+}
+
 FeatureEntry editFeature() { return featureEntry<EditController>(); }
 
 } // namespace stagewright

@@ -73,6 +73,16 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
     m_workspace.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
 }
 
+std::vector<ShowEntry> PlanController::showTable()
+{
+    return {
+        {.name = "plan", .at = 290, .view = [](const ShowRequest& request) {
+             request.workspace.actions()["comparePlan"]->trigger();
+             request.settle();
+         }},
+    };
+}
+
 FeatureEntry planFeature() { return featureEntry<PlanController>(); }
 
 } // namespace stagewright

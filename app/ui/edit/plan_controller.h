@@ -20,6 +20,7 @@ class PlanController : public Feature, public PlanComparing {
 public:
     explicit PlanController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
     void compareWithPlan(const RunRef& measured) override;
     const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates

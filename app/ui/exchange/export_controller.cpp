@@ -281,6 +281,24 @@ void ExportController::copy(TableFormat format)
     m_workspace.room().tell(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
 }
 
+namespace {
+
+ShownDialog showExport(const ShowRequest& request)
+{
+    ExportDialog* dialog = request.workspace.feature<ExportController>()->openDialog();
+    if (dialog == nullptr || !request.wait([&] { return dialog->settled(); }, 60000)) return {nullptr, ExportController::tr("there is nothing to export")};
+    return {dialog};
+}
+
+} // namespace
+
+std::vector<ShowEntry> ExportController::showTable()
+{
+    return {
+        {.name = "export", .at = 220, .dialog = &showExport},
+    };
+}
+
 FeatureEntry exportFeature() { return featureEntry<ExportController>(); }
 
 } // namespace stagewright

@@ -22,6 +22,7 @@ class ExportController : public Feature, public PictureMaking {
 public:
     explicit ExportController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
     // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
     // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.

@@ -135,6 +135,24 @@ void ImportController::makeOffer()
         m_workspace.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
 }
 
+namespace {
+
+ShownDialog showImport(const ShowRequest& request)
+{
+    ImportDialog* dialog = request.workspace.feature<ImportController>()->open();
+    if (!request.wait([&] { return dialog->settled(); }, 300000)) return {nullptr, ImportController::tr("reading the traces timed out")};
+    return {dialog};
+}
+
+} // namespace
+
+std::vector<ShowEntry> ImportController::showTable()
+{
+    return {
+        {.name = "import", .at = 280, .dialog = &showImport},
+    };
+}
+
 FeatureEntry importFeature() { return featureEntry<ImportController>(); }
 
 } // namespace stagewright

@@ -27,6 +27,7 @@ class ImportController : public Feature, public TraceImporting {
 public:
     explicit ImportController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     ~ImportController() override; // cancels storing
 
     ImportDialog* open(const QStringList& traces = {}, const QString& rulesFile = {}); // window modal, deleted when closed; an open dialog takes the traces

@@ -33,6 +33,26 @@ void DeviceController::compute(const std::shared_ptr<const RunView>& view)
 
 void DeviceController::clear() { m_panel->setFigures(nullptr); }
 
+namespace {
+
+void showTables(const ShowRequest& request, int page)
+{
+    request.workspace.actions()["deviceTables"]->trigger();
+    request.workspace.feature<DeviceController>()->panel()->pages()->setCurrentIndex(page);
+    request.settle();
+}
+
+} // namespace
+
+std::vector<ShowEntry> DeviceController::showTable()
+{
+    return {
+        {.name = "kernels", .at = 140, .view = [](const ShowRequest& request) { showTables(request, 0); }},
+        {.name = "links", .at = 150, .view = [](const ShowRequest& request) { showTables(request, 1); }},
+        {.name = "roofline", .at = 160, .view = [](const ShowRequest& request) { showTables(request, 2); }},
+    };
+}
+
 FeatureEntry deviceFeature() { return featureEntry<DeviceController>(); }
 
 } // namespace stagewright

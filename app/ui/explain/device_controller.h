@@ -12,6 +12,7 @@ class DeviceController : public DockOfStep {
 public:
     explicit DeviceController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     DevicePanel* panel() { return m_panel; }
 
 private:

@@ -186,6 +186,14 @@ void GapsController::refreshMarks()
     m_workspace.views().timeline->setNotes(std::move(notes));
 }
 
+std::vector<ShowEntry> GapsController::showTable()
+{
+    return {
+        {.name = "gap", .at = 50, .view = [](const ShowRequest& request) { request.workspace.actions()["nextGap"]->trigger(); }},
+        {.name = "slack", .at = 60, .view = [](const ShowRequest& request) { request.workspace.actions()["slack"]->trigger(); }},
+    };
+}
+
 FeatureEntry gapsFeature() { return featureEntry<GapsController>(); }
 
 } // namespace stagewright

@@ -17,6 +17,7 @@ class GapsController : public Feature {
 public:
     explicit GapsController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     void chooseGap(int index); // index in the report of the step shown; −1: none
     int chosenGap() const { return m_gap; }
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; } // of the chosen gap, once computed

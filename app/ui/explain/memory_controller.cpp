@@ -189,6 +189,25 @@ void MemoryController::showMenu(const QPoint& at)
     menu.exec(at);
 }
 
+namespace {
+
+void showStacked(const ShowRequest& request)
+{
+    MemorySettings settings = request.workspace.views().memory->settings();
+    settings.shown.assign(memoryCategoryCount, true);
+    request.workspace.views().memory->setSettings(settings);
+    request.settle();
+}
+
+} // namespace
+
+std::vector<ShowEntry> MemoryController::showTable()
+{
+    return {
+        {.name = "stacked", .at = 200, .view = &showStacked},
+    };
+}
+
 FeatureEntry memoryFeature() { return featureEntry<MemoryController>(); }
 
 } // namespace stagewright

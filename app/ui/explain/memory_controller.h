@@ -20,6 +20,7 @@ class MemoryController : public Feature {
 public:
     explicit MemoryController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
 private:
     void refresh();          // checks and enables actions

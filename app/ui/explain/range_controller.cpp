@@ -74,6 +74,27 @@ void RangeController::filterPanel()
         });
 }
 
+namespace {
+
+// The middle of every rank's time.
+void showRange(const ShowRequest& request)
+{
+    Workspace& workspace = request.workspace;
+    const TimeRange all = workspace.viewState()->extent();
+    const int ranks = static_cast<int>(workspace.views().timeline->layout().plan->rankAt.size());
+    workspace.viewState()->setAreas({{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
+    request.settle();
+}
+
+} // namespace
+
+std::vector<ShowEntry> RangeController::showTable()
+{
+    return {
+        {.name = "range", .at = 190, .view = &showRange},
+    };
+}
+
 FeatureEntry rangeFeature() { return featureEntry<RangeController>(); }
 
 } // namespace stagewright

@@ -18,6 +18,7 @@ class RangeController : public Feature {
     Q_OBJECT
 public:
     explicit RangeController(Workspace& workspace);
+    static std::vector<ShowEntry> showTable();
     AggregationPanel* table() const { return m_table; }
     bool settled() const override;
 

@@ -408,6 +408,37 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     for (const ActionId id : {"previousGap", "nextGap", "fit"}) menu.addAction(m_workspace.actions()[id]);
 }
 
+namespace {
+
+void showByHost(const ShowRequest& request)
+{
+    RowSettings rows = request.workspace.viewState()->rows();
+    rows.grouping = Grouping::Host;
+    request.workspace.viewState()->setRows(rows);
+}
+
+// The last rank pinned, the second folded, the first group open.
+void showRows(const ShowRequest& request)
+{
+    RowSettings rows = request.workspace.viewState()->rows();
+    const int ranks = static_cast<int>(request.workspace.views().timeline->layout().plan->rankAt.size());
+    rows.pinned = {ranks - 1};
+    rows.collapsed = {1};
+    rows.expanded = {0};
+    rows.waits = true;
+    request.workspace.viewState()->setRows(rows);
+}
+
+} // namespace
+
+std::vector<ShowEntry> RowsController::showTable()
+{
+    return {
+        {.name = "rows", .at = 210, .view = &showRows},
+        {.name = "by-host", .at = 340, .view = &showByHost},
+    };
+}
+
 FeatureEntry rowsFeature() { return featureEntry<RowsController>(); }
 
 } // namespace stagewright

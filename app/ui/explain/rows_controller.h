@@ -20,6 +20,7 @@ class RowsController : public Feature {
 public:
     explicit RowsController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     void fitRows(); // uses the chosen height, else fits the window
 
     void fillRowMenu(QMenu& menu, int row); // context menu of the gutter

@@ -248,6 +248,13 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
     refresh();
 }
 
+std::vector<ShowEntry> StepsController::showTable()
+{
+    return {
+        {.name = "steps", .at = 180, .view = [](const ShowRequest& request) { request.workspace.actions()["allSteps"]->trigger(); }},
+    };
+}
+
 FeatureEntry stepsFeature() { return featureEntry<StepsController>(); }
 
 } // namespace stagewright

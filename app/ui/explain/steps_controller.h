@@ -23,6 +23,7 @@ class StepsController : public Feature, public StepReading {
 public:
     explicit StepsController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
     // Reads the details of the step at this moment, then selects the rank's op there. Does nothing if the
     // details are loaded or there is no op.

@@ -282,6 +282,14 @@ void ToolsController::readResidualCosts(const RunRef& source)
     }));
 }
 
+std::vector<ShowEntry> ToolsController::showTable()
+{
+    return {
+        {.name = "lowered", .at = 40, .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Lowered); }},
+        {.name = "residuals", .at = 70, .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Residuals); }},
+    };
+}
+
 FeatureEntry toolsFeature() { return featureEntry<ToolsController>(); }
 
 } // namespace stagewright

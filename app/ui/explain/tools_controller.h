@@ -24,6 +24,7 @@ class ToolsController : public Feature {
 public:
     explicit ToolsController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
     void askWhatIf(const QString& changes); // as in simulate --what-if
 

@@ -398,6 +398,40 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
 
+namespace {
+
+void showPlots(const ShowRequest& request)
+{
+    auto* explorer = request.workspace.feature<ExplorerController>();
+    explorer->setShown(true);
+    explorer->view()->setShowsHeat(request.name == QLatin1String("heat"));
+    explorer->view()->setShowsState(false);
+    request.settle();
+}
+
+void showState(const ShowRequest& request, StateTopic topic)
+{
+    auto* explorer = request.workspace.feature<ExplorerController>();
+    explorer->setShown(true);
+    explorer->view()->setShowsHeat(false);
+    explorer->view()->setShowsState(true);
+    explorer->view()->state()->setTopic(topic);
+    request.settle();
+}
+
+} // namespace
+
+std::vector<ShowEntry> ExplorerController::showTable()
+{
+    return {
+        {.name = "explore", .at = 230, .view = &showPlots},
+        {.name = "heat", .at = 240, .view = &showPlots},
+        {.name = "state", .at = 250, .view = [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
+        {.name = "uneven", .at = 260, .view = [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
+        {.name = "partial", .at = 270, .view = [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
+    };
+}
+
 FeatureEntry explorerFeature() { return featureEntry<ExplorerController>(); }
 
 } // namespace stagewright

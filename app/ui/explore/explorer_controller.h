@@ -22,6 +22,7 @@ class ExplorerController : public Feature {
 public:
     explicit ExplorerController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
 
     ExploreView* view() { return m_view; }

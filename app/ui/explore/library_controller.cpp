@@ -101,6 +101,33 @@ BlockEditor* LibraryController::openBlockEditor(const QString& preset, const Sha
     return editor;
 }
 
+namespace {
+
+ShownDialog showBrowser(const ShowRequest& request)
+{
+    ScheduleBrowser* browser = request.workspace.feature<LibraryController>()->openScheduleBrowser();
+    if (!request.schedule.isEmpty()) browser->choose(request.schedule);
+    if (!request.wait([&] { return browser->settled(); }, 60000)) return {nullptr, LibraryController::tr("the preview timed out")};
+    return {browser};
+}
+
+ShownDialog showBlock(const ShowRequest& request)
+{
+    BlockEditor* editor = request.workspace.feature<LibraryController>()->openBlockEditor(request.schedule);
+    if (!request.wait([&] { return editor->settled(); }, 60000)) return {nullptr, LibraryController::tr("the block's schedule timed out")};
+    return {editor};
+}
+
+} // namespace
+
+std::vector<ShowEntry> LibraryController::showTable()
+{
+    return {
+        {.name = "new", .at = 20, .dialog = &showBrowser},
+        {.name = "block", .at = 30, .dialog = &showBlock},
+    };
+}
+
 FeatureEntry libraryFeature() { return featureEntry<LibraryController>(); }
 
 } // namespace stagewright

@@ -14,6 +14,7 @@ class LibraryController : public Feature, public LibraryOpening {
 public:
     explicit LibraryController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {}) override;
     void openBlock(const Block& block) override;
     BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // window modal; deleted when closed

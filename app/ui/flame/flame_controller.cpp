@@ -72,6 +72,16 @@ void FlameController::clear()
     m_flame->setStacks(nullptr, {}, {}, tr("No run is shown."));
 }
 
+std::vector<ShowEntry> FlameController::showTable()
+{
+    return {
+        {.name = "flame", .at = 310, .view = [](const ShowRequest& request) {
+             request.workspace.feature<FlameController>()->dock()->show();
+             request.settle();
+         }},
+    };
+}
+
 FeatureEntry flameFeature() { return featureEntry<FlameController>(); }
 
 } // namespace stagewright

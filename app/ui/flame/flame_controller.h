@@ -12,6 +12,7 @@ class FlameController : public DockOfStep {
 public:
     explicit FlameController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FlameView* view() { return m_flame; }
 
 private:

@@ -216,6 +216,28 @@ void MapperController::followSelection()
     m_panel->chooseName(timeline.nameOf(timeline.spans()[selected.span]));
 }
 
+namespace {
+
+// With the rules that are suggested, and a name chosen.
+void showMapper(const ShowRequest& request)
+{
+    auto* mapper = request.workspace.feature<MapperController>();
+    mapper->open();
+    request.settle();
+    mapper->suggest();
+    request.settle();
+    mapper->panel()->chooseRow(1);
+}
+
+} // namespace
+
+std::vector<ShowEntry> MapperController::showTable()
+{
+    return {
+        {.name = "mapper", .at = 300, .view = &showMapper},
+    };
+}
+
 FeatureEntry mapperFeature() { return featureEntry<MapperController>(); }
 
 } // namespace stagewright

@@ -14,6 +14,7 @@ class MapperController : public DockOfStep {
 public:
     explicit MapperController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     MapperPanel* panel() { return m_panel; }
     void open();    // shows the dock
     void suggest(); // rules from the names that look like passes

@@ -504,6 +504,13 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
     return QObject::eventFilter(watched, event);
 }
 
+std::vector<ShowEntry> NotesController::showTable()
+{
+    return {
+        {.name = "notes", .at = 120, .view = [](const ShowRequest& request) { request.workspace.actions()["notesList"]->trigger(); }},
+    };
+}
+
 FeatureEntry notesFeature() { return featureEntry<NotesController>(); }
 
 } // namespace stagewright

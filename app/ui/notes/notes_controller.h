@@ -30,6 +30,7 @@ class NotesController : public Feature, public NoteKeeping {
 public:
     explicit NotesController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
     ~NotesController() override; // waits for running writes
 

@@ -1,8 +1,19 @@
 #include "app/ui/program/command_line.h"
 
+#include "app/ui/shell/features.h"
 #include "schedules/plan/what_if.h"
 
 namespace stagewright {
+namespace {
+
+QStringList shownNames()
+{
+    QStringList names;
+    for (const ShowEntry& entry : allShown()) names << QLatin1String(entry.name);
+    return names;
+}
+
+} // namespace
 
 QString helpText()
 {
@@ -19,7 +30,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window. Traces of oth
   --select "QUERY"        select the first matching op, e.g. "rank:2 mb:5 B"
   --baseline RUN          show every figure's change against this run of the first file
   --compare A B [C [D]]   show two to four runs of the first file, one above the other
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|hosts|palette|sql|notes|search|kernels|links|roofline|keys|steps|range|stacked|rows|export|explore|heat|state|uneven|partial|import|plan|mapper|flame|tables|curves|by-host
+  --show %1
                           also open that part of the window
   --what-if CHANGES       simulate the run with changes, as in simulate --what-if: "B*0.5,link*2"
   --schedule NAME         library schedule for --show new and --show block
@@ -44,7 +55,8 @@ Opens run files (.stagewright) and schedules (.csv) in the window. Traces of oth
   --version, --help
 
 Exit codes: 0 done, 2 wrong usage, 3 input unreadable or damaged, 5 the picture could not be written.
-)");
+)")
+        .arg(shownNames().join(QLatin1Char('|')));
 }
 
 CommandLine parseCommandLine(const QStringList& arguments)
@@ -131,8 +143,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            static const QStringList parts{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "hosts", "palette", "sql", "notes", "search",
-                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat", "state", "uneven", "partial", "import", "plan", "mapper", "flame", "tables", "curves", "by-host"};
+            const QStringList parts = shownNames();
             if (!parts.contains(line.show))
                 wrong(QStringLiteral("--show %1: use %2 or %3").arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
         } else if (word == QLatin1String("--no-runs-list")) {

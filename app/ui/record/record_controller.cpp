@@ -588,6 +588,13 @@ void RecordController::keepPrediction()
     if (run) m_predicted = std::move(*run);
 }
 
+std::vector<ShowEntry> RecordController::showTable()
+{
+    return {
+        {.name = "record", .at = 10, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<Recording>()->openRecordDialog()}; }},
+    };
+}
+
 FeatureEntry recordFeature() { return featureEntry<RecordController>(); }
 
 } // namespace stagewright

@@ -26,6 +26,7 @@ class RecordController : public Feature, public Recording {
 public:
     explicit RecordController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;

@@ -235,6 +235,13 @@ void SearchController::go(int row)
     m_workspace.views().find->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
 }
 
+std::vector<ShowEntry> SearchController::showTable()
+{
+    return {
+        {.name = "search", .at = 130, .view = [](const ShowRequest& request) { request.workspace.actions()["searchList"]->trigger(); }},
+    };
+}
+
 FeatureEntry searchFeature() { return featureEntry<SearchController>(); }
 
 } // namespace stagewright

@@ -24,6 +24,7 @@ class SearchController : public Feature, public OpFinding {
 public:
     explicit SearchController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
     void find(const QString& text, bool backward = false) override;
     void clear() override;

@@ -9,5 +9,6 @@ namespace stagewright {
 
 const std::vector<FeatureEntry>& allFeatures();
 std::vector<ActionEntry> allActions();
+const std::vector<ShowEntry>& allShown(); // in the order of the help
 
 } // namespace stagewright

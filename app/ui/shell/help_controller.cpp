@@ -30,6 +30,23 @@ void HelpController::about()
                            .arg(QApplication::applicationVersion()));
 }
 
+namespace {
+
+ShownDialog showKeyPage(const ShowRequest& request)
+{
+    showKeys(request.workspace);
+    return {request.workspace.window()->findChild<QDialog*>(QStringLiteral("keyMap"))};
+}
+
+} // namespace
+
+std::vector<ShowEntry> HelpController::showTable()
+{
+    return {
+        {.name = "keys", .at = 170, .dialog = &showKeyPage},
+    };
+}
+
 FeatureEntry helpFeature() { return featureEntry<HelpController>(); }
 
 } // namespace stagewright

@@ -10,6 +10,7 @@ class HelpController : public Feature {
 public:
     explicit HelpController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
 
 private:
     void about();

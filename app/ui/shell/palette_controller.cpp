@@ -163,6 +163,13 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
     return found;
 }
 
+std::vector<ShowEntry> PaletteController::showTable()
+{
+    return {
+        {.name = "palette", .at = 100, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<PaletteController>()->open()}; }},
+    };
+}
+
 FeatureEntry paletteFeature() { return featureEntry<PaletteController>(); }
 
 } // namespace stagewright

@@ -15,6 +15,7 @@ class PaletteController : public Feature {
 public:
     explicit PaletteController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     CommandPalette* open();
 
 private:

@@ -4,6 +4,7 @@
 
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/hosts/hosts_page.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/record/record_process.h"
 
@@ -62,6 +63,26 @@ PreferencesDialog* PreferencesController::open()
     m_dialog->raise();
     m_dialog->activateWindow();
     return m_dialog;
+}
+
+namespace {
+
+ShownDialog showHosts(const ShowRequest& request)
+{
+    PreferencesDialog* dialog = request.workspace.feature<PreferencesController>()->open();
+    dialog->showHosts();
+    if (!request.wait([&] { return dialog->hosts()->settled(); }, 20000)) return {nullptr, PreferencesController::tr("the list of hosts timed out")};
+    return {dialog};
+}
+
+} // namespace
+
+std::vector<ShowEntry> PreferencesController::showTable()
+{
+    return {
+        {.name = "preferences", .at = 80, .dialog = [](const ShowRequest& request) { return ShownDialog{request.workspace.feature<PreferencesController>()->open()}; }},
+        {.name = "hosts", .at = 90, .dialog = &showHosts},
+    };
 }
 
 FeatureEntry preferencesFeature() { return featureEntry<PreferencesController>(); }

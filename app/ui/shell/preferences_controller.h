@@ -14,6 +14,7 @@ class PreferencesController : public Feature {
 public:
     explicit PreferencesController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     PreferencesDialog* open(); // not modal; one per window, deleted when closed
 
 private:

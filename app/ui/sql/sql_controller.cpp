@@ -533,6 +533,28 @@ void SqlController::rememberAsked(const QString& sql)
     m_console->editor()->setHistory(history);
 }
 
+namespace {
+
+void showConsole(const ShowRequest& request)
+{
+    request.workspace.actions()["sqlConsole"]->trigger();
+    auto* sql = request.workspace.feature<SqlController>();
+    const QString query = QString::fromStdString(builtInQueries().front().sql);
+    sql->console()->setQuery(query);
+    sql->ask(query);
+    request.settle();
+    sql->showAllRows();
+}
+
+} // namespace
+
+std::vector<ShowEntry> SqlController::showTable()
+{
+    return {
+        {.name = "sql", .at = 110, .view = &showConsole},
+    };
+}
+
 FeatureEntry sqlFeature() { return featureEntry<SqlController>(); }
 
 } // namespace stagewright

@@ -27,6 +27,7 @@ class SqlController : public Feature {
 public:
     explicit SqlController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
 
     void open(); // shows the console and focuses the query

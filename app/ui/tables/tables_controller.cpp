@@ -33,6 +33,34 @@ void TablesController::compute(const std::shared_ptr<const RunView>& view)
 
 void TablesController::clear() { m_panel->setTables(nullptr, {}); }
 
+namespace {
+
+TablesPanel& openPanel(const ShowRequest& request)
+{
+    auto* tables = request.workspace.feature<TablesController>();
+    tables->dock()->show();
+    request.settle();
+    return *tables->panel();
+}
+
+// The time of each class of kernels, or without kernels the first table.
+void showKernelClasses(const ShowRequest& request)
+{
+    TablesPanel& panel = openPanel(request);
+    panel.choose(QStringLiteral("kernel_classes"));
+    if (panel.table() == nullptr) panel.names()->setCurrentRow(panel.firstWithRows());
+}
+
+} // namespace
+
+std::vector<ShowEntry> TablesController::showTable()
+{
+    return {
+        {.name = "tables", .at = 320, .view = &showKernelClasses},
+        {.name = "curves", .at = 330, .view = [](const ShowRequest& request) { openPanel(request).choose(QStringLiteral("loss_curves")); }},
+    };
+}
+
 FeatureEntry tablesFeature() { return featureEntry<TablesController>(); }
 
 } // namespace stagewright

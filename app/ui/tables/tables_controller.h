@@ -12,6 +12,7 @@ class TablesController : public DockOfStep {
 public:
     explicit TablesController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
+    static std::vector<ShowEntry> showTable();
     TablesPanel* panel() { return m_panel; }
 
 private:

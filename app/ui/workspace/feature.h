@@ -7,6 +7,7 @@
 #include <QObject>
 
 #include "app/ui/workspace/actions.h"
+#include "app/ui/workspace/show.h"
 
 class QDockWidget;
 class QWidget;
@@ -34,6 +35,7 @@ public:
     explicit Feature(Workspace& workspace);
 
     static std::vector<ActionEntry> actionTable() { return {}; } // what it adds to the menus; a feature with actions has its own
+    static std::vector<ShowEntry> showTable() { return {}; }     // and to --show, in the same way
 
     virtual FeatureParts parts() { return {}; }
     virtual bool settled() const { return true; } // nothing is under way but its jobs, which the workspace counts
@@ -49,12 +51,13 @@ protected:
 struct FeatureEntry {
     Feature* (*make)(Workspace&); // the workspace owns it, once it is added
     std::vector<ActionEntry> (*actions)();
+    std::vector<ShowEntry> (*shows)();
 };
 
 template <typename T>
 FeatureEntry featureEntry()
 {
-    return {[](Workspace& workspace) -> Feature* { return new T(workspace); }, &T::actionTable};
+    return {[](Workspace& workspace) -> Feature* { return new T(workspace); }, &T::actionTable, &T::showTable};
 }
 
 } // namespace stagewright
