@@ -5,16 +5,20 @@ set -u
 root=$1
 order=$(dirname "$(realpath "$0")")/folders.txt
 cd "$root" || exit 2
+features=$(sed -nE 's|^STAGEWRIGHT_FEATURE\([a-z_]+, ([a-z_]+)\).*|app/ui/\1|p' app/ui/features.def | sort -u | paste -sd ' ')
+expanded=$(mktemp)
+trap 'rm -f "$expanded"' EXIT
+sed "s|^every folder of app/ui/features.def\$|$features|" "$order" >"$expanded"
 rooms=(schedules profiler engine traces widgets app)
 # shellcheck disable=SC2016 # awk's
-found=$(find "${rooms[@]}" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 awk -v order="$order" '
+found=$(find "${rooms[@]}" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 awk -v order="$expanded" '
     BEGIN {
         while ((getline line < order) > 0) {
             ++number
             if (line ~ /^#/) continue
             count = split(line, names, " ")
             for (i = 1; i <= count; ++i) {
-                if (names[i] in place) print "  " order ":" number ": " names[i] " is listed twice"
+                if (names[i] in place) print "  tests/layers/folders.txt:" number ": " names[i] " is listed twice"
                 place[names[i]] = number
             }
         }
@@ -37,7 +41,7 @@ if [ -n "$found" ]; then
     printf '%s\n' "$found"
     status=1
 fi
-gone=$(grep -v '^#' "$order" | tr ' ' '\n' | grep . | while read -r folder; do
+gone=$(grep -v '^#' "$expanded" | tr ' ' '\n' | grep . | while read -r folder; do
     [ -d "$folder" ] || echo "  $folder"
 done)
 if [ -n "$gone" ]; then
@@ -57,5 +61,5 @@ if [ -n "$missing" ]; then
     echo "$missing"
     status=1
 fi
-[ $status -ne 0 ] || echo "folders: $(grep -v '^#' "$order" | wc -w) folders in order"
+[ $status -ne 0 ] || echo "folders: $(grep -v '^#' "$expanded" | wc -w) folders in order"
 exit $status
