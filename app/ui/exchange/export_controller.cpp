@@ -76,6 +76,7 @@ ExportController::ExportController(Workspace& workspace) : Feature(workspace)
     connect(a["copyTable"], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
     connect(a["copyMarkdown"], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &ExportController::refresh);
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["exportPicture"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty); });
     refresh();
 }
 

@@ -30,6 +30,7 @@ BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
     if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0) budget.units = units;
     workspace.library()->setBudget(budget);
     connect(workspace.actions()["memoryBudget"], &QAction::triggered, this, &BudgetController::askBudget);
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] { m_workspace.actions()["memoryBudget"]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty); });
     connect(workspace.views().side, &SidePanel::budgetAsked, this, &BudgetController::askBudget);
 }
 

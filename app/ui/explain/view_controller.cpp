@@ -80,7 +80,7 @@ void ViewController::refreshActions()
 {
     Actions& a = m_workspace.actions();
     const bool shown = m_workspace.shown().mode() != Shown::Mode::Empty;
-    for (const ActionId id : {"exportPicture", "saveCopy", "closeFile", "fit", "fitSelection", "criticalPath", "memoryBudget", "commTracks", "memory", "details", "sidePanel"})
+    for (const ActionId id : {"fit", "fitSelection", "criticalPath", "commTracks", "memory", "details", "sidePanel"})
         a[id]->setEnabled(shown);
     a["back"]->setEnabled(m_workspace.viewState()->canGoBack());
     a["forward"]->setEnabled(m_workspace.viewState()->canGoForward());

@@ -68,6 +68,9 @@ FilesController::FilesController(Workspace& workspace) : Feature(workspace), m_w
     });
     connect(workspace.library(), &RunLibrary::listed, this, &FilesController::fileListed);
     connect(workspace.library(), &RunLibrary::failed, this, &FilesController::fileFailed);
+    connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
+        for (const ActionId id : {"saveCopy", "closeFile"}) m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
+    });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &FilesController::refreshRecent);
     connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
         if (m_workspace.shown().mode() != Shown::Mode::Empty) return;
