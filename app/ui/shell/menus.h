@@ -1,4 +1,4 @@
-// The menus of a window, from the table of actions; features find them in their room.
+// The menus of a window, made of its actions; features find them in their room.
 #pragma once
 
 namespace stagewright {
