@@ -2,10 +2,15 @@
 // simulated once and moved, every 7th step 20 % slower. Memory of the writer: one step.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sample_runs.h"
 #include "schedules/execute/simulate.h"
@@ -111,6 +116,23 @@ inline Result<std::int64_t> recordRun(const std::string& path, const RecordedSha
         if (auto done = recording.append(); !done) return tl::unexpected(done.error());
     if (auto done = recording.finish(); !done) return tl::unexpected(done.error());
     return recording.spansPerStep() * shape.steps;
+}
+
+// A child records the steps and is killed where it is; after: called with the number of each step. False: it did not come so far.
+inline bool recordAndDie(const std::string& path, const RecordedShape& shape, const std::function<void(int)>& after = {})
+{
+    const pid_t child = ::fork();
+    if (child == 0) {
+        Recording recording(path, shape);
+        for (int step = 0; step < shape.steps; ++step) {
+            if (!recording.append()) ::_exit(1);
+            if (after) after(step);
+        }
+        ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFSIGNALED(status);
 }
 
 } // namespace stagewright::samples

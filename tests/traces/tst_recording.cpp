@@ -49,21 +49,6 @@ std::string answer(const RunFile& file, const std::string& sql)
     return table && !table->rows.empty() ? table->rows[0][0] : std::string("none");
 }
 
-// A child records so many steps and is killed where it is.
-bool recordAndDie(const std::string& path, const samples::RecordedShape& shape)
-{
-    const pid_t child = ::fork();
-    if (child == 0) {
-        samples::Recording recording(path, shape);
-        for (int step = 0; step < shape.steps; ++step)
-            if (!recording.append()) ::_exit(1);
-        ::kill(::getpid(), SIGKILL);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFSIGNALED(status);
-}
-
 // Everything a report shows of both runs is the same.
 void compareReports(const Run& whole, const Run& some, int step)
 {
@@ -403,7 +388,7 @@ private slots:
         QCOMPARE(reader->intact(1).value(), std::optional<bool>(true));
         QVERIFY(!fs::exists(path + "-lock"));
 
-        QVERIFY(recordAndDie(killed, small));
+        QVERIFY(samples::recordAndDie(killed, small));
         {
             const auto file = RunFile::open(killed, OpenMode::Read).value();
             QVERIFY(file->missing().empty());
@@ -471,7 +456,7 @@ private slots:
     void aDamagedStepIsCountedAndLeftOut()
     {
         const std::string path = freshPath();
-        QVERIFY(recordAndDie(path, {2, 4, 400, "1f1b"}));
+        QVERIFY(samples::recordAndDie(path, {2, 4, 400, "1f1b"}));
         fs::remove(path + "-lock");
         QByteArray marks;
         std::int64_t whole = 0;
@@ -611,7 +596,7 @@ private slots:
     void aDamagedStepIsNoReasonNotToCompact()
     {
         const std::string path = freshPath();
-        QVERIFY(recordAndDie(path, small));
+        QVERIFY(samples::recordAndDie(path, small));
         sqlite3* database = nullptr;
         QCOMPARE(sqlite3_open(path.c_str(), &database), SQLITE_OK);
         QCOMPARE(sqlite3_exec(database, "UPDATE step_log SET data=zeroblob(9) WHERE id=(SELECT min(id) FROM step_log)", nullptr, nullptr, nullptr), SQLITE_OK);
@@ -639,10 +624,24 @@ private slots:
         QVERIFY(recording.finish().has_value());
     }
 
+    // Nothing that was announced is lost by a kill after SQLite's log was removed.
+    void aLogThatIsRemovedIsMadeAgain()
+    {
+        const std::string path = freshPath();
+        QVERIFY(samples::recordAndDie(path, small, [&](int step) {
+            if (step == small.steps / 3) fs::remove(path + "-wal");
+            if (step == small.steps / 2) fs::remove(path + "-shm");
+        }));
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        QCOMPARE(file->runs()->at(0).steps, small.steps);
+        QVERIFY(file->checkPages().has_value());
+        QCOMPARE(*file->intact(1), std::optional(true));
+    }
+
     void aMissingLogIsSaid()
     {
         const std::string path = freshPath();
-        QVERIFY(recordAndDie(path, small));
+        QVERIFY(samples::recordAndDie(path, small));
         {
             const auto first = RunFile::open(path, OpenMode::Read).value(); // does not put the log away
             QVERIFY(first->missing().empty());

@@ -47,6 +47,7 @@ private slots:
         QTest::newRow("version 3") << 3;
         QTest::newRow("version 4") << 4;
         QTest::newRow("version 5") << 5;
+        QTest::newRow("version 6") << 6;
     }
     void olderFilesOpen()
     {
@@ -76,6 +77,27 @@ private slots:
         VERIFY_RESULT(indexes);
         QCOMPARE(indexes->rows.size(), std::size_t{1});
         QCOMPARE(indexes->rows[0][0], std::string("span_block_bounds"));
+    }
+
+    // A recording of version 6 that was killed: its steps had no digest yet.
+    void killedOlderRecording()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/killed6.stagewright", path);
+        const auto asItIs = RunFile::open(path, OpenMode::Read);
+        VERIFY_RESULT(asItIs);
+        const auto before = (*asItIs)->read(1);
+        VERIFY_RESULT(before);
+        QVERIFY(before->info.steps > 2);
+        QVERIFY((*asItIs)->query("SELECT count(*) FROM step_log")->rows[0][0] != "0");
+        QVERIFY((*asItIs)->checkPages().has_value());
+        QCOMPARE(*(*asItIs)->intact(1), std::optional(true));
+        const auto file = RunFile::open(path, OpenMode::Write);
+        VERIFY_RESULT(file);
+        QCOMPARE((*file)->query("SELECT count(*) FROM step_log")->rows[0][0], std::string("0"));
+        QVERIFY((*file)->checkPages().has_value());
+        QCOMPARE(*(*file)->intact(1), std::optional(true));
+        QCOMPARE(QString::fromStdString(samples::difference(*before, (*file)->read(1).value())), QString());
     }
 };
 

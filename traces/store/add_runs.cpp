@@ -118,7 +118,7 @@ Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<con
         if (auto done = putInPlace(beside.file(), path); !done) return tl::unexpected(std::move(done.error()));
         return ids;
     }
-    auto file = RunFile::open(path, OpenMode::Create);
+    auto file = RunFile::open(path, OpenMode::Create, progress.stop);
     if (!file) return tl::unexpected(std::move(file.error()));
     auto old = idsIn(**file);
     if (!old) return old;

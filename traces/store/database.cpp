@@ -145,7 +145,7 @@ Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, cons
     const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return tl::unexpected(errorOf(handle, code, path));
-    sqlite3_busy_timeout(handle, 10000);
+    sqlite3_busy_timeout(handle, Database::busyMilliseconds);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);

@@ -59,7 +59,8 @@ class Watch;
 
 class Database {
 public:
-    // flags as sqlite3_open_v2. Extended result codes, a ten-second busy timeout, no triggers.
+    static constexpr int busyMilliseconds = 10'000; // how long a call waits for another program
+    // flags as sqlite3_open_v2. Extended result codes, that patience, no triggers.
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
     // The file alone, as it is: no lock, no log beside it. For folders where nothing can be written.
     static Result<std::unique_ptr<Database>> openAlone(const std::string& path);

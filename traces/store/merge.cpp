@@ -18,19 +18,6 @@ constexpr std::string_view runColumns = "name, schedule_name, note, created_unix
                                         "microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, time_unit, "
                                         "memory_unit, schedule, realised, costs";
 
-// A run that was damaged before stays so, and one without digests has none; the state of a killed one has changed.
-Result<void> takeDigests(Database& database, std::int64_t from, std::int64_t to)
-{
-    const auto known = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='table_digest'");
-    if (!known) return tl::unexpected(known.error());
-    const auto killed = database.integer(fmt::format("SELECT state='recording' FROM other.run WHERE id={}", from));
-    if (!killed) return tl::unexpected(killed.error());
-    if (*known > 0 && *killed != 0) return {};
-    if (database.digests()) database.digests()->forget(to);
-    if (*known == 0) return {};
-    return database.execute(fmt::format("INSERT INTO main.table_digest(run, name, rows, hash) SELECT {}, name, rows, hash FROM other.table_digest WHERE run={}", to, from));
-}
-
 Result<void> copyRun(Database& database, std::int64_t from)
 {
     auto header = database.prepare(fmt::format("INSERT INTO main.run({0}, state) SELECT {0}, iif(state='recording', "
@@ -50,7 +37,7 @@ Result<void> copyRun(Database& database, std::int64_t from)
         rows->bind(to).bind(from);
         if (auto done = database.run(*rows); !done) return done;
     }
-    return takeDigests(database, from, to);
+    return database.digests() ? database.digests()->takeOver(database, from, to) : Result<void>{};
 }
 
 Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const Progress& progress)
@@ -82,9 +69,9 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
         return fail(ErrorCode::Usage, "merge " + otherPath + ": can't be merged into itself", "choose another file");
     std::vector<RunInfo> runs;
     { // checked like any file that is opened
-        auto other = RunFile::open(otherPath, OpenMode::Read);
+        auto other = RunFile::open(otherPath, OpenMode::Read, progress.stop);
         if (!other) return tl::unexpected(other.error());
-        if (auto whole = (*other)->checkPages(); !whole) return whole;
+        if (auto whole = (*other)->checkPages(progress.stop); !whole) return whole;
         auto infos = (*other)->runs();
         if (!infos) return tl::unexpected(infos.error());
         runs = std::move(*infos);

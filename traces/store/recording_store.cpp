@@ -80,6 +80,11 @@ RunStore::Mark markOf(const std::string& path) // of no file: zeros
     return {present.st_dev, present.st_ino, present.st_size, std::int64_t{present.st_mtim.tv_sec} * 1'000'000'000 + present.st_mtim.tv_nsec};
 }
 
+RunStore::Log logOf(const std::string& path)
+{
+    return {markOf(path + "-wal").inode, markOf(path + "-shm").inode};
+}
+
 std::string runsIn(Database& database)
 {
     std::string text;
@@ -123,7 +128,26 @@ bool isWhole(const std::string& path)
 
 void RunStore::committed()
 {
+    const Mark present = markOf(path);
+    const bool moved = present.device != mark.device || present.inode != mark.inode;
+    if (log.inode == 0)
+        log = logOf(path);
+    else if (!moved && log != logOf(path))
+        restoreLog();
     mark = markOf(path);
+}
+
+// Where a reader is in the way, the next commit tries again.
+void RunStore::restoreLog()
+{
+    sqlite3_busy_timeout(database->handle(), 0);
+    database->quietly("PRAGMA wal_checkpoint(TRUNCATE)");
+    database->quietly("PRAGMA journal_mode=DELETE");
+    if (!inWal()) {
+        database->quietly("PRAGMA journal_mode=WAL; SELECT count(*) FROM main.run");
+        log = logOf(path);
+    }
+    sqlite3_busy_timeout(database->handle(), Database::busyMilliseconds);
 }
 
 Result<void> RunStore::mayWrite()
@@ -133,12 +157,20 @@ Result<void> RunStore::mayWrite()
     return lock.acquire();
 }
 
+bool RunStore::inWal() const
+{
+    auto statement = database->prepare("PRAGMA journal_mode");
+    if (!statement) return false;
+    const auto row = database->step(*statement);
+    return row && *row && statement->text(0) == "wal";
+}
+
 void RunStore::leaveWal() noexcept
 {
     database->quietly("PRAGMA wal_checkpoint(TRUNCATE)");
     sqlite3_busy_timeout(database->handle(), 0);
     database->quietly("PRAGMA journal_mode=DELETE");
-    sqlite3_busy_timeout(database->handle(), 10000);
+    sqlite3_busy_timeout(database->handle(), Database::busyMilliseconds);
 }
 
 Result<void> RunStore::beginRecording()
@@ -150,7 +182,9 @@ Result<void> RunStore::beginRecording()
         growBy(*database, 1 << 16);
         (void)database->execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=4194304");
         const auto size = database->integer("PRAGMA page_size");
+        (void)database->integer("SELECT count(*) FROM main.run"); // opens the log
         pageSize = size ? *size : 0;
+        log = {};
         committed();
     }
     ++writers;
@@ -228,8 +262,12 @@ void RunFile::endReading(bool end)
     readingEnds = end;
 }
 
-Snapshot::Snapshot(RunStore& store, std::stop_token stop)
-    : m_store(&store), m_watch(std::make_unique<Watch>(*store.database, [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); }))
+std::function<bool()> RunStore::endOf(std::stop_token stop)
+{
+    return [stop = std::move(stop)] { return readingEnds || stop.stop_requested(); };
+}
+
+Snapshot::Snapshot(RunStore& store, std::stop_token stop) : m_store(&store), m_watch(std::make_unique<Watch>(*store.database, RunStore::endOf(std::move(stop))))
 {
     ++store.views;
 }

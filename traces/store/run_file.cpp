@@ -57,14 +57,6 @@ std::string_view plainName(std::string_view scheduleName)
     return scheduleName.substr(0, scheduleName.find(' '));
 }
 
-bool inWal(Database& database)
-{
-    auto statement = database.prepare("PRAGMA journal_mode");
-    if (!statement) return false;
-    const auto row = database.step(*statement);
-    return row && *row && statement->text(0) == "wal";
-}
-
 // Of the runs whose writer was killed those with a measured step are interrupted; the others go.
 Result<void> settleRuns(Database& database)
 {
@@ -94,7 +86,7 @@ Result<void> settle(RunStore& store)
     if (!left) return tl::unexpected(left.error());
     const auto logged = runsWithLoggedSteps(*store.database);
     if (!logged) return tl::unexpected(logged.error());
-    const bool wal = inWal(*store.database);
+    const bool wal = store.inWal();
     if (*left == 0 && logged->empty() && !wal) return {};
     if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
     const RecordingLockHold hold(store.lock);
@@ -212,7 +204,7 @@ std::string withoutLinks(const std::string& path)
 
 } // namespace
 
-Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode mode)
+Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode mode, std::stop_token stop)
 {
     const std::string path = withoutLinks(name);
     // A device or pipe can't hold a database, and a journal would stay beside it.
@@ -231,6 +223,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     auto database = mode == OpenMode::Read ? openToRead(path, missing) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());
     auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
+    const auto ends = RunStore::endOf(std::move(stop));
+    const Watch watch(*store->database, ends);
     store->missing = std::move(missing);
     if (mode == OpenMode::Create) {
         const auto tables = store->database->integer("SELECT count(*) FROM sqlite_schema");
@@ -243,6 +237,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     const std::int64_t bytes = kind == std::filesystem::file_type::regular ? static_cast<std::int64_t>(std::filesystem::file_size(path, unknown)) : 0;
     const auto version = trusted(*store, bytes);
     if (!version) return tl::unexpected(version.error());
+    if (ends()) return fail(ErrorCode::Cancelled, "file " + path + ": cancelled");
     if (store->missing.empty()) store->missing = whatIsMissing(*store, wal, log);
     store->version = mode == OpenMode::Read ? *version : runFileVersion();
     store->logs = store->version >= 5;
@@ -383,7 +378,7 @@ Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
     const auto digests = database.integer("SELECT count(*) FROM main.sqlite_schema WHERE name='table_digest'");
     if (!digests) return tl::unexpected(digests.error());
     if (*digests > 0)
-        if (auto tables = tablesHold(database, id); !tables || *tables) return tables;
+        if (auto tables = tablesHold(database, id, m_state->store->lock.heldElsewhere()); !tables || *tables) return tables;
     // of an earlier version, which kept a checksum of some tables: it can show damage, not that there is none
     auto some = digestHolds(database, id);
     if (some && *some == true) return std::optional<bool>();
@@ -395,10 +390,12 @@ Result<RunDamage> RunFile::damage(std::int64_t id, const Progress& progress) con
     return damageOf(*m_state->store, id, progress);
 }
 
-Result<void> RunFile::checkPages() const
+Result<void> RunFile::checkPages(std::stop_token stop) const
 {
-    if (auto done = stagewright::checkPages(*m_state->store->database, true); !done) return done;
-    return checkFileDigests(*m_state->store->database);
+    Database& database = *m_state->store->database;
+    const Watch watch(database, RunStore::endOf(std::move(stop)));
+    if (auto done = stagewright::checkPages(database, true); !done) return done;
+    return inSnapshot(*m_state->store, [&] { return checkFileDigests(database); });
 }
 
 Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const

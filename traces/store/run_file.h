@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,10 @@ class RunFile {
 public:
     // A file that is not a run file, damaged, or of a newer version is an error with its name and the remedy. A run left in state
     // Recording by a killed writer is shown as Interrupted; its complete steps are there. One without a measured step is not
-    // listed, and removed by the next writer.
-    static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode);
+    // listed, and removed by the next writer. Checking the pages, or what a killed recording left, may take a while: then `stop` ends it with Cancelled.
+    static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode, std::stop_token stop = {});
     ~RunFile();
-    // While true, reading of every file in the program ends with Cancelled: it is closing. Any thread may call it.
+    // While true, opening and reading of every file in the program ends with Cancelled: it is closing. Any thread may call it.
     static void endReading(bool end);
 
     const std::string& path() const;
@@ -128,7 +129,7 @@ public:
     Result<RunDamage> damage(std::int64_t id, const Progress& progress = {}) const;
 
     // Reads every page, table and index as SQLite sees them. Unreadable with the first thing that is wrong.
-    Result<void> checkPages() const;
+    Result<void> checkPages(std::stop_token stop = {}) const;
 
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
     // starts at time begin + i × bucketWidth; a power of two; `begin` is the last multiple of it at or before the first span.

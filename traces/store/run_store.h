@@ -44,7 +44,12 @@ struct RunStore {
         std::int64_t bytes = 0, changed = 0; // when, in ns
         bool operator==(const Mark&) const = default;
     };
-    Mark mark;            // of the file while recording, as the last commit left it
+    Mark mark; // of the file while recording, as the last commit left it
+    struct Log {
+        std::uint64_t inode = 0, index = 0; // of SQLite's log and of the index to it; 0: there is none
+        bool operator==(const Log&) const = default;
+    };
+    Log log;              // while recording
     int version = 0;      // of the file, as it is read
     bool queries = false; // the tables, functions and views of SQL are there
     bool logs = true;     // the file has steps that may not be folded yet: version 5 and later
@@ -57,6 +62,7 @@ struct RunStore {
     void endRecording() noexcept;
     // While recording: a step as one row of step_log, with room in the file for it. Within a transaction.
     Result<void> appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows);
+    bool inWal() const;
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
     void leaveWal() noexcept;
     // While somebody else records, reading lets go of its view of the file after half a second and goes on in a new one, so that SQLite's log can start
@@ -68,15 +74,18 @@ struct RunStore {
     // The blocks of steps that are not folded: all, or of the run's segments that may hold something of these steps. May renew the view.
     Result<void> loadSteps();
     Result<void> loadSteps(std::int64_t run, std::int64_t firstStep, std::int64_t lastStep);
-    Result<void> renewWithSteps();              // the view if it is old, and all blocks of steps that are not folded
-    std::chrono::milliseconds longestView{500}; // what is done at a time may double it
-    int views = 0;                              // snapshots, one within the other
+    Result<void> renewWithSteps();                            // the view if it is old, and all blocks of steps that are not folded
+    std::chrono::milliseconds longestView{500};               // what is done at a time may double it
+    int views = 0;                                            // snapshots, one within the other
+    static std::function<bool()> endOf(std::stop_token stop); // it is requested, or RunFile::endReading() was called
     std::chrono::steady_clock::time_point viewTaken;
 
     // While recording: the file and its lock are still those that were opened, and nobody else wrote over it. Else its runs are saved beside it, once, and
     // the Error says where or that they are lost; nothing more is written to the path.
     Result<void> inPlace();
-    void committed(); // while recording, after each commit: what inPlace() compares with
+    // While recording, after each commit: what inPlace() compares with. If SQLite's log was removed, all of it is put into the file, and there is a new one.
+    void committed();
+    void restoreLog();
 
     std::string ignored;                // RunFile::ignored()
     std::string missing;                // RunFile::missing()

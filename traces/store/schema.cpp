@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/store/table_digests.h"
+
 namespace stagewright {
 
 namespace {
@@ -99,6 +101,9 @@ constexpr std::string_view version6 = R"sql(
 CREATE TABLE label_shape(run INTEGER NOT NULL, label INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(run, label)) WITHOUT ROWID;
 )sql";
 
+// Steps that are not folded have a digest, and a digest says which digests there are.
+constexpr std::string_view version7 = "";
+
 // Names without a schema: where steps are not folded yet, temporary views of these names hold them too (step_log.h).
 constexpr std::string_view queryViews = R"sql(
 CREATE TEMP VIEW runs AS SELECT id AS run, name, schedule_name AS schedule, note, created_unix_ms, state, provenance, clock, ranks,
@@ -117,7 +122,7 @@ CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 
     0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
 )sql";
 
-constexpr std::array<Migration, 6> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}, {6, version6}}};
+constexpr std::array<Migration, 7> steps{{{1, version1}, {2, version2}, {3, version3}, {4, version4}, {5, version5}, {6, version6}, {7, version7, countDigests}}};
 
 constexpr std::array<RunTable, 17> tables{{
     {"run_text", "section, ordinal, key, value"},
@@ -186,6 +191,8 @@ Result<void> migrate(Database& database, int from, std::span<const Migration> to
         auto transaction = Transaction::begin(database);
         if (!transaction) return tl::unexpected(transaction.error());
         if (auto done = database.execute(std::string(step.sql)); !done) return done;
+        if (step.then != nullptr)
+            if (auto done = step.then(database); !done) return done;
         const std::string marks =
             fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", runFileApplicationId, step.version);
         if (auto done = database.execute(marks); !done) return done;

@@ -16,6 +16,7 @@ inline constexpr std::int64_t runFileApplicationId = 0x53575254; // "SWRT" in PR
 struct Migration {
     int version;
     std::string_view sql;
+    Result<void> (*then)(Database& database) = nullptr; // what SQL can't do
 };
 std::span<const Migration> migrations();
 int runFileVersion(); // that of the last migration

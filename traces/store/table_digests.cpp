@@ -1,8 +1,10 @@
 #include "traces/store/table_digests.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +26,9 @@ namespace {
 
 constexpr std::string_view queries = "saved_query"; // the file's own: its first column does not name one
 constexpr std::string_view sequence = "sqlite_sequence";
+constexpr std::string_view stepLog = "step_log";
+constexpr std::string_view digestTable = "table_digest"; // of the file: which digests there are
+constexpr std::int64_t digestsCountedSince = 7;          // version of the file
 
 // Every step is reversible, so that no change of one value goes unseen.
 class Hash {
@@ -74,10 +79,20 @@ private:
 bool isKept(std::string_view table)
 {
     if (table == "run" || table == queries) return true;
-    if (table == "step_log") return false; // has checksums
-    for (const RunTable& known : runTables())
-        if (known.name == table) return true;
-    return false;
+    return std::ranges::any_of(runTables(), [&](const RunTable& known) { return known.name == table; });
+}
+
+// Where a row of the table names its run; none: the row is the file's own. What is before that is not hashed: it differs where the run is copied to.
+std::optional<int> runColumn(std::string_view table)
+{
+    if (table == queries || table == sequence) return std::nullopt;
+    return table == stepLog ? 1 : 0;
+}
+
+int firstHashed(std::string_view table)
+{
+    const std::optional<int> column = runColumn(table);
+    return column ? *column + 1 : 0;
 }
 
 // Columns first … of the statement's row.
@@ -89,14 +104,35 @@ std::uint64_t hashOf(const Statement& row, int first)
     return hash.value();
 }
 
-Result<TableDigests::Sum> sumOf(Database& database, std::string_view table, std::int64_t run)
+Result<TableDigests::Sum> sumOf(Database& database, std::string_view table, std::int64_t run, std::string_view schema = "main")
 {
     TableDigests::Sum sum;
-    const bool own = table == queries || table == sequence;
-    auto read = forEachRow(database, own ? fmt::format("SELECT * FROM main.{} WHERE ?1 IS NOT NULL", table) : fmt::format("SELECT * FROM main.{} WHERE {}=?", table, table == "run" ? "id" : "run"), run,
+    const std::string of = !runColumn(table) ? "?1 IS NOT NULL" : table == "run" ? "id=?"
+                                                                                 : "run=?";
+    auto read = forEachRow(database, fmt::format("SELECT * FROM {}.{} WHERE {}", schema, table, of), run, [&](const Statement& row) -> Result<void> {
+        ++sum.rows;
+        sum.hash += hashOf(row, firstHashed(table));
+        return {};
+    });
+    if (!read) return tl::unexpected(std::move(read.error()));
+    return sum;
+}
+
+std::uint64_t hashOfName(std::int64_t run, std::string_view table)
+{
+    Hash hash;
+    hash.add(static_cast<std::uint64_t>(run));
+    hash.add(table.data(), table.size());
+    return hash.value();
+}
+
+Result<TableDigests::Sum> sumOfNames(Database& database, std::optional<std::int64_t> run = {})
+{
+    TableDigests::Sum sum;
+    auto read = forEachRow(database, fmt::format("SELECT run, name FROM main.table_digest WHERE ({} OR run=?1) AND NOT (run=0 AND name='{}')", run ? "0" : "1", digestTable), run.value_or(0),
                            [&](const Statement& row) -> Result<void> {
                                ++sum.rows;
-                               sum.hash += hashOf(row, own ? 0 : 1);
+                               sum.hash += hashOfName(row.integer(0), row.text(1));
                                return {};
                            });
     if (!read) return tl::unexpected(std::move(read.error()));
@@ -140,8 +176,10 @@ TableDigests::~TableDigests()
 
 void TableDigests::rolledBack(void* self)
 {
-    static_cast<TableDigests*>(self)->m_changes.clear();
-    static_cast<TableDigests*>(self)->m_lost = false;
+    auto& digests = *static_cast<TableDigests*>(self);
+    digests.m_changes.clear();
+    digests.m_names = {};
+    digests.m_lost = digests.m_taken = false;
 }
 
 void TableDigests::changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64, sqlite3_int64)
@@ -156,7 +194,7 @@ void TableDigests::changed(void* self, sqlite3* handle, int operation, const cha
 void TableDigests::count(sqlite3* handle, int operation, const char* schema, const char* table)
 {
     if (std::strcmp(schema, "main") != 0 || !isKept(table)) return;
-    const bool own = table == queries;
+    const std::optional<int> ofRun = runColumn(table);
     const int columns = sqlite3_preupdate_count(handle);
     const auto add = [&](auto value, int sign) {
         Hash hash;
@@ -167,10 +205,8 @@ void TableDigests::count(sqlite3* handle, int operation, const char* schema, con
                 m_lost = true;
                 return;
             }
-            if (column == 0 && !own)
-                run = sqlite3_value_int64(at);
-            else
-                hash.add(at);
+            if (column == ofRun) run = sqlite3_value_int64(at);
+            if (column >= firstHashed(table)) hash.add(at);
         }
         Sum& sum = m_changes[{run, table}];
         sum.rows += sign;
@@ -180,20 +216,71 @@ void TableDigests::count(sqlite3* handle, int operation, const char* schema, con
     if (operation != SQLITE_DELETE) add(sqlite3_preupdate_new, +1);
 }
 
-void TableDigests::forget(std::int64_t run)
+Result<void> TableDigests::put(Database& database, std::int64_t run, std::string_view table, const Sum& sum, bool isNew)
 {
-    m_forgot = true;
-    std::erase_if(m_changes, [&](const auto& change) { return change.first.first == run; });
+    if (isNew) {
+        ++m_names.rows;
+        m_names.hash += hashOfName(run, table);
+    }
+    return store(database, run, table, sum);
+}
+
+Result<void> TableDigests::takeOver(Database& database, std::int64_t from, std::int64_t to)
+{
+    std::erase_if(m_changes, [&](const auto& change) { return change.first.first == to; });
+    m_taken = true;
+    const auto any = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='table_digest'");
+    if (!any) return tl::unexpected(any.error());
+    if (*any == 0) return {};
+    const auto before = sumOf(database, "run", from, "other"), after = sumOf(database, "run", to);
+    if (!before || !after) return tl::unexpected(before ? after.error() : before.error());
+    return forEachRow(database, "SELECT name, rows, hash FROM other.table_digest WHERE run=?", from, [&](const Statement& row) -> Result<void> {
+        const std::string table = row.text(0);
+        Sum sum{row.integer(1), static_cast<std::uint64_t>(row.integer(2))};
+        if (table == "run") sum.hash += after->hash - before->hash;
+        return put(database, to, table, sum, true);
+    });
+}
+
+// The digest as the changes leave it. The first one of a table whose rows an earlier version wrote counts them all.
+Result<TableDigests::Sum> TableDigests::after(Database& database, std::int64_t run, std::string_view table, const Sum& change, const std::optional<Sum>& before)
+{
+    if (!before && (run == 0 || table == stepLog)) return sumOf(database, table, run);
+    Sum sum = before.value_or(Sum{});
+    sum.rows += change.rows;
+    sum.hash += change.hash;
+    return sum;
+}
+
+Result<void> TableDigests::removeAll(Database& database, std::int64_t run)
+{
+    const auto gone = sumOfNames(database, run);
+    if (!gone) return tl::unexpected(gone.error());
+    m_names.rows -= gone->rows;
+    m_names.hash -= gone->hash;
+    auto removed = bound(database, "DELETE FROM main.table_digest WHERE run=?", [&](Statement& s) { s.bind(run); });
+    if (!removed) return tl::unexpected(removed.error());
+    return database.run(*removed);
+}
+
+Result<void> TableDigests::flushNames(Database& database)
+{
+    const Sum change = std::exchange(m_names, {});
+    if (change.rows == 0 && change.hash == 0) return {};
+    const auto before = stored(database, 0, digestTable);
+    if (!before) return tl::unexpected(before.error());
+    if (!*before) return countDigests(database);
+    return store(database, 0, digestTable, {(*before)->rows + change.rows, (*before)->hash + change.hash});
 }
 
 Result<void> TableDigests::flush(Database& database)
 {
     if (m_lost) return fail(ErrorCode::Failed, "file " + database.path() + ": out of memory", "free some memory");
-    if (m_changes.empty() && !m_forgot) return {};
-    m_forgot = false;
+    if (m_changes.empty() && !m_taken) return {};
+    m_taken = false;
     const Changes changes = std::exchange(m_changes, {});
     std::map<std::int64_t, bool> known; // by run
-    for (const auto& [key, sum] : changes) {
+    for (const auto& [key, change] : changes) {
         const auto& [run, table] = key;
         if (!known.contains(run)) {
             const auto header = stored(database, run, "run");
@@ -204,59 +291,69 @@ Result<void> TableDigests::flush(Database& database)
         if (!known[run]) continue;
         const auto before = stored(database, run, table);
         if (!before) return tl::unexpected(before.error());
-        Sum after = before->value_or(Sum{});
-        if (run == 0 && !*before) { // the first of them
-            const auto all = sumOf(database, table, 0);
-            if (!all) return tl::unexpected(all.error());
-            after = *all;
-        } else {
-            after.rows += sum.rows;
-            after.hash += sum.hash;
-        }
-        if (table == "run" && after.rows == 0) {
-            auto removed = bound(database, "DELETE FROM main.table_digest WHERE run=?", [&, id = run](Statement& s) { s.bind(id); });
-            if (!removed) return tl::unexpected(removed.error());
-            if (auto done = database.run(*removed); !done) return done;
+        const auto sum = after(database, run, table, change, *before);
+        if (!sum) return tl::unexpected(sum.error());
+        if (table == "run" && sum->rows == 0) {
+            if (auto done = removeAll(database, run); !done) return done;
             known[run] = false; // tables that come after it in the order are empty, too
             continue;
         }
-        if (auto done = store(database, run, table, after); !done) return done;
+        if (auto done = put(database, run, table, *sum, !*before); !done) return done;
     }
     const auto counter = sumOf(database, sequence, 0);
     if (!counter) return tl::unexpected(counter.error());
     const auto before = stored(database, 0, sequence);
     if (!before) return tl::unexpected(before.error());
-    if (*before && (*before)->hash == counter->hash) return {};
-    return store(database, 0, sequence, *counter);
+    if (!*before || (*before)->hash != counter->hash)
+        if (auto done = put(database, 0, sequence, *counter, !*before); !done) return done;
+    return flushNames(database);
 }
 
-Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run)
+Result<void> countDigests(Database& database)
+{
+    const auto all = sumOfNames(database);
+    if (!all) return tl::unexpected(all.error());
+    return store(database, 0, digestTable, *all);
+}
+
+namespace {
+
+// The digest of a table and what its rows give, seen at one time; empty: they agree, or there is none where there may be none.
+Result<std::optional<bool>> tableHolds(Database& database, std::int64_t run, std::string_view table, bool recording)
+{
+    const auto there = database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", table));
+    if (!there) return tl::unexpected(there.error());
+    const auto kept = stored(database, run, table);
+    if (!kept) return tl::unexpected(kept.error());
+    if (!*kept && (run == 0 || *there == 0 || table == stepLog)) return std::optional<bool>(); // of an earlier version
+    if (table == stepLog && recording) return std::optional<bool>(true);
+    const auto sum = sumOf(database, table, run);
+    if (!sum) return tl::unexpected(sum.error());
+    const TableDigests::Sum before = kept->value_or(TableDigests::Sum{});
+    if (before.rows != sum->rows || before.hash != sum->hash) return std::optional<bool>(false);
+    return *kept ? std::optional<bool>(true) : std::optional<bool>();
+}
+
+} // namespace
+
+Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run, bool recording)
 {
     const auto header = stored(database, run, "run");
     if (!header) return tl::unexpected(header.error());
-    std::int64_t found = 0, digests = 0;
-    auto counted = forEachRow(database, "SELECT count(*) FROM main.table_digest WHERE run=?", run, [&](const Statement& row) -> Result<void> {
-        digests = row.integer(0);
-        return {};
-    });
-    if (!counted) return tl::unexpected(std::move(counted.error()));
-    if (!*header) return digests > 0 ? std::optional(false) : std::optional<bool>(); // all or none
-    std::vector<std::string> names{"run"};
-    for (const RunTable& table : runTables())
-        if (isKept(table.name)) names.emplace_back(table.name);
-    for (const std::string& name : names) {
-        const auto kept = stored(database, run, name);
-        if (!kept) return tl::unexpected(kept.error());
-        const auto there = database.integer(fmt::format("SELECT count(*) FROM main.sqlite_schema WHERE name='{}'", name));
-        if (!there) return tl::unexpected(there.error());
-        if (*there == 0 && !*kept) continue; // of an older version
-        const auto sum = sumOf(database, name, run);
-        if (!sum) return tl::unexpected(sum.error());
-        found += kept->has_value() ? 1 : 0;
-        const TableDigests::Sum before = kept->value_or(TableDigests::Sum{});
-        if (before.rows != sum->rows || before.hash != sum->hash) return std::optional<bool>(false);
+    const auto digests = database.integer(fmt::format("SELECT count(*) FROM main.table_digest WHERE run={}", run));
+    if (!digests) return tl::unexpected(digests.error());
+    if (!*header) return *digests > 0 ? std::optional(false) : std::optional<bool>(); // all or none
+    std::int64_t found = 0;
+    std::vector<std::string_view> tables{"run"};
+    for (const RunTable& table : runTables()) tables.push_back(table.name);
+    for (const std::string_view table : tables) {
+        if (auto begun = database.execute("SAVEPOINT digest"); !begun) return tl::unexpected(std::move(begun.error()));
+        const auto holds = tableHolds(database, run, table, recording);
+        database.quietly("RELEASE digest");
+        if (!holds || *holds == false) return holds;
+        found += *holds ? 1 : 0;
     }
-    return std::optional<bool>(digests == found);
+    return std::optional<bool>(recording || *digests == found);
 }
 
 Result<void> checkFileDigests(Database& database)
@@ -268,16 +365,19 @@ Result<void> checkFileDigests(Database& database)
         return fail(ErrorCode::Unreadable, fmt::format("file {}: damaged ({} changed since it was written)", database.path(), what), "restore it from a copy");
     };
     const auto strays = database.integer("SELECT count(*) FROM main.table_digest WHERE (run<>0 AND run NOT IN (SELECT id FROM main.run)) OR "
-                                         "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence')) OR rows<0 OR typeof(hash)<>'integer' OR typeof(rows)<>'integer'");
+                                         "(run=0 AND name NOT IN ('saved_query', 'sqlite_sequence', 'table_digest')) OR rows<0 OR typeof(hash)<>'integer' OR typeof(rows)<>'integer'");
     if (!strays) return tl::unexpected(strays.error());
     if (*strays > 0) return damaged("its digests");
+    const auto kept = stored(database, 0, digestTable);
+    const auto version = database.integer("PRAGMA user_version");
+    const auto found = sumOfNames(database);
+    if (!kept || !version || !found) return tl::unexpected(!kept ? kept.error() : !version ? version.error()
+                                                                                           : found.error());
+    if (!*kept ? *version >= digestsCountedSince : (*kept)->rows != found->rows || (*kept)->hash != found->hash) return damaged("its digests");
     for (const std::string_view table : {queries, sequence}) {
-        const auto kept = stored(database, 0, table);
-        if (!kept) return tl::unexpected(kept.error());
-        if (!*kept) continue;
-        const auto sum = sumOf(database, table, 0);
-        if (!sum) return tl::unexpected(sum.error());
-        if ((*kept)->rows != sum->rows || (*kept)->hash != sum->hash) return damaged(table == queries ? "its saved queries" : "its numbering of runs");
+        const auto holds = tableHolds(database, 0, table, false);
+        if (!holds) return tl::unexpected(holds.error());
+        if (*holds == false) return damaged(table == queries ? "its saved queries" : "its numbering of runs");
     }
     return {};
 }

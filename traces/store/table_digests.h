@@ -1,5 +1,5 @@
 // A digest of every table of a run, kept in the file and renewed by every change within its transaction: the sum of the hashes of its rows, so that a
-// change costs what it changes. `runs --verify` adds them up again.
+// change costs what it changes. `runs --verify` adds them up again. Which digests there are has one, too.
 #pragma once
 
 #include <cstdint>
@@ -31,21 +31,30 @@ public:
 
     // Into the file; before every commit. Of runs that have none, since an earlier version wrote them, nothing.
     Result<void> flush(Database& database);
-    void forget(std::int64_t run); // its digests come from elsewhere
+    // The run `to`, whose rows were copied in this transaction, has the digests of run `from` of the attached database `other`: if it was damaged there, it
+    // is here. With the difference that its state may have changed.
+    Result<void> takeOver(Database& database, std::int64_t from, std::int64_t to);
 
 private:
     static void changed(void* self, sqlite3* handle, int operation, const char* schema, const char* table, sqlite3_int64 before, sqlite3_int64 after);
     static void rolledBack(void* self);
     void count(sqlite3* handle, int operation, const char* schema, const char* table);
+    Result<Sum> after(Database& database, std::int64_t run, std::string_view table, const Sum& change, const std::optional<Sum>& before);
+    Result<void> put(Database& database, std::int64_t run, std::string_view table, const Sum& sum, bool isNew);
+    Result<void> removeAll(Database& database, std::int64_t run);
+    Result<void> flushNames(Database& database);
     sqlite3* m_handle;
     Changes m_changes;
-    bool m_lost = false;   // changes that there was no memory to count
-    bool m_forgot = false; // changes of a run: the numbering of runs may have changed with them
+    Sum m_names;          // of digests that were added or removed
+    bool m_lost = false;  // changes that there was no memory to count
+    bool m_taken = false; // digests came from elsewhere
 };
 
-// Whether all tables of the run are what they were; empty: an earlier version wrote it, so there are no digests.
-Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run);
-// The same of what is the file's own, and that there are digests of its runs only. Unreadable where not.
+// Whether all tables of the run are what they were; empty: an earlier version wrote it, so there are no digests. recording: somebody appends steps to the
+// file, so those that are not folded are left to their own checksums.
+Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run, bool recording);
+// The same of what is the file's own, and that there are the digests of its runs that were written, and no others. Unreadable where not.
 Result<void> checkFileDigests(Database& database);
+Result<void> countDigests(Database& database); // which there are, from now on
 
 } // namespace stagewright
