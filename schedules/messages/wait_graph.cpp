@@ -10,38 +10,106 @@ namespace stagewright {
 
 namespace {
 
-struct ListRun {
-    const Schedule& schedule;
-    const OpIndex& index;
-    std::vector<std::size_t> head = std::vector<std::size_t>(schedule.order.size(), 0);
-
-    bool isDone(const OpPlace& place) const { return place.position < head[static_cast<std::size_t>(place.rank)]; }
-    bool isPaired(int rank, std::size_t position) const
+// Compute-only lists, run without times as far as they go.
+class ListRun {
+public:
+    // strict: an input that nobody makes, or that comes later in the same list, blocks; else it counts as present.
+    ListRun(const Schedule& schedule, const OpIndex& index, bool strict)
+        : m_schedule(schedule), m_index(index), m_strict(strict), m_head(schedule.order.size(), 0), m_waits(m_head.size()), m_stuck(m_head.size(), 0)
     {
-        return static_cast<std::size_t>(rank) < schedule.paired.size() && schedule.isPaired(rank, position);
     }
-    // What the op or pair at the head of `rank` waits for: fills `wait` and returns true if anything.
-    bool blocked(int rank, Wait& wait) const
+
+    void run()
     {
-        const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
-        const std::size_t at = head[static_cast<std::size_t>(rank)];
+        const std::size_t ranks = m_head.size();
+        std::vector<std::vector<int>> waiters(ranks); // ranks that wait for a rank; the woken ones look again
+        std::vector<int> runnable;
+        for (std::size_t r = ranks; r-- > 0;) runnable.push_back(static_cast<int>(r));
+        while (!runnable.empty()) {
+            const int rank = runnable.back();
+            const auto r = static_cast<std::size_t>(rank);
+            runnable.pop_back();
+            advance(rank);
+            if (m_stuck[r] && m_waits[r].onRank >= 0) waiters[static_cast<std::size_t>(m_waits[r].onRank)].push_back(rank);
+            std::erase_if(waiters[r], [&](int waiter) {
+                const bool woken = static_cast<std::size_t>(m_waits[static_cast<std::size_t>(waiter)].onPosition) < m_head[r];
+                if (woken) runnable.push_back(waiter);
+                return woken;
+            });
+        }
+    }
+
+    const std::vector<std::size_t>& head() const { return m_head; } // by rank: ops that ran
+
+    // The first stuck rank and those it leads to: where each waits for a stuck one the walk ends in a cycle.
+    std::vector<Wait> cycle() const
+    {
+        const auto first = std::find(m_stuck.begin(), m_stuck.end(), 1);
+        if (first == m_stuck.end()) return {};
+        std::vector<char> seen(m_stuck.size(), 0);
+        auto rank = static_cast<std::size_t>(first - m_stuck.begin());
+        while (!seen[rank]) {
+            seen[rank] = 1;
+            rank = static_cast<std::size_t>(m_waits[rank].onRank);
+        }
+        std::vector<Wait> cycle;
+        const std::size_t begin = rank;
+        do {
+            cycle.push_back(m_waits[rank]);
+            rank = static_cast<std::size_t>(m_waits[rank].onRank);
+        } while (rank != begin);
+        const auto smallest = std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
+        std::rotate(cycle.begin(), smallest, cycle.end());
+        return cycle;
+    }
+
+private:
+    bool isPaired(int rank, std::size_t position) const { return static_cast<std::size_t>(rank) < m_schedule.paired.size() && m_schedule.isPaired(rank, position); }
+
+    void advance(int rank)
+    {
+        const auto r = static_cast<std::size_t>(rank);
+        m_stuck[r] = 0;
+        while (m_head[r] < m_schedule.order[r].size()) {
+            if (blocked(rank)) {
+                m_stuck[r] = 1;
+                return;
+            }
+            m_head[r] += isPaired(rank, m_head[r]) ? 2 : 1;
+        }
+    }
+
+    // What the op or pair at the head of `rank` waits for, if anything: on rank -1 if that never comes.
+    bool blocked(int rank)
+    {
+        const auto r = static_cast<std::size_t>(rank);
+        const auto& ops = m_schedule.order[r];
+        const std::size_t at = m_head[r];
         const std::size_t last = isPaired(rank, at) ? at + 1 : at;
         bool found = false;
         for (std::size_t i = at; i <= last && !found; ++i)
-            index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
-                if (found || id == noOp) return;
-                const OpPlace place = index.placeOf(id);
-                if (place.rank == rank || isDone(place)) return;
+            m_index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
+                if (found) return;
+                const bool made = id != noOp;
+                const OpPlace place = made ? m_index.placeOf(id) : OpPlace{};
+                if (!made || place.rank == rank) {
+                    found = m_strict && (!made || place.position >= at);
+                    if (found) m_waits[r] = {rank, static_cast<int>(i), ops[i], -1, 0, {}};
+                    return;
+                }
+                if (place.position < m_head[static_cast<std::size_t>(place.rank)]) return;
                 found = true;
-                wait = {rank,
-                        static_cast<int>(i),
-                        ops[i],
-                        place.rank,
-                        static_cast<int>(place.position),
-                        schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
+                m_waits[r] = {rank, static_cast<int>(i), ops[i], place.rank, static_cast<int>(place.position), m_schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
             });
         return found;
     }
+
+    const Schedule& m_schedule;
+    const OpIndex& m_index;
+    bool m_strict;
+    std::vector<std::size_t> m_head;
+    std::vector<Wait> m_waits; // by rank, where it is stuck
+    std::vector<char> m_stuck;
 };
 
 } // namespace
@@ -102,57 +170,16 @@ std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, c
         if (execution.run()) return {};
         return shortestCycle(schedule.ranks, waitsOf(execution, schedule, index));
     }
-    ListRun run{schedule, index};
-    const std::size_t ranks = schedule.order.size();
-    // Ranks that wait for rank r; the woken ones look again.
-    std::vector<std::vector<int>> waiters(ranks);
-    std::vector<int> runnable;
-    for (std::size_t r = ranks; r-- > 0;)
-        runnable.push_back(static_cast<int>(r));
-    std::vector<Wait> waits(ranks);
-    std::vector<char> stuck(ranks, 0);
-    while (!runnable.empty()) {
-        const int rank = runnable.back();
-        const auto r = static_cast<std::size_t>(rank);
-        runnable.pop_back();
-        stuck[r] = 0;
-        while (run.head[r] < schedule.order[r].size()) {
-            if (run.blocked(rank, waits[r])) {
-                stuck[r] = 1;
-                waiters[static_cast<std::size_t>(waits[r].onRank)].push_back(rank);
-                break;
-            }
-            run.head[r] += run.isPaired(rank, run.head[r]) ? 2 : 1;
-        }
-        std::vector<int> still;
-        for (int waiter : waiters[r]) {
-            const Wait& wait = waits[static_cast<std::size_t>(waiter)];
-            if (static_cast<std::size_t>(wait.onPosition) < run.head[r])
-                runnable.push_back(waiter);
-            else
-                still.push_back(waiter);
-        }
-        waiters[r] = std::move(still);
-    }
-    const auto first = std::find(stuck.begin(), stuck.end(), 1);
-    if (first == stuck.end()) return {};
-    // Every stuck rank waits for a stuck rank, so that walking along ends in a cycle.
-    std::vector<char> seen(ranks, 0);
-    auto rank = static_cast<std::size_t>(first - stuck.begin());
-    while (!seen[rank]) {
-        seen[rank] = 1;
-        rank = static_cast<std::size_t>(waits[rank].onRank);
-    }
-    std::vector<Wait> cycle;
-    const std::size_t begin = rank;
-    do {
-        cycle.push_back(waits[rank]);
-        rank = static_cast<std::size_t>(waits[rank].onRank);
-    } while (rank != begin);
-    const auto smallest =
-        std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
-    std::rotate(cycle.begin(), smallest, cycle.end());
-    return cycle;
+    ListRun lists(schedule, index, false);
+    lists.run();
+    return lists.cycle();
+}
+
+std::vector<std::size_t> runnableOps(const Schedule& schedule, const OpIndex& index)
+{
+    ListRun lists(schedule, index, true);
+    lists.run();
+    return lists.head();
 }
 
 std::string describeCycle(const std::vector<Wait>& cycle)

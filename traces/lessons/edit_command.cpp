@@ -8,7 +8,9 @@
 
 #include "schedules/edit/edit_ops.h"
 #include "schedules/messages/lower.h"
+#include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/op_index.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -411,31 +413,12 @@ std::vector<std::vector<Op>> trayOf(const Schedule& schedule)
 
 Schedule runnablePart(const Schedule& schedule)
 {
-    using Key = std::pair<OpKind, std::pair<int, int>>;
-    std::set<Key> done;
-    std::vector<std::size_t> next(schedule.order.size(), 0);
-    const auto is = [&](OpKind kind, int stage, int microbatch) {
-        return stage < 0 || stage >= schedule.stages || done.count({kind, {stage, microbatch}}) > 0;
-    };
-    const auto ready = [&](const Op& op) {
-        const auto returned = [&](int stage) { return is(OpKind::Backward, stage, op.microbatch) || is(OpKind::InputGrad, stage, op.microbatch); };
-        if (op.kind == OpKind::Forward) return is(OpKind::Forward, op.stage - 1, op.microbatch);
-        if (isReturn(op.kind)) return is(OpKind::Forward, op.stage, op.microbatch) && returned(op.stage + 1);
-        if (op.kind == OpKind::WeightGrad) return is(OpKind::InputGrad, op.stage, op.microbatch);
-        return true;
-    };
-    for (bool moving = true; moving;) {
-        moving = false;
-        for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
-            while (next[rank] < schedule.order[rank].size() && ready(schedule.order[rank][next[rank]])) {
-                const Op& op = schedule.order[rank][next[rank]++];
-                done.insert({op.kind, {op.stage, op.microbatch}});
-                moving = true;
-            }
-    }
     Schedule out = schedule;
     out.paired.clear();
-    for (std::size_t rank = 0; rank < out.order.size(); ++rank) out.order[rank].resize(next[rank]);
+    const auto cells = cellsOf(out);
+    if (!cells) return schedule; // an op points outside it, which simulating says
+    const std::vector<std::size_t> runnable = runnableOps(out, OpIndex(out, *cells));
+    for (std::size_t rank = 0; rank < out.order.size(); ++rank) out.order[rank].resize(runnable[rank]);
     return out;
 }
 

@@ -225,6 +225,12 @@ private slots:
         QCOMPARE(placed.schedule.order[1].size(), std::size_t(1));
         QCOMPARE(applyEdit({"place", "1F1"}, placed)->schedule, placed.schedule);
         QVERIFY(runnablePart(placed.schedule).order[1].empty());
+        Schedule late = *makeFor("1f1b", {});
+        std::swap(late.order[2][1], late.order[2].back()); // the last backward before all others
+        const Schedule some = runnablePart(late);
+        QCOMPARE(some.order[2].size(), std::size_t{1});
+        QCOMPARE(some.order[3].size(), std::size_t{2}); // 0F 0B: the next forward never comes
+        QVERIFY(some.order[0].size() < late.order[0].size());
         QCOMPARE(applyEdit({"set", "microbatches=12"}, canvas)->schedule.microbatches, 12);
         for (const EditCommand& bad : {EditCommand{"move", "3B0 after 0F0"}, EditCommand{"move", "9F0 after 0F0"}, EditCommand{"warmup", "1,2"},
                                        EditCommand{"warmup", "0,1,1,1"}, EditCommand{"rank", "7: 0F0"}, EditCommand{"load", "nobody"},
