@@ -277,20 +277,22 @@ Result<void> TableDigests::flush(Database& database)
 {
     if (m_lost) return fail(ErrorCode::Failed, "file " + database.path() + ": out of memory", "free some memory");
     if (m_changes.empty() && !m_taken) return {};
-    m_taken = false;
     const Changes changes = std::exchange(m_changes, {});
     std::map<std::int64_t, bool> known; // by run
+    bool runsChanged = std::exchange(m_taken, false);
     for (const auto& [key, change] : changes) {
         const auto& [run, table] = key;
-        if (!known.contains(run)) {
+        runsChanged = runsChanged || table == "run";
+        if (known.contains(run) && !known[run]) continue;
+        const auto before = stored(database, run, table);
+        if (!before) return tl::unexpected(before.error());
+        if (!*before && !known.contains(run)) {
             const auto header = stored(database, run, "run");
             if (!header) return tl::unexpected(header.error());
             const auto made = changes.find({run, "run"});
             known[run] = run == 0 || *header || (made != changes.end() && made->second.rows == 1);
+            if (!known[run]) continue;
         }
-        if (!known[run]) continue;
-        const auto before = stored(database, run, table);
-        if (!before) return tl::unexpected(before.error());
         const auto sum = after(database, run, table, change, *before);
         if (!sum) return tl::unexpected(sum.error());
         if (table == "run" && sum->rows == 0) {
@@ -300,13 +302,20 @@ Result<void> TableDigests::flush(Database& database)
         }
         if (auto done = put(database, run, table, *sum, !*before); !done) return done;
     }
+    if (runsChanged)
+        if (auto done = flushSequence(database); !done) return done;
+    return flushNames(database);
+}
+
+// The numbering of runs.
+Result<void> TableDigests::flushSequence(Database& database)
+{
     const auto counter = sumOf(database, sequence, 0);
     if (!counter) return tl::unexpected(counter.error());
     const auto before = stored(database, 0, sequence);
     if (!before) return tl::unexpected(before.error());
-    if (!*before || (*before)->hash != counter->hash)
-        if (auto done = put(database, 0, sequence, *counter, !*before); !done) return done;
-    return flushNames(database);
+    if (*before && (*before)->hash == counter->hash) return {};
+    return put(database, 0, sequence, *counter, !*before);
 }
 
 Result<void> countDigests(Database& database)

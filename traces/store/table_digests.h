@@ -42,6 +42,7 @@ private:
     Result<Sum> after(Database& database, std::int64_t run, std::string_view table, const Sum& change, const std::optional<Sum>& before);
     Result<void> put(Database& database, std::int64_t run, std::string_view table, const Sum& sum, bool isNew);
     Result<void> removeAll(Database& database, std::int64_t run);
+    Result<void> flushSequence(Database& database);
     Result<void> flushNames(Database& database);
     sqlite3* m_handle;
     Changes m_changes;
