@@ -3,15 +3,20 @@
 #include "engine/cpu/openblas.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <fmt/core.h>
+
+#include "schedules/base/open_files.h"
 
 namespace stagewright::cpu {
 
@@ -35,6 +40,15 @@ bool canMap(std::size_t bytes)
     return at != MAP_FAILED && ::munmap(at, bytes) == 0;
 }
 
+// The limit of the program's address space, which is set in KiB.
+std::string addressLimit()
+{
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "less is free";
+    return fmt::format("less is free: the limit is {} MiB (ulimit -v {})", limit.rlim_cur >> 20, limit.rlim_cur >> 10);
+}
+constexpr std::string_view raiseLimit = "raise the limit (ulimit -v unlimited)";
+
 // Null members: not to be used, for `problem`.
 struct Library {
     Sgemm sgemm = nullptr;
@@ -44,24 +58,29 @@ struct Library {
     void (*setThreads)(int) = nullptr;
     void* (*takeBuffer)(int) = nullptr;
     void (*giveBuffer)(void*) = nullptr;
-    std::string problem;
+    Error problem{ErrorCode::Unavailable, {}, "apt-get install libopenblas0-pthread"};
 
     Library()
     {
         if (!canMap(libraryBytes + spareBytes)) {
-            problem = "it needs more address space than is free";
+            problem.message = fmt::format("it needs {} MiB of address space; {}", (libraryBytes + spareBytes) >> 20, addressLimit());
+            problem.remedy = raiseLimit;
             return;
         }
         // One thread: ranks are the threads. Said before it starts its own, and not to programs that are started from here.
         const bool said = std::getenv("OPENBLAS_NUM_THREADS") != nullptr;
         if (!said) ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
         void* library = nullptr;
-        for (const char* file : {"libopenblas.so.0", "libblas.so.3"})
-            if (library == nullptr) {
-                library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
-                const char* why = library == nullptr ? ::dlerror() : nullptr;
-                if (why != nullptr && problem.empty()) problem = why;
-            }
+        for (const char* file : {"libopenblas.so.0", "libblas.so.3"}) {
+            library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+            if (library != nullptr) break;
+            const char* said = ::dlerror();
+            const std::string why = said == nullptr ? "" : said;
+            if (why.ends_with(std::strerror(EMFILE)))
+                problem = *tooManyOpenFiles(EMFILE, file);
+            else if (problem.message.empty())
+                problem.message = why;
+        }
         if (!said) ::unsetenv("OPENBLAS_NUM_THREADS");
         if (library == nullptr) return;
         const auto take = [library](auto& function, const char* name) { function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name)); };
@@ -72,7 +91,7 @@ struct Library {
         take(setThreads, "openblas_set_num_threads");
         take(takeBuffer, "blas_memory_alloc");
         take(giveBuffer, "blas_memory_free");
-        if (sgemm == nullptr) problem = "it has no cblas_sgemm";
+        if (sgemm == nullptr) problem.message = "it has no cblas_sgemm";
         if (setThreads != nullptr) setThreads(1);
     }
 };
@@ -117,9 +136,9 @@ public:
         m_reserved = std::max(m_reserved, static_cast<int>(held.size()));
         if (room) return {};
         return fail(ErrorCode::Unavailable,
-                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; less is free (ulimit -v)", wanted, wanted == 1 ? "rank" : "ranks",
-                                (static_cast<std::size_t>(wanted) * bufferBytes) >> 20),
-                    "use fewer ranks, or --products onednn");
+                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; {}", wanted, wanted == 1 ? "rank" : "ranks",
+                                (static_cast<std::size_t>(wanted) * bufferBytes) >> 20, addressLimit()),
+                    fmt::format("{}, use fewer ranks, or --products onednn", raiseLimit));
     }
 
     void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c,
@@ -152,7 +171,7 @@ const Products* openBlas()
 
 Error openBlasMissing()
 {
-    return Error{ErrorCode::Unavailable, "OpenBLAS can't be loaded: " + library().problem, library().problem.starts_with("less") ? "raise ulimit -v" : "apt-get install libopenblas0-pthread"};
+    return Error(library().problem).with("OpenBLAS can't be loaded");
 }
 
 } // namespace stagewright::cpu

@@ -23,6 +23,7 @@ under() {
     *) expect_that "a documented code, not $rc: $(head -c 300 err.txt)" false ;;
     esac
     expect_that 'no OpenBLAS speaks' [ "$(grep -ci 'openblas.*\(init\|malloc\|warning\)' err.txt)" = 0 ]
+    expect_that 'no number of an error' [ "$rc" = 127 -o "$(grep -c 'Error [0-9]' err.txt)" = 0 ]
     expect_that 'no 0.0 of a unit' [ "$(grep -c '[^0-9.]0\.0 [KMG]iB' err.txt)" = 0 ]
 }
 
@@ -38,6 +39,10 @@ for space in 60000 120000 250000; do
 done
 for files in 4 6 8 12 20; do
     under n "$files" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+    [ "$files" -gt 8 ] || [ $rc = 127 ] || expect_err "too many open files; this program may have $files"
+    expect_that 'no empty file is left' [ ! -e limited.stagewright -o -s limited.stagewright ]
+    under n "$files" 3 simulate -s 1f1b -p 2 -m 4 -o limited.stagewright
+    expect_that 'nothing is left beside it' [ -z "$(compgen -G 'limited.stagewright?*')" ]
 done
 
 # a text to train on has a limit, so a device that never ends is refused

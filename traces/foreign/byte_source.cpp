@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "schedules/base/open_files.h"
 #include "traces/foreign/archive.h"
 
 namespace stagewright {
@@ -122,7 +123,10 @@ tl::unexpected<Error> unreadable(const std::string& path, const char* why)
 Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
 {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return unreadable(path, std::strerror(errno));
+    if (file < 0) {
+        if (auto full = tooManyOpenFiles(errno, "file " + path)) return tl::unexpected(std::move(*full));
+        return unreadable(path, std::strerror(errno));
+    }
     struct stat about = {};
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);

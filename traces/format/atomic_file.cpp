@@ -16,6 +16,7 @@
 
 #include "schedules/base/folder.h"
 
+#include "schedules/base/open_files.h"
 namespace stagewright {
 
 namespace {
@@ -165,10 +166,12 @@ Result<void> writeFileAtomically(const std::string& path, const std::function<Re
 {
     const std::string real = target(path);
     TemporaryFile file(real);
-    if (!file.isOpen())
+    if (!file.isOpen()) {
+        if (auto full = tooManyOpenFiles(errno, "file " + path)) return tl::unexpected(std::move(*full));
         return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(errno) + ")",
                     "check that its folder exists and is writable");
     auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
+    }
     if (file.problem() != 0) return failure(path, file.problem());
     if (!written) return written;
     if (!file.renameTo(real)) return failure(path, file.problem());

@@ -5,6 +5,12 @@
 #include <limits>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schedules/base/open_files.h"
 #include "traces/store/table_digests.h"
 
 namespace stagewright {
@@ -31,6 +37,7 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     case SQLITE_CORRUPT:
         return {ErrorCode::Unreadable, message + "damaged (" + reason + ")", "restore it from a copy, or record again"};
     case SQLITE_CANTOPEN:
+        if (auto full = tooManyOpenFiles(handle != nullptr ? sqlite3_system_errno(handle) : 0, "file " + path)) return std::move(*full);
         return {ErrorCode::Unreadable, message + "can't be opened", "check that it exists and is readable"};
     case SQLITE_READONLY:
     case SQLITE_PERM:

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schedules/base/open_files.h"
+
 namespace stagewright {
 
 RecordingLock::RecordingLock(std::string runFile) : m_runFile(std::move(runFile)), m_path(m_runFile + "-lock") {}
@@ -28,10 +30,12 @@ Result<void> RecordingLock::acquire()
         return {};
     }
     for (int attempt = 0; attempt < 100; ++attempt) {
-        const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (descriptor < 0)
+        const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (descriptor < 0) {
+            if (auto full = tooManyOpenFiles(errno, "file " + m_runFile)) return tl::unexpected(std::move(*full));
             return fail(ErrorCode::Unreadable, "file " + m_runFile + ": its folder is not writable",
                         "check the folder's permissions, or copy the file");
+        }
         if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
             const bool held = errno == EWOULDBLOCK;
             ::close(descriptor);

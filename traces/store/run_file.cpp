@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "schedules/base/text.h"
 #include "traces/store/merge.h"
+#include "traces/store/new_file.h"
 #include "traces/store/note_rows.h"
 #include "traces/store/query.h"
 #include "traces/store/report_functions.h"
@@ -243,6 +245,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     store->logs = store->version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
+    std::optional<NewFile> created; // by us
+    if (mode == OpenMode::Create) created.emplace(path);
         store->database->keepDigests();
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
@@ -276,6 +280,7 @@ const std::string& RunFile::path() const
 const std::string& RunFile::missing() const
 {
     return m_state->store->missing;
+    if (created) created->keep();
 }
 
 const std::string& RunFile::ignored() const
