@@ -73,6 +73,8 @@ rc=0
 err=$(cat err.txt)
 last='simulate with a limit of 16 KiB on files'
 expect_code 5
+expect_err 'file new.stagewright: '
+expect_that 'no temporary name' [ "$(grep -c '\.part-' err.txt)" = 0 ]
 expect_no_file new.stagewright
 expect_that 'nothing is beside it' [ -z "$(compgen -G 'new.stagewright*')" ]
 cp run.stagewright before
@@ -84,6 +86,27 @@ run stagewright runs run.stagewright --json
 expect_code 0
 expect_json 1 runs
 expect_that 'nothing is beside it' [ "$(compgen -G 'run.stagewright*')" = run.stagewright ]
+
+# what a killed one left beside the file goes with the next one; what another program is writing stays
+mkdir new.stagewright.part-aB3xYz new.stagewright.part-held00 new.stagewright.part-longer-name other.stagewright.part-aB3xYz
+: >new.stagewright.part-aB3xYz/runs.stagewright
+: >new.stagewright.part-aB3xYz/runs.stagewright-journal
+flock new.stagewright.part-held00 sleep 100 &
+pid=$!
+for ((i = 0; i < 200; ++i)); do
+    if ! flock -n new.stagewright.part-held00 true; then break; fi
+    sleep 0.02
+done
+run stagewright simulate -s 1f1b -p 2 -m 4 -o new.stagewright
+expect_code 0
+expect_same "$(echo new.stagewright* other.stagewright*)" 'new.stagewright new.stagewright.part-held00 new.stagewright.part-longer-name other.stagewright.part-aB3xYz'
+pkill -P $pid 2>/dev/null || true
+kill $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+run stagewright simulate -s 1f1b -p 2 -m 4 -o new.stagewright
+expect_code 0
+expect_no_file new.stagewright.part-held00
+rm -rf ./*.part-*
 
 # the window: it keeps its session, and its next start does not speak of a crash
 window=${STAGEWRIGHT%/*}/stagewright-ui

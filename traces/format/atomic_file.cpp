@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 
 #include <fcntl.h>
@@ -15,8 +16,8 @@
 #include <unistd.h>
 
 #include "schedules/base/folder.h"
-
 #include "schedules/base/open_files.h"
+
 namespace stagewright {
 
 namespace {
@@ -170,8 +171,8 @@ Result<void> writeFileAtomically(const std::string& path, const std::function<Re
         if (auto full = tooManyOpenFiles(errno, "file " + path)) return tl::unexpected(std::move(*full));
         return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(errno) + ")",
                     "check that its folder exists and is writable");
-    auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
     }
+    auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
     if (file.problem() != 0) return failure(path, file.problem());
     if (!written) return written;
     if (!file.renameTo(real)) return failure(path, file.problem());
@@ -186,6 +187,51 @@ Result<void> writeFileAtomically(const std::string& path, std::string_view text)
     });
 }
 
+Error renamed(Error error, const std::string& temporary, const std::string& known)
+{
+    for (std::string* text : {&error.message, &error.remedy})
+        if (const auto at = text->find(temporary); at != std::string::npos) text->replace(at, temporary.size(), known);
+    return error;
+}
+
+PartFolder::PartFolder(const std::string& path)
+{
+    removeLeftParts(path);
+    for (;;) {
+        m_path = partName(path);
+        if (::mkdir(m_path.c_str(), 0777) != 0) {
+            if (errno == EEXIST) continue;
+            m_problem = errno;
+            break;
+        }
+        m_lock = ::open(m_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (m_lock < 0 ? errno == EACCES : isHeld(m_lock, m_path)) return; // a umask may forbid reading it: then without a lock
+        if (m_lock < 0 && errno != ENOENT) {                               // another program may have taken it for one that was left
+            m_problem = errno;
+            ::rmdir(m_path.c_str());
+            break;
+        }
+    }
+    m_path.clear();
+}
+
+PartFolder::~PartFolder()
+{
+    if (m_lock >= 0) ::close(m_lock); // first: removing takes a descriptor, too
+    try {
+        std::error_code problem;
+        if (!m_path.empty()) std::filesystem::remove_all(m_path, problem);
+    } catch (const std::bad_alloc&) { // it is left to the next one
+    }
+}
+
+bool PartFolder::renameTo(const std::string& path)
+{
+    if (::rename(m_path.c_str(), path.c_str()) != 0) return false;
+    m_path.clear();
+    return true;
+}
+
 Result<void> writeFolderAtomically(const std::string& given, const std::function<Result<void>(const std::string& folder)>& write)
 {
     namespace fs = std::filesystem;
@@ -195,21 +241,13 @@ Result<void> writeFolderAtomically(const std::string& given, const std::function
     const bool there = fs::exists(fs::symlink_status(path, code));
     if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": a file with that name exists", "choose another name");
     if (there && !fs::is_empty(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
-    removeLeftParts(path);
-    std::string part;
-    int lock = -1;
-    do {
-        part = partName(path);
-        if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
-            return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(errno) + ")", "check that its parent folder exists and is writable");
-        lock = ::open(part.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (lock < 0 ? errno == ENOENT : !isHeld(lock, part)); // a umask may forbid reading it: then without a lock
-    auto written = write(part);
+    PartFolder part(path);
+    if (part.problem() != 0)
+        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(part.problem()) + ")", "check that its parent folder exists and is writable");
+    auto written = write(part.path());
     struct stat before {};
-    if (written && there && ::stat(path.c_str(), &before) == 0) static_cast<void>(::chmod(part.c_str(), before.st_mode & 07777));
-    if (written && ::rename(part.c_str(), path.c_str()) != 0) written = failure(path, errno); // replaces an empty folder
-    if (!written) fs::remove_all(part, code);
-    if (lock >= 0) ::close(lock);
+    if (written && there && ::stat(path.c_str(), &before) == 0) static_cast<void>(::chmod(part.path().c_str(), before.st_mode & 07777));
+    if (written && !part.renameTo(path)) written = failure(path, errno); // replaces an empty folder
     return written;
 }
 

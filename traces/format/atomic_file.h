@@ -23,4 +23,25 @@ bool writingDirectly() noexcept;
 // be empty.
 Result<void> writeFolderAtomically(const std::string& path, const std::function<Result<void>(const std::string& folder)>& write);
 
+// A new folder beside `path` with the files that become it, or one of them: locked while it lives, then removed with all that is in it. Those that a killed
+// program left there for the same path are removed first.
+class PartFolder {
+public:
+    explicit PartFolder(const std::string& path);
+    PartFolder(const PartFolder&) = delete;
+    PartFolder& operator=(const PartFolder&) = delete;
+    ~PartFolder();
+    int problem() const { return m_problem; } // errno where it could not be made; 0: it is there
+    const std::string& path() const { return m_path; }
+    bool renameTo(const std::string& path); // false: errno; then it goes
+
+private:
+    std::string m_path; // "": there is none
+    int m_lock = -1;
+    int m_problem = 0;
+};
+
+// The error with the name that the user knows instead of that of a temporary file.
+Error renamed(Error error, const std::string& temporary, const std::string& known);
+
 } // namespace stagewright

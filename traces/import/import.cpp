@@ -20,6 +20,7 @@
 #include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/foreign/export_groups.h"
+#include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/rank_work.h"
 #include "traces/run/simulated_run.h"
@@ -224,9 +225,7 @@ private:
                 tieLaunches(rank, m_progress.stop);
             }
         } else {
-            one.error = std::move(content.error());
-            for (std::string* text : {&one.error->message, &one.error->remedy})
-                if (const auto at = text->find(path); at != std::string::npos) text->replace(at, path.size(), name);
+            one.error = renamed(std::move(content.error()), path, name);
         }
         to.push_back(std::move(one));
     }

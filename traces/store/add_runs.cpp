@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "schedules/base/open_files.h"
+#include "traces/format/atomic_file.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright {
@@ -34,30 +36,6 @@ bool isThere(const std::string& path)
     return fs::exists(path, problem);
 }
 
-// Beside the file, so that it can be renamed into its place; goes with all that is in it.
-class FolderBeside {
-public:
-    explicit FolderBeside(const std::string& path) : m_path(path + ".part-XXXXXX")
-    {
-        if (::mkdtemp(m_path.data()) == nullptr) m_path.clear();
-    }
-    FolderBeside(const FolderBeside&) = delete;
-    FolderBeside& operator=(const FolderBeside&) = delete;
-    ~FolderBeside()
-    {
-        try {
-            std::error_code problem;
-            if (!m_path.empty()) fs::remove_all(m_path, problem);
-        } catch (const std::bad_alloc&) { // the folder is left
-        }
-    }
-    bool made() const { return !m_path.empty(); }
-    std::string file() const { return m_path + "/runs.stagewright"; }
-
-private:
-    std::string m_path;
-};
-
 // Without replacing a file created meanwhile, if the file system supports this.
 Result<void> putInPlace(const std::string& part, const std::string& path)
 {
@@ -73,6 +51,41 @@ Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
     std::vector<std::int64_t> ids;
     for (const RunInfo& info : *infos) ids.push_back(info.id);
     return ids;
+}
+
+// Into the file `part`, which becomes `path` or is merged into it.
+Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std::string& path, std::span<const Run* const> runs, const Progress& progress)
+{
+    std::vector<std::int64_t> ids;
+    {
+        auto file = RunFile::open(part, OpenMode::Create);
+        if (!file) return tl::unexpected(std::move(file.error()));
+        std::int64_t before = 0;
+        std::int64_t total = 0;
+        for (const Run* run : runs) total += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
+        for (const Run* run : runs) {
+            Progress one;
+            one.stop = progress.stop;
+            one.report = [&](std::string_view what, std::int64_t done, std::int64_t) { progress.tell(what, before + done, total); };
+            auto id = (*file)->add(*run, one);
+            if (!id) return tl::unexpected(std::move(id.error()));
+            ids.push_back(*id);
+            before += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
+        }
+    }
+    if (progress.cancelled()) return storingCancelled();
+    if (!isThere(path)) {
+        if (auto done = putInPlace(part, path); !done) return tl::unexpected(std::move(done.error()));
+        return ids;
+    }
+    auto file = RunFile::open(path, OpenMode::Create, progress.stop);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    auto old = idsIn(**file);
+    if (!old) return old;
+    if (auto merged = (*file)->merge(part, progress); !merged) return tl::unexpected(std::move(merged.error()));
+    auto all = idsIn(**file);
+    if (all) std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
+    return all;
 }
 
 } // namespace
@@ -94,38 +107,15 @@ Result<void> mayAddRuns(const std::string& path)
 Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs, const Progress& progress)
 {
     if (auto may = mayAddRuns(path); !may) return tl::unexpected(std::move(may.error()));
-    const FolderBeside beside(path);
-    if (!beside.made()) return noPlace(folderOf(path), std::strerror(errno));
-    std::vector<std::int64_t> ids;
-    {
-        auto part = RunFile::open(beside.file(), OpenMode::Create);
-        if (!part) return tl::unexpected(std::move(part.error()));
-        std::int64_t before = 0;
-        std::int64_t total = 0;
-        for (const Run* run : runs) total += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
-        for (const Run* run : runs) {
-            Progress one;
-            one.stop = progress.stop;
-            one.report = [&](std::string_view what, std::int64_t done, std::int64_t) { progress.tell(what, before + done, total); };
-            auto id = (*part)->add(*run, one);
-            if (!id) return tl::unexpected(std::move(id.error()));
-            ids.push_back(*id);
-            before += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
-        }
+    const PartFolder beside(path);
+    if (beside.problem() != 0) {
+        if (auto full = tooManyOpenFiles(beside.problem(), "file " + path)) return tl::unexpected(std::move(*full));
+        return noPlace(folderOf(path), std::strerror(beside.problem()));
     }
-    if (progress.cancelled()) return storingCancelled();
-    if (!isThere(path)) {
-        if (auto done = putInPlace(beside.file(), path); !done) return tl::unexpected(std::move(done.error()));
-        return ids;
-    }
-    auto file = RunFile::open(path, OpenMode::Create, progress.stop);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto old = idsIn(**file);
-    if (!old) return old;
-    if (auto merged = (*file)->merge(beside.file(), progress); !merged) return tl::unexpected(std::move(merged.error()));
-    auto all = idsIn(**file);
-    if (all) std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
-    return all;
+    const std::string part = beside.path() + "/runs.stagewright";
+    auto ids = addThrough(part, path, runs, progress);
+    if (!ids) return tl::unexpected(renamed(std::move(ids.error()), part, path));
+    return ids;
 }
 
 } // namespace stagewright
