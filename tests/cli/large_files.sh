@@ -34,3 +34,53 @@ expect_that 'a small file' [ "$(stat -c %s blank.csv.gz)" -lt 3000000 ]
 with512 import blank.csv.gz -o blank.stagewright
 expect_code 0
 rm -f bad.csv cell.csv blank.csv.gz
+
+# unpacked MB WORDS...: the program, which writes at most so many MB to TMPDIR meanwhile, and leaves nothing there
+unpacked() {
+    local limit=$1 pid bytes most=0
+    shift
+    mkdir -p unpacked
+    (ulimit -v $(((512 + 220) * 1024)) && TMPDIR=$PWD/unpacked exec timeout -s KILL 100 "$STAGEWRIGHT" "$@") </dev/null >out.txt 2>err.txt &
+    pid=$!
+    while kill -0 $pid 2>/dev/null; do
+        bytes=$(find unpacked -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
+        most=$((bytes > most ? bytes : most))
+        sleep 0.01
+    done
+    rc=0
+    wait $pid || rc=$?
+    out=$(cat out.txt)
+    err=$(cat err.txt)
+    last="TMPDIR=unpacked stagewright $*"
+    expect_that "at most $limit MB of temporary files, not $most bytes" [ $most -le $((limit * 1000000)) ]
+    expect_that 'nothing is left' [ -z "$(ls unpacked)" ]
+}
+
+# what unpacks to 100 MB or less takes no room on the disk: traces in an archive, and a compressed database, which is refused
+mkdir job
+{
+    printf '{"traceEvents":['
+    seq -f '{"ph":"X","cat":"kernel","name":"kernel","pid":0,"tid":7,"ts":%.0f,"dur":1,"args":{"stream":7}},' 0 2 1899998
+    printf '{"ph":"X","cat":"kernel","name":"last","pid":0,"tid":7,"ts":1900000,"dur":1,"args":{"stream":7}}]}\n'
+} >job/rank0.json
+bytes=$(stat -c %s job/rank0.json)
+expect_that "nearly 100 MB, not $bytes" [ "$bytes" -gt 90000000 -a "$bytes" -lt 100000000 ]
+tar -czf job.tar.gz job
+rm -r job
+expect_that 'at most 10 MB' [ "$(stat -c %s job.tar.gz)" -le 10000000 ]
+unpacked 0 import job.tar.gz -o job.stagewright
+expect_code 0
+run stagewright runs job.stagewright --json
+expect_json 950001 runs 0 spans
+rm -f job.*
+(printf 'SQLite format 3\0'; head -c 81000000 /dev/zero) | gzip >zeros.sqlite.gz
+unpacked 0 import zeros.sqlite.gz -o zeros.stagewright
+expect_code 3
+expect_err 'zeros.sqlite.gz'
+expect_no_file zeros.stagewright
+
+# more than that is a file
+(printf 'SQLite format 3\0'; head -c 130000000 /dev/zero) | gzip >zeros.sqlite.gz
+unpacked 131 import zeros.sqlite.gz -o zeros.stagewright
+expect_code 3
+rm -f zeros.sqlite.gz

@@ -15,37 +15,12 @@
 #include <zlib.h>
 
 #include "tests/traces/import_rig.h"
+#include "tests/traces/tar_file.h"
 #include "traces/foreign/archive.h"
 
 using namespace stagewright;
 
 namespace {
-
-// A tar file of regular files, as POSIX writes them.
-std::string tarOf(const std::vector<std::pair<std::string, std::string>>& members)
-{
-    std::string tar;
-    for (const auto& [name, text] : members) {
-        char head[512] = {};
-        std::snprintf(head, 100, "%s", name.c_str());
-        std::snprintf(head + 100, 8, "0000644");
-        std::snprintf(head + 108, 8, "0000000");
-        std::snprintf(head + 116, 8, "0000000");
-        std::snprintf(head + 124, 12, "%011o", static_cast<unsigned>(text.size()));
-        std::snprintf(head + 136, 12, "00000000000");
-        head[156] = '0';
-        std::copy_n("ustar\00000", 8, head + 257);
-        std::memset(head + 148, ' ', 8);
-        unsigned sum = 0;
-        for (const char c : head) sum += static_cast<unsigned char>(c);
-        std::snprintf(head + 148, 8, "%06o", sum);
-        tar.append(head, sizeof head);
-        tar += text;
-        tar.append((512 - text.size() % 512) % 512, '\0');
-    }
-    tar.append(1024, '\0');
-    return tar;
-}
 
 void writeFile(const std::string& path, const std::string& bytes, bool packed = false)
 {
@@ -178,6 +153,56 @@ private slots:
         QCOMPARE(QDir(two.absolutePath()).entryList(QDir::Files), QStringList{QStringLiteral("two.json")});
         const auto end = (*archive)->next({});
         QVERIFY(end && !*end);
+        QCOMPARE(leftovers(), QStringList());
+    }
+
+    // What is unpacked takes no room in TMPDIR while it fits into memory; all archives of the program share that.
+    void smallMembersAreKeptInMemory()
+    {
+        const std::string small(1'000'000, 'a'), large(3'000'000, 'b');
+        writeFile(path("sizes.tar"), tarOf({{"small.json", small}, {"large.json", large}}));
+        ArchiveLimits limits;
+        limits.inMemory = 2'500'000;
+        auto archive = Archive::open(path("sizes.tar"), limits), other = Archive::open(path("sizes.tar"), limits), third = Archive::open(path("sizes.tar"), limits);
+        QVERIFY(archive && other && third);
+        const auto expect = [](const Result<std::optional<UnpackedMember>>& member, const std::string& content, bool inMemory) {
+            return member && *member && import_rig::textOf((*member)->path) == content && isInMemory((*member)->path) == inMemory;
+        };
+        QVERIFY(expect((*archive)->next({}), small, true));
+        QVERIFY(expect((*other)->next({}), small, true));
+        QVERIFY(expect((*third)->next({}), small, false)); // more than is left
+        QVERIFY(expect((*archive)->next({}), large, false));
+        QVERIFY(expect((*other)->next({}), large, false));
+        archive->reset();
+        other->reset();
+        third->reset();
+        QCOMPARE(leftovers(), QStringList());
+        archive = Archive::open(path("sizes.tar"), limits); // all of it is free again
+        QVERIFY(expect((*archive)->next({}), small, true));
+    }
+
+    void aCompressedDatabaseIsReadInMemory()
+    {
+        const std::string bytes = import_rig::textOf(import_rig::dataFile("nsight.sqlite"));
+        std::string logged = bytes;
+        logged[18] = logged[19] = 2; // as one that SQLite kept a log of writes for
+        for (const std::string& content : {bytes, logged}) {
+            writeFile(path("nsight.sqlite.gz"), content, true);
+            QVERIFY(isArchive(path("nsight.sqlite.gz")));
+            auto archive = Archive::open(path("nsight.sqlite.gz"));
+            QVERIFY(archive.has_value());
+            const auto member = (*archive)->next({});
+            QVERIFY(member && *member && isInMemory((*member)->path));
+            archive->reset();
+            const auto read = importTraces({path("nsight.sqlite.gz")}, {}), plain = importTraces({import_rig::dataFile("nsight.sqlite")}, {});
+            QVERIFY2(read && read->refused.empty(), read ? "" : read.error().message.c_str());
+            QCOMPARE(read->runs[0].ops, plain->runs[0].ops);
+            QCOMPARE(read->runs[0].kernels, plain->runs[0].kernels);
+        }
+        writeFile(path("damaged.sqlite.gz"), bytes.substr(0, 100) + std::string(5000, 'x'), true);
+        const auto damaged = importTraces({path("damaged.sqlite.gz")}, {});
+        QVERIFY(!damaged && damaged.error().message.find("damaged.sqlite.gz") != std::string::npos); // the user's name
+        QVERIFY2(damaged.error().message.find("/proc/") == std::string::npos && damaged.error().message.find("stagewright-unpack") == std::string::npos, damaged.error().message.c_str());
         QCOMPARE(leftovers(), QStringList());
     }
 

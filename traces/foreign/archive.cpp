@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +57,8 @@ const Compression* compressionOf(std::string_view head)
     return nullptr;
 }
 
+constexpr std::string_view openFiles = "/proc/self/fd/";
+
 bool isZip(const std::string& path)
 {
     const std::string head = firstBytes(path);
@@ -68,6 +73,12 @@ bool isArchive(const std::string& path)
     const std::string head = headOf(path, 512);
     if (head.size() == 512 && std::string_view(head).substr(257, 5) == "ustar") return true;
     return head.starts_with("SQLite format 3") && !firstBytes(path).starts_with("SQLite"); // compressed: read by name alone
+}
+
+bool isInMemory(const std::string& path)
+{
+    std::error_code failed;
+    return fs::read_symlink(path, failed).string().starts_with(openFiles);
 }
 
 ArchiveLimits archiveLimits()
@@ -164,6 +175,54 @@ void removeAbandoned(const fs::path& temporary)
     }
 }
 
+// A file in memory, whose pages go once it is closed.
+class MemoryFile {
+public:
+    explicit MemoryFile(std::int64_t mostOfAll) : m_file(::memfd_create("stagewright-unpack", MFD_CLOEXEC)), m_mostOfAll(mostOfAll) {}
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+    ~MemoryFile()
+    {
+        if (m_file >= 0) ::close(m_file);
+        allBytes -= m_bytes;
+    }
+
+    bool append(std::string_view bytes) // false: it stays as it was, as there is no room
+    {
+        if (m_file < 0) return false;
+        const auto size = static_cast<std::int64_t>(bytes.size());
+        if ((allBytes += size) > m_mostOfAll || ::pwrite(m_file, bytes.data(), bytes.size(), m_bytes) != size) {
+            allBytes -= size;
+            return false;
+        }
+        m_bytes += size;
+        return true;
+    }
+
+    void copyTo(std::ostream& out) const
+    {
+        std::string block(blockSize, '\0');
+        for (std::int64_t at = 0; at < m_bytes;) {
+            const ssize_t got = ::pread(m_file, block.data(), std::min(block.size(), static_cast<std::size_t>(m_bytes - at)), at);
+            if (got <= 0) return out.setstate(std::ios::badbit);
+            out.write(block.data(), got);
+            at += got;
+        }
+    }
+
+    bool linkAs(const std::string& path) const // false: there is no /proc
+    {
+        const std::string own = fmt::format("{}{}", openFiles, m_file);
+        return m_file >= 0 && ::access(own.c_str(), R_OK) == 0 && ::symlink(own.c_str(), path.c_str()) == 0;
+    }
+
+private:
+    static inline std::atomic<std::int64_t> allBytes = 0; // of all such files
+    int m_file;
+    std::int64_t m_mostOfAll;
+    std::int64_t m_bytes = 0;
+};
+
 class Members final : public Archive {
 public:
     Members(std::string path, const ArchiveLimits& limits) : m_path(std::move(path)), m_limits(limits) {}
@@ -235,7 +294,8 @@ private:
     {
         if (auto made = makeFolder(); !made) return made;
         m_file = (fs::path(m_folder) / base).string();
-        std::ofstream out(m_file, std::ios::binary);
+        m_inMemory.emplace(m_limits.inMemory);
+        std::ofstream out; // once it is too large for memory
         m_block.resize(blockSize);
         for (;;) {
             if (progress.cancelled()) return stop(ErrorCode::Cancelled, "importing was cancelled", {});
@@ -249,12 +309,33 @@ private:
             m_unpacked += got;
             if (m_unpacked > m_limits.bytes)
                 return stop(ErrorCode::Unreadable, fmt::format("archive {}: unpacks to more than {} bytes (at member {})", m_path, m_limits.bytes, name), "unpack it and import the folder, or raise STAGEWRIGHT_UNPACK_LIMIT");
-            out.write(m_block.data(), got);
-            if (!out) return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, m_folder), "free some space, or set TMPDIR to another folder");
+            if (!put({m_block.data(), static_cast<std::size_t>(got)}, out)) return stopFull(name);
         }
+        if (m_inMemory && !m_inMemory->linkAs(m_file)) moveTo(out);
+        if (m_inMemory) return {};
         out.close();
-        if (!out) return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, m_folder), "free some space, or set TMPDIR to another folder");
+        if (!out) return stopFull(name);
         return {};
+    }
+
+    bool put(std::string_view bytes, std::ofstream& out)
+    {
+        if (m_inMemory && m_inMemory->append(bytes)) return true;
+        if (m_inMemory) moveTo(out);
+        return static_cast<bool>(out.write(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+    }
+
+    void moveTo(std::ofstream& out)
+    {
+        out.open(m_file, std::ios::binary);
+        m_inMemory->copyTo(out);
+        m_inMemory.reset();
+    }
+
+    tl::unexpected<Error> stopFull(const std::string& name)
+    {
+        const std::string folder = m_folder; // which is removed
+        return stop(ErrorCode::Failed, fmt::format("archive {}: member {} could not be written to {}", m_path, name, folder), "free some space, or set TMPDIR to another folder");
     }
 
     void clear()
@@ -263,6 +344,7 @@ private:
         if (m_file.empty()) return;
         for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(m_file + suffix, ignored); // with what reading a database may leave
         m_file.clear();
+        m_inMemory.reset();
     }
 
     void end()
@@ -273,14 +355,16 @@ private:
         m_folder.clear();
         if (m_lock >= 0) ::close(m_lock);
         m_lock = -1;
+        m_inMemory.reset();
     }
 
     std::string m_path;
     ArchiveLimits m_limits;
     Reading m_archive;
     std::string m_folder, m_file;
-    std::string m_block; // of the member that is unpacked
-    int m_lock = -1;     // of the folder
+    std::string m_block;                  // of the member that is unpacked
+    std::optional<MemoryFile> m_inMemory; // its content; nothing: m_file has it
+    int m_lock = -1;                      // of the folder
     std::int64_t m_unpacked = 0;
     int m_members = 0;
     bool m_ended = false;

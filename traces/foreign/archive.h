@@ -1,5 +1,6 @@
-// Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other, each to a temporary
-// file in a folder in TMPDIR, which is removed before the next one: nothing else is ever on disk, and what a killed program left there the next one removes. Single compressed files are read without one (byte_source.h).
+// Traces in archives: .zip, .tar and compressed .tar (.tar.gz, .tar.zst, .tar.xz …). Members are unpacked one after the other. One of up to 100 MiB is kept
+// in memory, under a link in a folder in TMPDIR; a larger one is a file there. Both are removed before the next one, and what a killed program left there
+// the next one removes. Single compressed files are read without (byte_source.h).
 // Without libarchive at build time each is refused with the command that unpacks it.
 #pragma once
 
@@ -21,14 +22,18 @@ bool isArchive(const std::string& path);
 struct ArchiveLimits {
     std::int64_t bytes = std::int64_t{64} << 30; // unpacked, of all members together
     int members = 10'000;
+    std::int64_t inMemory = std::int64_t{100} << 20; // of what is unpacked, by all archives of the program together; 0: everything is a file
 };
 // STAGEWRIGHT_UNPACK_LIMIT (bytes) instead of the above where it is set.
 ArchiveLimits archiveLimits();
 
 struct UnpackedMember {
     std::string name; // in the archive: "job/rank0.json"
-    std::string path; // of its temporary file, with the same suffix; valid until the next call
+    std::string path; // of its temporary file or of the link to it, with the same suffix; valid until the next call
 };
+
+// Whether a member's path is a link to a file in memory: nothing can be beside that, such as a log of SQLite.
+bool isInMemory(const std::string& path);
 
 class Archive {
 public:

@@ -146,6 +146,25 @@ Result<std::unique_ptr<Database>> Database::openAlone(const std::string& path)
     return openAs(name + "?immutable=1", path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
+Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path)
+{
+    auto database = openAs(":memory:", path, SQLITE_OPEN_READWRITE);
+    if (!database) return database;
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat about {};
+    const bool there = file >= 0 && ::fstat(file, &about) == 0 && about.st_size > 0;
+    const auto size = static_cast<std::size_t>(about.st_size);
+    void* mapped = there ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    if (file >= 0) ::close(file);
+    if (mapped == MAP_FAILED) return tl::unexpected((*database)->error(SQLITE_CANTOPEN));
+    (*database)->m_mapped = {static_cast<std::byte*>(mapped), size};
+    constexpr std::size_t versions = 18; // in its header: 2 where SQLite kept a log of writes
+    if (size > versions + 1) (*database)->m_mapped[versions] = (*database)->m_mapped[versions + 1] = std::byte{1};
+    const int code = sqlite3_deserialize((*database)->m_handle, "main", static_cast<unsigned char*>(mapped), about.st_size, about.st_size, SQLITE_DESERIALIZE_READONLY);
+    if (code != SQLITE_OK) return tl::unexpected((*database)->error(code));
+    return database;
+}
+
 Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, const std::string& path, int flags)
 {
     sqlite3* handle = nullptr;
@@ -171,6 +190,7 @@ Database::~Database()
     m_cache.clear();
     m_digests.reset();
     sqlite3_close_v2(m_handle);
+    if (!m_mapped.empty()) ::munmap(m_mapped.data(), m_mapped.size());
 }
 
 Error Database::error(int code) const

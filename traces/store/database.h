@@ -64,6 +64,8 @@ public:
     static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
     // The file alone, as it is: no lock, no log beside it. For folders where nothing can be written.
     static Result<std::unique_ptr<Database>> openAlone(const std::string& path);
+    // What a link to a file in memory leads to, which SQLite doesn't follow. Without a log beside it.
+    static Result<std::unique_ptr<Database>> openInMemory(const std::string& path);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -100,6 +102,7 @@ private:
     std::unique_ptr<TableDigests> m_digests;
     Watch* m_watch = nullptr; // the innermost
     const Progress* m_query = nullptr;
+    std::span<std::byte> m_mapped; // of a file in memory, which SQLite reads
 };
 
 // While it lives, whatever SQLite does on the connection ends with Cancelled once `ends` says so: it is asked many times a second. They nest.

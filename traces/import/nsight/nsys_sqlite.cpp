@@ -11,6 +11,7 @@
 
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
+#include "traces/foreign/archive.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
@@ -29,7 +30,7 @@ public:
 
     Result<ForeignFile> read()
     {
-        auto opened = Database::open(m_path, SQLITE_OPEN_READONLY);
+        auto opened = isInMemory(m_path) ? Database::openInMemory(m_path) : Database::open(m_path, SQLITE_OPEN_READONLY);
         if (!opened) return tl::unexpected(std::move(opened.error()));
         m_database = std::move(*opened);
         for (const char* suffix : {"", "-wal"}) {
