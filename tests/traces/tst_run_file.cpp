@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -459,6 +460,133 @@ private slots:
         QVERIFY(!a->merge(freshPath()).has_value());
         QCOMPARE(a->runs()->size(), std::size_t{3});
         VERIFY_RESULT(a->merge(b->path())); // and again: nothing is left attached
+    }
+
+    // From one pass over the tables, and the same as the run's own: also of a run that was killed, with its steps where they were logged.
+    void theListSaysWhatTheRunsSay()
+    {
+        const std::string path = freshPath();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const auto file = RunFile::open(path, OpenMode::Create);
+            Run measured = samples::simulatedRun("1f1b", 2, 4);
+            measured.configuration = {{"model", "layers=2"}, {"memory_limit_bytes", "1000"}};
+            measured.metrics = {{"loss", "nats", {}}, {"contention", "", {}}};
+            measured.info.warmupSteps = 0;
+            const auto writer = file ? (*file)->begin(measured) : tl::unexpected(file.error());
+            if (writer && (*writer)->append(*samples::simulated("1f1b", 2, 4), {{"loss", 2.0}, {"contention", 0.25}})) ::kill(::getpid(), SIGKILL);
+            ::_exit(1);
+        }
+        int status = 0;
+        QCOMPARE(::waitpid(child, &status, 0), child);
+        QVERIFY(WIFSIGNALED(status));
+        const auto listed = [&path] {
+            std::vector<RunFile::ListedRun> all;
+            const auto file = RunFile::open(path, OpenMode::Read).value();
+            const auto done = file->list([&](RunFile::ListedRun one) { all.push_back(std::move(one)); });
+            return done ? all : std::vector<RunFile::ListedRun>();
+        };
+        QCOMPARE(listed().size(), std::size_t{1});
+        QCOMPARE(listed()[0].run.metrics.size(), std::size_t{1});
+        QCOMPARE(listed()[0].run.metrics[0].values, std::vector<double>{0.25}); // of the log of steps
+        {
+            const auto file = RunFile::open(path, OpenMode::Write).value();
+            for (const char* name : {"gpipe", "zb-h1", "1f1b"}) {
+                Run run = samples::simulatedRun(name, 2, 4);
+                run.configuration = {{"model", name}, {"perturb", "none"}};
+                run.environment = {{"model", "not this one"}};
+                VERIFY_RESULT(file->add(run));
+            }
+            VERIFY_RESULT(file->remove(3)); // numbers with a gap
+            Note note;
+            note.text = "slow";
+            note.op = "0F0";
+            VERIFY_RESULT(file->setNotes(4, {note, note}));
+        }
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const auto all = listed();
+        const auto infos = file->runs();
+        VERIFY_RESULT(infos);
+        QCOMPARE(all.size(), std::size_t{3});
+        QCOMPARE(infos->size(), all.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const Run header = file->readHeader((*infos)[i].id).value();
+            QCOMPARE(all[i].run.info.id, header.info.id);
+            QCOMPARE(all[i].run.info.name, header.info.name);
+            QCOMPARE(all[i].run.info.steps, header.info.steps);
+            QCOMPARE(all[i].run.info.state, header.info.state);
+            QCOMPARE(all[i].run.configuration, header.configuration);
+            QVERIFY(all[i].run.costs == header.costs);
+            QCOMPARE(all[i].timeUnit, header.timeline->timeUnit());
+            QCOMPARE(all[i].memoryUnit, header.timeline->memoryUnit());
+            const Metric* contention = header.metric("contention");
+            QCOMPARE(all[i].run.metrics.empty() ? std::vector<double>() : all[i].run.metrics[0].values, contention != nullptr ? contention->values : std::vector<double>());
+            QVERIFY(all[i].notes == file->notes(header.info.id).value());
+        }
+        QCOMPARE(all[2].notes.size(), std::size_t{2});
+        QVERIFY(all[0].notes.empty());
+
+        std::stop_source stop;
+        stop.request_stop();
+        QCOMPARE(file->list([](const RunFile::ListedRun&) {}, {{}, stop.get_token()}).error().code, ErrorCode::Cancelled);
+    }
+
+    // The file, what is beside it while it is recorded, and nothing where it can't be made.
+    void newFilesHaveTheModeOfTheUmask()
+    {
+        const auto modeOf = [](const std::string& path) { return static_cast<unsigned>(fs::status(path).permissions()); };
+        for (const auto& [mask, mode] : {std::pair(002u, 0664u), {022u, 0644u}, {077u, 0600u}, {0u, 0666u}}) {
+            const std::string path = freshPath();
+            const mode_t before = ::umask(mask);
+            auto file = RunFile::open(path, OpenMode::Create);
+            auto writer = file ? (*file)->begin(header("recorded")) : tl::unexpected(file.error());
+            const bool appended = writer && (*writer)->append(*samples::simulated("1f1b", 2, 2), {{"loss", 1.0}});
+            ::umask(before);
+            QVERIFY(appended);
+            for (const char* suffix : {"", "-wal", "-shm", "-lock"}) QCOMPARE(modeOf(path + suffix), mode);
+        }
+        // too many open files: an Error that says so, and no file
+        const std::string path = freshPath();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            std::vector<int> taken;
+            for (int one = ::dup(0); one >= 0; one = ::dup(0)) taken.push_back(one);
+            const auto none = RunFile::open(path, OpenMode::Create);
+            ::close(taken.back());
+            const auto one = RunFile::open(path, OpenMode::Create); // for the file itself, but not for its journal
+            const bool said = !none && none.error().message.find("too many open files") != std::string::npos && none.error().remedy.find("ulimit -n") != std::string::npos;
+            ::_exit(said && !one ? 0 : 1);
+        }
+        int status = 0;
+        QCOMPARE(::waitpid(child, &status, 0), child);
+        QVERIFY(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        QVERIFY(!fs::exists(path));
+    }
+
+    void deletingSaysWhatRoomItNeeds()
+    {
+        const std::string path = freshPath();
+        {
+            auto file = RunFile::open(path, OpenMode::Create);
+            VERIFY_RESULT(file);
+            VERIFY_RESULT((*file)->add(samples::simulatedRun("1f1b", 16, 64)));
+        }
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::signal(SIGXFSZ, SIG_IGN);
+            const rlimit small{1024, 1024};
+            const auto file = RunFile::open(path, OpenMode::Write);
+            ::setrlimit(RLIMIT_FSIZE, &small);
+            const auto removed = file ? (*file)->remove(1) : Result<void>();
+            const bool said = !removed && removed.error().remedy.find("deleting needs at most 1 MB of free space") != std::string::npos;
+            ::_exit(said ? 0 : 1);
+        }
+        int status = 0;
+        QCOMPARE(::waitpid(child, &status, 0), child);
+        QVERIFY(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        const auto file = RunFile::open(path, OpenMode::Write);
+        VERIFY_RESULT(file);
+        QCOMPARE((*file)->runs()->size(), std::size_t{1});
     }
 
     void damageIsCounted()

@@ -14,23 +14,6 @@ namespace {
 
 constexpr std::string_view noteColumns = "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms, run";
 
-Note noteOf(const Statement& row)
-{
-    Note note;
-    note.id = row.integer(0);
-    note.text = row.text(1);
-    note.anchor = row.text(2) == toText(NoteAnchor::Range) ? NoteAnchor::Range : NoteAnchor::Op;
-    note.step = row.smallInteger(3);
-    note.rank = row.smallInteger(4);
-    note.lastRank = row.smallInteger(5);
-    note.op = row.text(6);
-    note.occurrence = row.smallInteger(7);
-    note.begin = row.integer(8);
-    note.end = std::max(note.begin, row.integer(9));
-    note.createdUnixMs = row.integer(10);
-    return note;
-}
-
 Result<void> insertNote(Database& database, std::int64_t run, std::int64_t number, const Note& note)
 {
     auto row = database.prepare("INSERT INTO note(note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms, run) "
@@ -52,10 +35,37 @@ Result<bool> hasTable(Database& database, std::string_view name)
 
 } // namespace
 
+std::string allNotes()
+{
+    return fmt::format("SELECT run, {} FROM note ORDER BY run, note", noteColumns);
+}
+
+Note noteOf(const Statement& row, int column)
+{
+    Note note;
+    note.id = row.integer(column);
+    note.text = row.text(column + 1);
+    note.anchor = row.text(column + 2) == toText(NoteAnchor::Range) ? NoteAnchor::Range : NoteAnchor::Op;
+    note.step = row.smallInteger(column + 3);
+    note.rank = row.smallInteger(column + 4);
+    note.lastRank = row.smallInteger(column + 5);
+    note.op = row.text(column + 6);
+    note.occurrence = row.smallInteger(column + 7);
+    note.begin = row.integer(column + 8);
+    note.end = std::max(note.begin, row.integer(column + 9));
+    note.createdUnixMs = row.integer(column + 10);
+    return note;
+}
+
+Result<bool> hasNotes(Database& database)
+{
+    return hasTable(database, "note");
+}
+
 Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carried)
 {
     std::vector<Note> notes;
-    const auto there = hasTable(*store.database, "note"); // not in a file of version 1 or 2
+    const auto there = hasNotes(*store.database);
     if (!there) return tl::unexpected(there.error());
     if (!*there) return notes;
     auto own = store.database->prepare(fmt::format("SELECT {} FROM note WHERE run=? ORDER BY note", noteColumns));
@@ -65,7 +75,7 @@ Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carr
         const auto row = store.database->step(*own);
         if (!row) return tl::unexpected(row.error());
         if (!*row) break;
-        notes.push_back(noteOf(*own));
+        notes.push_back(noteOf(*own, 0));
     }
     if (!carried) return notes;
     auto others = store.database->prepare(
@@ -78,7 +88,7 @@ Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carr
         const auto row = store.database->step(*others);
         if (!row) return tl::unexpected(row.error());
         if (!*row) return notes;
-        Note note = noteOf(*others);
+        Note note = noteOf(*others, 0);
         note.fromRun = others->integer(11);
         const bool known = std::any_of(notes.begin(), notes.end(), [&](const Note& one) {
             return one.anchor == NoteAnchor::Op && one.text == note.text && one.op == note.op && one.rank == note.rank && one.step == note.step &&

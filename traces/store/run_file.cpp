@@ -18,6 +18,7 @@
 #include "traces/store/rows.h"
 #include "traces/store/run_damage.h"
 #include "traces/store/run_digest.h"
+#include "traces/store/run_list.h"
 #include "traces/store/run_names.h"
 #include "traces/store/run_overview.h"
 #include "traces/store/run_reader.h"
@@ -39,12 +40,31 @@ namespace {
 
 constexpr int largePage = 8192; // of files that no recording has grown: blocks are read in few pieces
 
-// Compacting writes the steps that are not folded into the tables, and then the whole file once more beside it.
-std::string needsRoom(const std::string& path)
+// `files`: how many times the file's size.
+std::int64_t megabytes(const std::string& path, std::int64_t files)
 {
     std::error_code unknown;
     const auto bytes = std::filesystem::file_size(path, unknown);
-    return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", unknown ? 1 : bytes * 4 / 1'000'000 + 1);
+    return unknown ? 1 : static_cast<std::int64_t>(bytes) * files / 1'000'000 + 1;
+}
+
+// Compacting writes the steps that are not folded into the tables, and then the whole file once more beside it.
+std::string roomToCompact(const std::string& path)
+{
+    return fmt::format("compacting needs about {} MB of free space; free some, or copy the file to another disk and compact it there", megabytes(path, 4));
+}
+
+// Deleting keeps what it changes in a journal beside the file.
+std::string roomToDelete(const std::string& path)
+{
+    return fmt::format("deleting needs at most {} MB of free space; free some, or copy the file to another disk and delete it there", megabytes(path, 1));
+}
+
+// Of a full disk: with the room that is needed.
+tl::unexpected<Error> needing(Error error, std::string room)
+{
+    if (error.code == ErrorCode::Failed) error.remedy = std::move(room);
+    return tl::unexpected(std::move(error));
 }
 
 Result<void> setUp(Database& database)
@@ -222,6 +242,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     const bool wal = kind == std::filesystem::file_type::regular && isWalFile(path);
     const bool log = wal && std::filesystem::file_size(path + "-wal", unknown) > 0 && !unknown;
     std::string missing;
+    std::optional<NewFile> created; // by us
+    if (mode == OpenMode::Create) created.emplace(path);
     auto database = mode == OpenMode::Read ? openToRead(path, missing) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());
     auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
@@ -245,8 +267,6 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     store->logs = store->version >= 5;
     if (mode != OpenMode::Read) {
         if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
-    std::optional<NewFile> created; // by us
-    if (mode == OpenMode::Create) created.emplace(path);
         store->database->keepDigests();
         if (auto done = settle(*store); !done) return tl::unexpected(done.error());
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA secure_delete=0"); !done)
@@ -260,6 +280,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
     }
     auto state = std::make_unique<State>();
     state->store = std::move(store);
+    if (created) created->keep();
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
 }
 
@@ -280,7 +301,6 @@ const std::string& RunFile::path() const
 const std::string& RunFile::missing() const
 {
     return m_state->store->missing;
-    if (created) created->keep();
 }
 
 const std::string& RunFile::ignored() const
@@ -297,6 +317,12 @@ const std::string& RunFile::keptIn() const
 Result<std::vector<RunInfo>> RunFile::runs() const
 {
     return inSnapshot(*m_state->store, [&] { return readRunInfos(*m_state->store); });
+}
+
+Result<void> RunFile::list(const ListSink& sink, const Progress& progress) const
+{
+    return inSnapshot(
+        *m_state->store, [&] { return listRuns(*m_state->store, sink, progress); }, progress.stop);
 }
 
 Result<std::int64_t> RunFile::find(const std::string& idOrName) const
@@ -470,8 +496,10 @@ Result<void> RunFile::remove(std::int64_t id)
         return fail(ErrorCode::Usage, fmt::format("file {}: run {} is being recorded", path(), id), "wait until it ends");
     auto transaction = Transaction::begin(*store.database);
     if (!transaction) return tl::unexpected(transaction.error());
-    if (auto done = removeRun(*store.database, id); !done) return done;
-    return transaction->commit();
+    auto done = removeRun(*store.database, id);
+    if (done) done = transaction->commit();
+    if (!done) return needing(std::move(done.error()), roomToDelete(path()));
+    return {};
 }
 
 Result<void> RunFile::merge(const std::string& otherPath, const Progress& progress)
@@ -493,14 +521,10 @@ Result<void> RunFile::compact()
     if (!logged) return tl::unexpected(logged.error());
     if (auto whole = stagewright::checkPages(*store.database, true); !whole) return whole;
     for (const std::int64_t run : *logged)
-        if (auto folded = foldSteps(*store.database, run); !folded) {
-            if (folded.error().code == ErrorCode::Failed) folded.error().remedy = needsRoom(path());
-            return tl::unexpected(std::move(folded.error()));
-        }
+        if (auto folded = foldSteps(*store.database, run); !folded) return needing(std::move(folded.error()), roomToCompact(path()));
     if (auto dropped = store.unfolded.dropViews(*store.database); !dropped) return dropped;
-    auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage));
-    if (!compacted && compacted.error().code == ErrorCode::Failed) compacted.error().remedy = needsRoom(path());
-    return compacted;
+    if (auto compacted = store.database->execute(fmt::format("PRAGMA page_size={}; VACUUM", largePage)); !compacted) return needing(std::move(compacted.error()), roomToCompact(path()));
+    return {};
 }
 
 Result<std::vector<Note>> RunFile::notes(std::int64_t id, bool carried) const

@@ -54,6 +54,15 @@ public:
     // Where its runs are: the path, unless the file was removed, renamed or replaced while recording. "": they are lost.
     const std::string& keptIn() const;
     Result<std::vector<RunInfo>> runs() const; // by id
+    struct ListedRun {
+        Run run;                 // its info, configuration, costs and contention; nothing else
+        std::vector<Note> notes; // its own
+        Nanos timeUnit = 1;
+        Bytes memoryUnit = 1;
+    };
+    // What a list shows of each, by id. Each table is read once, however many runs there are; what of it is damaged is left out.
+    using ListSink = std::function<void(ListedRun)>;
+    Result<void> list(const ListSink& sink, const Progress& progress = {}) const;
     // A run by "3", "#3", name with or without its number (run_names.h), else schedule, with or without its parameters ("interleaved-1f1b" finds
     // "interleaved-1f1b v=2"); the newest of several. For an unknown one the error lists the runs.
     Result<std::int64_t> find(const std::string& idOrName) const;

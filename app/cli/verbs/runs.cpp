@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 
 #include <fmt/core.h>
@@ -130,23 +129,19 @@ struct Made {
     Json json;         // the same
 };
 
-// Reads no step.
-Made madeWith(const RunFile& file, const RunInfo& info)
+Made madeWith(const RunFile::ListedRun& listed)
 {
-    const auto run = file.readSteps(info.id, std::max(info.steps, 1));
-    Made none;
-    for (const char* key : {"perturb", "emulated_links", "contention_median", "memory_cap"}) none.json[key] = nullptr;
-    if (!run) return none;
-    Made out{configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run), {}, madeUnderJson(*run)};
+    const Run& run = listed.run;
+    Made out{configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, madeUnderJson(run)};
     const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
-    if (const std::string perturb = configured(*run, "perturb"); !perturb.empty()) add(perturb);
-    if (const std::string links = emulatedLinksText(*run); !links.empty()) add("links " + links);
-    const Units units{run->timeline ? run->timeline->timeUnit() : 1, run->timeline ? run->timeline->memoryUnit() : 1};
-    const auto cap = memoryCapOf(*run);
+    if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) add(perturb);
+    if (const std::string links = emulatedLinksText(run); !links.empty()) add("links " + links);
+    const Units units{listed.timeUnit, listed.memoryUnit};
+    const auto cap = memoryCapOf(run);
     if (cap) add("at most " + units.memoryText(*cap));
     out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap))
                                                                       : Json(*cap);
-    if (const auto contention = contentionOf(*run)) add("contention " + formatPercent(*contention));
+    if (const auto contention = contentionOf(run)) add("contention " + formatPercent(*contention));
     return out;
 }
 
@@ -163,11 +158,13 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
     if (options.verify)
         if (auto whole = (*file)->checkPages(); !whole) return tl::unexpected(std::move(whole.error()));
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
-    auto runs = (*file)->runs();
-    if (!runs) return tl::unexpected(std::move(runs.error()));
     Verified verified;
+    std::vector<RunInfo> runs; // that were verified
     if (options.verify) {
-        verified = verify(**file, *runs, session);
+        auto all = (*file)->runs();
+        if (!all) return tl::unexpected(std::move(all.error()));
+        runs = std::move(*all);
+        verified = verify(**file, runs, session);
         if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
             return tl::unexpected(std::move(*verified.problem));
     }
@@ -175,34 +172,36 @@ Result<int> runRuns(const RunsChoice& options, Session& session)
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"}, {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
     Json array = Json::array();
     std::string noted;
-    for (std::size_t i = 0; i < runs->size(); ++i) {
-        const RunInfo& info = (*runs)[i];
-        const bool read = options.verify && verified.read[i];
+    const auto add = [&](const RunFile::ListedRun& listed) {
+        const std::size_t i = array.size();
+        RunInfo info = listed.run.info;
+        const bool checked = i < runs.size() && runs[i].id == info.id;
+        if (checked) info.damagedBlocks = runs[i].damagedBlocks;
+        const bool read = checked && verified.read[i];
         const bool intact = read && verified.intact[i] == true;
         const bool altered = read && verified.intact[i] == false;
-        const std::string state = stateText(info, options.verify && !read, altered);
-        const Made made = madeWith(**file, info);
+        const std::string state = stateText(info, checked && !read, altered);
+        const Made made = madeWith(listed);
         array.push_back(runInfoJson(info, read));
         array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
         array.back()["model"] = textOrNull(made.model);
         array.back()["microbatch_size"] = textOrNull(made.microbatchSize);
         array.back()["link_latency"] = textOrNull(made.linkLatency);
         array.back().update(made.json);
-        auto notes = (*file)->notes(info.id);
-        if (!notes) return tl::unexpected(std::move(notes.error()));
-        array.back()["notes"] = notesJson(*notes);
-        const auto unit = (*file)->query(fmt::format("SELECT time_unit FROM run WHERE id={}", info.id));
-        const Nanos timeUnit = unit && !unit->rows.empty() ? std::max<Nanos>(1, std::strtoll(unit->rows[0][0].c_str(), nullptr, 10)) : 1;
-        for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, timeUnit), note.text);
+        array.back()["notes"] = notesJson(listed.notes);
+        for (const Note& note : listed.notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, listed.timeUnit), note.text);
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches > 0 ? std::to_string(info.microbatches) : "–"),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
                    std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
                    std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, made.under, info.note},
                   state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
-    }
+    };
+    if (auto listed = (*file)->list(add, session.reporter("runs")); !listed) return tl::unexpected(std::move(listed.error()));
+    session.progress().clear();
+    const bool none = array.empty();
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
-    session.out(runs->empty() ? fmt::format("{} has no runs\n", options.file) : table.text(session.colourOut()));
+    session.out(none ? fmt::format("{} has no runs\n", options.file) : table.text(session.colourOut()));
     if (!noted.empty()) session.out("\nnotes\n" + noted);
     if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
