@@ -10,6 +10,7 @@
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
 #include "traces/compare/compare.h"
+#include "traces/export/html_report.h"
 #include "traces/fit/fit_costs.h"
 
 using namespace stagewright;
@@ -353,6 +354,37 @@ private slots:
         const auto noStep = compareRuns(samples::simulatedRun("1f1b", 2, 4), samples::simulatedRun("1f1b", 2, 4), 0, 7);
         QVERIFY(!noStep.has_value());
         QCOMPARE(noStep.error().code, ErrorCode::Usage);
+    }
+
+    // Wherever it is: the stop comes from its own reports.
+    void comparingCanBeStopped()
+    {
+        const Run a = samples::simulatedRun("1f1b", 4, 8), b = samples::simulatedRun("zb-h1", 4, 8);
+        int reports = 0;
+        Progress counting;
+        counting.report = [&](std::string_view, std::int64_t, std::int64_t) { ++reports; };
+        QVERIFY(compareRuns(a, b, -1, -1, counting).has_value());
+        QVERIFY(reports >= 4);
+        for (int at = 1; at <= reports; ++at) {
+            std::stop_source stop;
+            int reached = 0;
+            Progress progress;
+            progress.stop = stop.get_token();
+            progress.report = [&](std::string_view, std::int64_t, std::int64_t) {
+                if (++reached == at) stop.request_stop();
+            };
+            const auto stopped = compareRuns(a, b, -1, -1, progress);
+            QVERIFY2(!stopped && stopped.error().code == ErrorCode::Cancelled, std::to_string(at).c_str());
+            QCOMPARE(reached, at); // nothing went on
+            reached = 0;
+            HtmlOptions options; // stopped before it starts
+            options.progress = progress;
+            const auto page = htmlComparison(a, b, options);
+            QVERIFY(!page && page.error().code == ErrorCode::Cancelled);
+        }
+        std::stop_source stop;
+        stop.request_stop();
+        QCOMPARE(ladderOf(a, 1, b, 1, stop.get_token()).error().code, ErrorCode::Cancelled);
     }
 
     // Law 2: fitCosts(simulate(S, C)) == C for every (kind, stage, rank) that occurs; from parts, stacked ops and pairs, too.

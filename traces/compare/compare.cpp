@@ -176,15 +176,15 @@ void joinInto(Times& times, Part into, std::initializer_list<Part> parts)
     }
 }
 
-void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
+void judgeNoise(Comparison& comparison, const Run& a, const Run& b, const std::stop_token& stop)
 {
     const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.reportA.bubbles.makespan()),
                                            stepTimesOf(b, comparison.reportB.bubbles.makespan()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
     comparison.tooFewSteps = !verdict.spread;
     comparison.withinSpread = verdict.spread && !verdict.shows;
-    comparison.historyA = OpHistory::of(a);
-    comparison.historyB = OpHistory::of(b);
+    comparison.historyA = OpHistory::of(a, stop);
+    comparison.historyB = OpHistory::of(b, stop);
     const auto sample = [](const Run& run, const std::shared_ptr<const OpHistory>& history, SpanId id, int rank, bool start) {
         if (!hasNoise(run)) return certain(0);
         if (!history) return StepSample();
@@ -192,6 +192,7 @@ void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
         return start ? history->start(op, rank) : history->duration(op, rank);
     };
     for (OpDelta& op : comparison.ops) {
+        if (stop.stop_requested()) return;
         if (!op.inBoth()) continue;
         op.start = verdictOn(op.startDelta, sample(a, comparison.historyA, op.a, op.rank, true), sample(b, comparison.historyB, op.b, op.rank, true));
         op.duration = verdictOn(op.durationDelta, sample(a, comparison.historyA, op.a, op.rank, false),
@@ -232,8 +233,15 @@ std::string whyUnknown(const Comparison& comparison)
 
 } // namespace
 
-Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
+Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB, const Progress& progress)
 {
+    const auto goesOn = [&progress](int part) { // before each
+        constexpr int parts = 5;
+        progress.tell("comparing", part, parts);
+        return !progress.cancelled();
+    };
+    const auto cancelled = [] { return fail(ErrorCode::Cancelled, "comparing was cancelled"); };
+    const std::stop_token& stop = progress.stop;
     Comparison comparison;
     const auto chosenA = stepOf(a, stepA, "A");
     if (!chosenA) return tl::unexpected(chosenA.error());
@@ -241,9 +249,10 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     if (!chosenB) return tl::unexpected(chosenB.error());
     comparison.stepA = *chosenA;
     comparison.stepB = *chosenB;
-    const auto report = [](const Run& run, int step) { return reportOf(run, {.step = step, .ownCap = false, .withoutSteps = true}); };
+    const auto report = [&stop](const Run& run, int step) { return reportOf(run, {.step = step, .ownCap = false, .stop = stop, .withoutSteps = true}); };
     auto reportA = report(a, comparison.stepA);
     if (!reportA) return tl::unexpected(std::move(reportA.error()).with("run A"));
+    if (!goesOn(1)) return cancelled();
     auto reportB = report(b, comparison.stepB);
     if (!reportB) return tl::unexpected(std::move(reportB.error()).with("run B"));
     comparison.reportA = std::move(*reportA);
@@ -254,7 +263,8 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
         comparison.noLadder = why;
         comparison.tooFewSteps = true;
         comparison.differences = differencesOf(a, b);
-        if (hasKernels(*a.timeline) && hasKernels(*b.timeline)) comparison.devices = compareDevices(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
+        if (hasKernels(*a.timeline) && hasKernels(*b.timeline)) comparison.devices = compareDevices(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB, stop);
+        if (progress.cancelled()) return cancelled();
         comparison.headline = comparison.devices ? comparison.devices->headline : "the steps can't be compared: " + why;
         return comparison;
     }
@@ -263,19 +273,24 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     if (!arrivals) joinInto(comparison.change.idleDelta, IdleCause::Launch, {IdleCause::Transfer, IdleCause::PeerWait, IdleCause::HeadOfLine});
     comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);
+    if (!goesOn(2)) return cancelled();
     const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
+    if (progress.cancelled()) return cancelled();
     comparison.ledgerA = ledgerOf(*a.timeline, alignment.opsA(), a.info.warmupSteps);
     comparison.ledgerB = ledgerOf(*b.timeline, alignment.opsB(), b.info.warmupSteps);
     if (!arrivals)
         for (PathLedger* ledger : {&comparison.ledgerA, &comparison.ledgerB}) joinInto(ledger->byClass, PathClass::Launch, {PathClass::Wire});
-    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.makespan(), b, comparison.reportB.bubbles.makespan()))
+    if (!goesOn(3)) return cancelled();
+    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.makespan(), b, comparison.reportB.bubbles.makespan(), stop))
         comparison.ladder = std::move(*ladder);
     else
         comparison.noLadder = ladder.error().message;
+    if (!goesOn(4)) return cancelled();
     comparison.ops = alignment.ops();
     if (!comparison.sameUnits)
         for (OpDelta& op : comparison.ops) op.startDelta = op.durationDelta = 0;
-    if (comparison.sameUnits) judgeNoise(comparison, a, b);
+    if (comparison.sameUnits) judgeNoise(comparison, a, b, stop);
+    if (progress.cancelled()) return cancelled();
     std::stable_sort(comparison.ops.begin(), comparison.ops.end(), [](const OpDelta& x, const OpDelta& y) {
         return std::llabs(x.startDelta) > std::llabs(y.startDelta);
     });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "traces/compare/device_changes.h"
 #include "traces/compare/ladder.h"
@@ -95,7 +96,7 @@ struct Comparison {
 };
 
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.
-// Steps −1: the representative ones.
-Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1);
+// Steps −1: the representative ones. Cancelled: stopped.
+Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1, const Progress& progress = {});
 
 } // namespace stagewright

@@ -59,12 +59,12 @@ std::array<Nanos, 6> figuresOf(const RankDeviceTime& sum)
 }
 
 // How far they lie apart over the steps; nothing: fewer than two have kernels.
-std::optional<std::array<Nanos, 6>> spreadOf(const Timeline& timeline)
+std::optional<std::array<Nanos, 6>> spreadOf(const Timeline& timeline, const std::stop_token& stop)
 {
     std::array<Nanos, 6> least{}, most{};
     least.fill(std::numeric_limits<Nanos>::max());
     int seen = 0;
-    for (int step = 0; step < std::min(timeline.steps(), mostSteps); ++step) {
+    for (int step = 0; step < std::min(timeline.steps(), mostSteps) && !stop.stop_requested(); ++step) {
         const RankDeviceTime sum = summed(analyseDeviceTime(timeline, step));
         if (sum.calls == 0) continue;
         ++seen;
@@ -131,7 +131,7 @@ void explain(DeviceChanges& out)
 
 } // namespace
 
-DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB)
+DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB, const std::stop_token& stop)
 {
     DeviceChanges out;
     const RankDeviceTime x = summed(analyseDeviceTime(a, stepA));
@@ -143,7 +143,8 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
     figure("exposed_ns", "Communication exposed", x.exposed(), y.exposed());
     figure("copying_ns", "Copying", x.copying, y.copying);
     figure("idle_ns", "Idle", x.idle(), y.idle());
-    const auto spreadA = spreadOf(a), spreadB = spreadOf(b);
+    const auto spreadA = spreadOf(a, stop), spreadB = spreadOf(b, stop);
+    if (stop.stop_requested()) return out;
     for (std::size_t i = 0; i < 6 && (spreadA || spreadB); ++i) out.figures[i].noise = std::max(spreadA ? (*spreadA)[i] : 0, spreadB ? (*spreadB)[i] : 0);
     const auto idleA = idleOf(a, stepA), idleB = idleOf(b, stepB);
     for (const DeviceState state : {DeviceState::Launch, DeviceState::Sync, DeviceState::Queued, DeviceState::Unknown}) {
@@ -166,6 +167,7 @@ DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, in
         return found == times.end() ? 0 : found->second;
     };
     for (const auto& [name, time] : operations) out.figures.push_back({fmt::format("communication.{}_ns", name), "Communication: " + name, timeIn(operationsA, name), timeIn(operationsB, name), {}});
+    if (stop.stop_requested()) return out;
     out.kernels = matchKernels(a, stepA, b, stepB);
     out.headline = fmt::format("devices are busy {} of {} in A and {} of {} in B, summed over ranks", formatDuration(x.busy), formatDuration(x.window()), formatDuration(y.busy),
                                formatDuration(y.window()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct DeviceChanges {
     std::vector<std::string> why;      // what changed by 1 % of A's time or more, and beyond the noise: computing, communicating, idle with their parts, the kernel
 };
 
-// O(kernels of both steps × log), and of at most sixteen further steps of each.
-DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB);
+// O(kernels of both steps × log), and of at most sixteen further steps of each. Once stop is requested: what there is so far.
+DeviceChanges compareDevices(const Timeline& a, int stepA, const Timeline& b, int stepB, const std::stop_token& stop = {});
 
 } // namespace stagewright

@@ -127,12 +127,14 @@ std::string placementTitle(const Schedule& from, const Schedule& to)
 }
 
 struct Climb {
+    std::stop_token stop;
     std::vector<LadderRung> rungs; // changes and peaks; makespans are filled in later
     Nanos last = 0;
 };
 
 Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule& schedule, const CostModel& costs)
 {
+    if (climb.stop.stop_requested()) return fail(ErrorCode::Cancelled, "comparing was cancelled");
     const auto result = simulate(schedule, costs);
     if (!result) return tl::unexpected(result.error());
     LadderRung rung;
@@ -148,9 +150,9 @@ Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule
 }
 
 // From A to a B that splits whenever A does.
-Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& b, const CostModel& costsB)
+Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& b, const CostModel& costsB, const std::stop_token& stop)
 {
-    Climb path;
+    Climb path{stop, {}, 0};
     CostModel costs = costsOnStagesOf(a, costsA, costsB);
     Schedule now = a;
     if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
@@ -291,7 +293,7 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
     return costs;
 }
 
-Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB)
+Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB, const std::stop_token& stop)
 {
     if (!a.schedule || !b.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", a.schedule ? "B" : "A"));
@@ -303,7 +305,7 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
         return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
     if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty()) costsB->links = costsA->links; // not known to differ
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
-    auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
+    auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA, stop) : climb(*a.schedule, *costsA, *b.schedule, *costsB, stop);
     if (!path) return tl::unexpected(std::move(path.error()));
     std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
     rungs.front().title = "A as recorded";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,8 @@ std::string_view toText(RungKind kind); // "start", "split" … the JSON keys
 
 // makespans: of the compared steps as recorded. Usage error if the runs are in different units, one has no schedule, or its
 // order can't be simulated. Rungs that do not change the orders, links or costs are omitted; those that change them but not
-// the time stay. O(ops) for each rung.
-Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB);
+// the time stay. O(ops) for each rung, before which Cancelled: stop.
+Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB, const std::stop_token& stop = {});
 
 // A's costs for the stages of another schedule: a stage takes its part of the model from the stages it covers; kinds that A's costs
 // lack are taken from B's, scaled by the forwards, I and W so that they sum to A's B if that is known.

@@ -76,7 +76,7 @@ StepSample stepTimesOf(const Run& run, Nanos makespan)
     return sampleOf(values);
 }
 
-std::shared_ptr<const OpHistory> OpHistory::of(const Run& run)
+std::shared_ptr<const OpHistory> OpHistory::of(const Run& run, const std::stop_token& stop)
 {
     if (!run.timeline) return nullptr;
     const Timeline& timeline = *run.timeline;
@@ -85,6 +85,7 @@ std::shared_ptr<const OpHistory> OpHistory::of(const Run& run)
     const std::size_t steps = history->m_steps = numbers.size();
     if (steps < 2) return nullptr;
     for (std::size_t i = 0; i < steps; ++i) {
+        if (stop.stop_requested()) return nullptr;
         const StepOps ops(timeline, numbers[i]);
         for (int rank = 0; rank < ops.ranks(); ++rank)
             for (const SpanId id : ops.busy(rank)) {

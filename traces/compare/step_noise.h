@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -42,8 +43,8 @@ StepSample stepTimesOf(const Run& run, Nanos makespan);
 // Start (from the step's window begin) and duration of every op in every measured step; of a large run in those that a report reads.
 class OpHistory {
 public:
-    // Null if the run has fewer than two measured steps, or more than 4 million ops in them. O(spans).
-    static std::shared_ptr<const OpHistory> of(const Run& run);
+    // Null if the run has fewer than two measured steps, or more than 4 million ops in them, or once stop is requested. O(spans).
+    static std::shared_ptr<const OpHistory> of(const Run& run, const std::stop_token& stop = {});
 
     // By measured step that was read; empty: the op does not occur. A step without it repeats −1.
     std::span<const Nanos> durations(const Op& op, int rank) const { return row(m_durations, op, rank); }

@@ -342,15 +342,15 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     }
     const auto step = stepOf(run, options.step);
     if (!step) return tl::unexpected(step.error());
-    const auto report = reportOf(run, {.step = *step, .levers = true, .stop = options.stop});
+    const auto report = reportOf(run, {.step = *step, .levers = true, .stop = options.progress.stop});
     if (!report) return tl::unexpected(report.error());
-    const auto cancelled = [&options] { return options.stop.stop_requested(); };
+    const auto cancelled = [&options] { return options.progress.cancelled(); };
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) + "</h1>\n<p class=\"meta\">" + escaped(metaText(run, *step, options.source)) + "</p>\n";
     out += headline(run, *report) + samplesHtml(run, report->overSteps) + leversHtml(run, *report->levers);
     out += "<h2>Timeline</h2>\n" + timelineSvg(run, *step) + legendHtml(run, *step);
     if (const std::string memory = memorySvg(run, *step); !memory.empty()) out += "<h2>Activation memory</h2>\n" + memory;
     if (!cancelled()) out += causesHtml(run, report->bubbles, &*report->levers) + criticalPathHtml(run, *report);
-    if (!cancelled()) out += tablesHtml(run, *step, options.stop);
+    if (!cancelled()) out += tablesHtml(run, *step, options.progress.stop);
     if (!cancelled()) out += stepsHtml(run) + provenanceHtml(run);
     if (cancelled()) return noPage();
     return out + foot(options);
@@ -360,8 +360,8 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
 {
     for (const Run* run : {&a, &b})
         if (const auto step = stepOf(*run, -1); !step) return tl::unexpected(step.error());
-    const auto comparison = compareRuns(a, b);
-    if (options.stop.stop_requested()) return noPage();
+    const auto comparison = compareRuns(a, b, -1, -1, options.progress);
+    if (options.progress.cancelled()) return noPage();
     if (!comparison) return tl::unexpected(comparison.error());
     const Comparison& c = *comparison;
     const Nanos unit = a.timeline->timeUnit();
@@ -393,14 +393,14 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
         const Run& run = second ? b : a;
         const int step = second ? c.stepB : c.stepA;
         if (!(second ? c.reportB : c.reportA).noOps.empty()) continue; // the tables of devices show it
-        if (options.stop.stop_requested()) return noPage();
+        if (options.progress.cancelled()) return noPage();
         axis.title = std::string("Timeline of ") + (second ? "B" : "A");
         out += fmt::format("<h2>{}: {}</h2>\n", second ? "B" : "A", escaped(run.info.name)) + headline(run, second ? c.reportB : c.reportA);
         out += "<h3>Timeline</h3>\n" + timelineSvg(run, step, axis) + legendHtml(run, step);
         axis.title = std::string("Activation memory of ") + (second ? "B" : "A");
         if (const std::string memory = memorySvg(run, step, axis); !memory.empty()) out += "<h3>Activation memory</h3>\n" + memory;
     }
-    if (options.stop.stop_requested()) return noPage();
+    if (options.progress.cancelled()) return noPage();
     if (!c.unknown.empty()) {
         if (c.devices) out += devicesHtml(*c.devices);
         for (const bool second : {false, true}) out += fmt::format("<details><summary>More on {}</summary>\n", second ? "B" : "A") + provenanceHtml(second ? b : a) + "</details>\n";
@@ -453,7 +453,7 @@ Result<WrittenFile> writeHtml(const ExportRequest& request)
     options.program = request.program;
     options.source = request.against == nullptr ? request.source : request.againstSource;
     options.otherSource = request.source;
-    options.stop = request.progress.stop;
+    options.progress = request.progress;
     const auto html = request.against == nullptr ? htmlReport(*request.run, options) : htmlComparison(*request.against, *request.run, options);
     if (!html) return tl::unexpected(html.error());
     if (auto written = writeFileAtomically(request.path, *html); !written) return tl::unexpected(written.error());

@@ -3,9 +3,9 @@
 // light and dark by the reader's setting, light in print. Every text of the run is escaped. Same runs, same bytes.
 #pragma once
 
-#include <stop_token>
 #include <string>
 
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "traces/compare/compare.h"
 #include "traces/run/run.h"
@@ -17,7 +17,7 @@ struct HtmlOptions {
     std::string program;     // "Stagewright 0.1.0", at the foot; empty: nothing
     std::string source;      // where the run is stored: "demo.stagewright, run 3"
     std::string otherSource; // of B
-    std::stop_token stop = {};
+    Progress progress = {};
 };
 
 // Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared (Invalid). Cancelled: stop.

@@ -131,9 +131,9 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Expor
 }
 
 // Another run by number or name of the same file, or FILE#RUN.
-Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, Session& session)
+Result<StoredRun> otherRun(const StoredRun& stored, const std::string& against, const Progress& progress, Session& session)
 {
-    auto other = readRunForReport(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against), -1);
+    auto other = readRunForReport(against.find('#') == std::string::npos ? RunReference{stored.file, against} : parseRunReference(against), -1, progress);
     if (other) warnOfDamage(*other, session);
     return other;
 }
@@ -151,7 +151,7 @@ Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Expo
     request.progress = session.reporter("spans");
     std::optional<StoredRun> other;
     if (!options.against.empty()) {
-        auto read = otherRun(stored, options.against, session);
+        auto read = otherRun(stored, options.against, request.progress, session);
         if (!read) return tl::unexpected(std::move(read.error()));
         other = std::move(*read);
         request.against = &other->run;

@@ -48,14 +48,14 @@ std::optional<Nanos> startOf(const RunView& view, Op op)
     return view.run->timeline->spans()[span].start - view.panel->origin;
 }
 
-Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt)
+Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt, const std::stop_token& stop)
 {
     Answer answer;
     for (const auto& view : views)
         if (view->panel->isPart())
             return fail(ErrorCode::Invalid, view->run->info.name + ": one of its steps has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not loaded", "use stagewright compare, which reads the whole run");
     for (std::size_t i = 1; i < views.size(); ++i) {
-        auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step);
+        auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step, {{}, stop});
         if (!comparison) return tl::unexpected(comparison.error());
         answer.comparisons.push_back(std::make_shared<const Comparison>(std::move(*comparison)));
     }
@@ -283,7 +283,7 @@ void CompareController::ask(const Question& question, int against)
 void CompareController::compareViews(const Question& question, quint64 request, int against, const std::vector<std::shared_ptr<const RunView>>& views)
 {
     m_answering.start(
-        [views, alignedAt = question.alignedAt] { return answerOf(views, alignedAt); },
+        [views, alignedAt = question.alignedAt](const std::stop_token& stop) { return answerOf(views, alignedAt, stop); },
         [this, question, request, against, views](Result<Answer> answer) {
             if (!m_workspace.shown().answered(request)) return;
             if (!answer) {
@@ -486,8 +486,8 @@ void CompareController::measureBaseline()
     m_measuredStep = shown->step;
     m_workspace.views().side->setMeasure(m_measure);
     m_comparing.start(
-        [baseline = m_baseline, shown]() -> Result<std::shared_ptr<const Comparison>> {
-            auto comparison = compareRuns(*baseline->run, *shown->run, baseline->step, shown->step);
+        [baseline = m_baseline, shown](const std::stop_token& stop) -> Result<std::shared_ptr<const Comparison>> {
+            auto comparison = compareRuns(*baseline->run, *shown->run, baseline->step, shown->step, {{}, stop});
             if (!comparison) return tl::unexpected(comparison.error());
             return std::make_shared<const Comparison>(std::move(*comparison));
         },
