@@ -92,6 +92,9 @@ if python3 -c 'import sqlite3' 2>/dev/null; then
         expect_code 0
         expect_same "$(grep -c 'foreign.stagewright: tables and indexes that stagewright did not make are not read: mine' err.txt)" 1
     done
+    # verbs that open the file for something else, too: an answer to a lesson
+    XDG_DATA_HOME=$PWD/data run stagewright lesson latency --runs foreign.stagewright
+    expect_same "$(grep -c 'foreign.stagewright: tables and indexes' err.txt)" 1
     run stagewright report foreign.stagewright --json
     expect_json 0 damaged_blocks
 fi

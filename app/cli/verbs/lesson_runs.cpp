@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
@@ -127,7 +128,7 @@ Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std:
         learner.failures[block.id] = failureOf(readFile(out).value_or(""), readFile(err).value_or(""));
         return {};
     }
-    auto runs = RunFile::open(file, OpenMode::Read);
+    auto runs = openRunFile(file);
     if (!runs) return tl::unexpected(std::move(runs.error()));
     auto infos = (*runs)->runs();
     if (!infos) return tl::unexpected(std::move(infos.error()));
@@ -162,7 +163,7 @@ Result<Learner> recordLesson(const Lesson& lesson, const std::map<std::string, S
 
 Result<void> readLessonRuns(const Lesson& lesson, const std::string& file, Learner& learner)
 {
-    auto runs = RunFile::open(file, OpenMode::Read);
+    auto runs = openRunFile(file);
     if (!runs) return tl::unexpected(std::move(runs.error()));
     auto infos = (*runs)->runs();
     if (!infos) return tl::unexpected(std::move(infos.error()));

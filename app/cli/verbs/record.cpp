@@ -11,6 +11,7 @@
 #include "app/cli/options/options.h"
 #include "app/cli/options/place_options.h"
 #include "app/cli/options/replica_options.h"
+#include "app/cli/options/run_access.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/session.h"
@@ -217,7 +218,7 @@ void useJobFolder(EngineOptions& engine, Session& session)
 // What ranks left behind belongs to the run that they could not complete: the newest one that is not.
 void noteOn(const std::string& path, const std::string& text, Session& session)
 {
-    auto file = RunFile::open(path, OpenMode::Write);
+    auto file = openRunFile(path, OpenMode::Write);
     if (!file) return; // it was not even made
     const auto infos = (*file)->runs();
     if (!infos) return;

@@ -10,6 +10,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/commands.h"
+#include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
@@ -121,7 +122,7 @@ Result<void> dropUnmeasured(HostJob& job)
 {
     const bool some = std::any_of(job.runs.begin(), job.runs.end(), [](const ReplayedRun& run) { return run.here != 0 && !run.ended; });
     if (!some || !job.over()) return {};
-    auto file = RunFile::open(job.file, OpenMode::Write);
+    auto file = openRunFile(job.file, OpenMode::Write);
     if (!file) return tl::unexpected(std::move(file.error()));
     auto infos = (*file)->runs();
     if (!infos) return tl::unexpected(std::move(infos.error()));
@@ -190,7 +191,7 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOpt
     auto recording = followElsewhere(*job, {}, session);
     if (recording && recording->runs.empty() && !existed && job->over()) { // nothing is kept: the file is not left behind
         std::error_code ignored;
-        const auto file = RunFile::open(settings.file, OpenMode::Read);
+        const auto file = openRunFile(settings.file);
         const auto runs = file ? (*file)->runs() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
         if (file && runs && runs->empty()) std::filesystem::remove(settings.file, ignored);
     }

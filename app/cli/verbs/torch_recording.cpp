@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "app/cli/text/json.h"
 #include <fmt/core.h>
 
+#include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/json.h"
 #include "app/launch/pythons.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "app/launch/titan_run.h"
@@ -82,7 +83,7 @@ void tellStep(const PreparedJob& one, const TorchEvent& event, std::int64_t done
 // For whoever started the job from elsewhere: a run of the file, whole.
 Result<void> sendAlong(StepStreamWriter& stream, const std::string& path, const std::vector<std::int64_t>& ids)
 {
-    auto file = RunFile::open(path, OpenMode::Read);
+    auto file = openRunFile(path);
     if (!file) return tl::unexpected(std::move(file.error()));
     for (const std::int64_t id : ids) {
         if (auto sent = stream.append(**file, id); !sent) return sent;
