@@ -136,6 +136,28 @@ private slots:
         QCOMPARE(leftovers(), QStringList());
     }
 
+    // A file within names its compression, and libarchive would call a program of that name.
+    void noProgramIsStarted()
+    {
+        const QTemporaryDir programs;
+        const QString started = programs.filePath("started");
+        for (const char* name : {"lrzip", "grzip"}) {
+            QFile program(programs.filePath(QString::fromLatin1(name)));
+            QVERIFY(program.open(QIODevice::WriteOnly));
+            program.write("#!/bin/sh\ntouch '" + started.toUtf8() + "'\ncat\n");
+            program.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        }
+        const QByteArray before = qgetenv("PATH");
+        qputenv("PATH", programs.path().toUtf8() + ":" + before);
+        const std::string lrzip = std::string("LRZI\0\x06", 6) + std::string(100, '\0'), grzip = std::string("GRZipII\0\x02\x04:)", 12) + std::string(100, '\0');
+        for (const std::string& inner : {lrzip, grzip}) {
+            writeFile(path("inner.json.zst"), zstdOf(inner));
+            QVERIFY(!importTraces({path("inner.json.zst")}, {}));
+        }
+        qputenv("PATH", before);
+        QVERIFY(!QFileInfo::exists(started));
+    }
+
     // Thousands of small members: one folder for all, with the file of one at a time.
     void membersShareAFolder()
     {

@@ -121,6 +121,14 @@ std::string reasonOf(archive* of)
     return said == nullptr ? "it is damaged" : said;
 }
 
+// Those that libarchive unpacks itself: for others that it knows by their first bytes it starts a program.
+void supportCompressions(archive* of)
+{
+    for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_compress, archive_read_support_filter_lzma,
+                               archive_read_support_filter_xz, archive_read_support_filter_lzip, archive_read_support_filter_zstd, archive_read_support_filter_lz4})
+        support(of);
+}
+
 class Compressed final : public ByteSource {
 public:
     explicit Compressed(std::string path) : m_path(std::move(path))
@@ -133,7 +141,7 @@ public:
     {
         m_damage.clear();
         m_archive.reset(archive_read_new());
-        archive_read_support_filter_all(m_archive.get());
+        supportCompressions(m_archive.get());
         archive_read_support_format_raw(m_archive.get());
         archive_entry* entry = nullptr;
         if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) == ARCHIVE_OK && archive_read_next_header(m_archive.get(), &entry) == ARCHIVE_OK) return true;
@@ -231,7 +239,7 @@ public:
     Result<void> start()
     {
         m_archive.reset(archive_read_new());
-        archive_read_support_filter_all(m_archive.get());
+        supportCompressions(m_archive.get());
         archive_read_support_format_zip(m_archive.get());
         archive_read_support_format_tar(m_archive.get());
         archive_read_support_format_raw(m_archive.get()); // a single compressed file
