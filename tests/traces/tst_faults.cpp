@@ -21,6 +21,8 @@
 #include "recorded_runs.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/cost_json.h"
+#include "tar_file.h"
+#include "traces/analysis/bubbles.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/import.h"
 #include "traces/report/run_report.h"
@@ -84,6 +86,45 @@ void copyRun(const fs::path& from, const fs::path& to)
 {
     for (const char* suffix : {"", "-wal"})
         if (fs::exists(from.string() + suffix)) fs::copy_file(from.string() + suffix, to.string() + suffix);
+}
+
+// What the window does with a file, but its views: app/ui/runs lists it, reads a run and its figures (run_library.cpp), and reads a large one in parts
+// (run_lanes.cpp), each with the file opened again; app/ui/notes and app/ui/sql read what is kept with it.
+Result<void> openAsWindow(const std::string& path)
+{
+    const auto with = [&path](const auto& use) -> Result<void> {
+        const auto file = RunFile::open(path, OpenMode::Read);
+        return file ? use(**file) : tl::unexpected(file.error());
+    };
+    const auto taken = [](const auto& result) { return result ? Result<void>() : tl::unexpected(result.error()); };
+    const auto listed = [&](const RunFile& file) { return taken(file.runs()); };
+    const auto whole = [&](const RunFile& file) -> Result<void> {
+        const auto run = file.readSteps(1, 0);
+        if (!run) return tl::unexpected(run.error());
+        if (const auto summary = analyseBubbles(*run->timeline, run->representativeStep()); !summary) return tl::unexpected(summary.error());
+        return taken(reportOf(*run, {.step = run->representativeStep(), .levers = true, .baseline = true, .withoutSteps = true}));
+    };
+    const auto parts = [&](const RunFile& file) -> Result<void> {
+        const auto content = file.content(1);
+        if (!content) return tl::unexpected(content.error());
+        const auto blocks = file.blocks(1);
+        if (!blocks) return tl::unexpected(blocks.error());
+        if (const auto overview = file.overview(1, 1000, Lane::Compute); !overview) return tl::unexpected(overview.error());
+        if (const auto spans = file.streamSpans(1, [](const RunFile::SpanBlock&) { return true; }); !spans) return tl::unexpected(spans.error());
+        if (const auto memory = file.streamMemory(1, [](std::span<const MemoryEvent>) { return true; }); !memory) return tl::unexpected(memory.error());
+        const auto header = file.readHeader(1);
+        if (!header) return tl::unexpected(header.error());
+        return taken(file.readRange(1, content->begin, (content->begin + content->end) / 2, {}, *blocks, &*header));
+    };
+    const auto kept = [&](const RunFile& file) -> Result<void> {
+        if (const auto notes = file.notes(1, true); !notes) return tl::unexpected(notes.error());
+        if (const auto bookmarks = file.bookmarks(); !bookmarks) return tl::unexpected(bookmarks.error());
+        return taken(file.savedQueries());
+    };
+    if (auto done = with(listed); !done) return done;
+    if (auto done = with(whole); !done) return done;
+    if (auto done = with(parts); !done) return done;
+    return with(kept);
 }
 
 struct Scenario {
@@ -279,6 +320,26 @@ private slots:
                                    if (ending == Done || before.empty()) return ending == Done ? after : before;
                                    return after.empty() ? "" : before + "; " + after;
                                }});
+        m_scenarios.push_back({"store", [](const fs::path&) {}, [run](const fs::path& work, Shared&) -> Result<void> {
+                                   const Run* one = run.get();
+                                   const auto added = addRuns((work / "new.stagewright").string(), std::span(&one, 1));
+                                   return added ? Result<void>() : tl::unexpected(added.error()); },
+                               [](const fs::path& work, const Shared&, Ending ending) -> std::string {
+                                   const fs::path path = work / "new.stagewright";
+                                   if (!fs::exists(path)) return ending == Done ? "done, but the file is not there" : "";
+                                   return faultIn(path, 1, stepsRecorded);
+                               }});
+        m_scenarios.push_back({"unpack", [](const fs::path& work) {
+                                   std::vector<std::pair<std::string, std::string>> members;
+                                   for (const char* name : {"zbv_rank0.json", "zbv_rank1.json", "nsight.sqlite"}) members.emplace_back(name, bytesOf(fs::path(STAGEWRIGHT_SOURCE_DIR "/tests/data/traces") / name));
+                                   std::ofstream(work / "job.tar", std::ios::binary) << tarOf(members); },
+                               [](const fs::path& work, Shared&) -> Result<void> {
+                                   ::setenv("TMPDIR", work.c_str(), 1);
+                                   auto read = importTraces({(work / "job.tar").string()}, {});
+                                   if (!read) return tl::unexpected(read.error());
+                                   return read->refused.empty() ? Result<void>() : tl::unexpected(read->refused.front().error);
+                               },
+                               [](const fs::path& work, const Shared&, Ending ending) -> std::string { return ending == Done && std::distance(fs::directory_iterator(work), {}) != 1 ? "something was left in TMPDIR" : ""; }});
         m_scenarios.push_back({"merge", [this](const fs::path& work) {
                                    copyRun(m_seeds / "good.stagewright", work / "good.stagewright");
                                    copyRun(m_seeds / "other.stagewright", work / "other.stagewright"); },
@@ -301,7 +362,7 @@ private slots:
                                },
                                [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
         m_scenarios.push_back({"open", [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
-                               [](const fs::path& work, Shared&) -> Result<void> { // what the window reads
+                               [](const fs::path& work, Shared&) -> Result<void> { // what a verb reads
                                    auto file = RunFile::open(work / "killed.stagewright", OpenMode::Read);
                                    if (!file) return tl::unexpected(file.error());
                                    if (auto content = (*file)->content(1); !content) return tl::unexpected(content.error());
@@ -317,6 +378,9 @@ private slots:
                                    auto rows = (*file)->query("SELECT count(*) FROM spans");
                                    return rows ? Result<void>() : tl::unexpected(rows.error());
                                },
+                               [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
+        m_scenarios.push_back({"window", [this](const fs::path& work) { copyRun(m_seeds / "killed.stagewright", work / "killed.stagewright"); },
+                               [](const fs::path& work, Shared&) { return openAsWindow(work / "killed.stagewright"); },
                                [](const fs::path& work, const Shared&, Ending) -> std::string { return faultIn(work / "killed.stagewright", 1, stepsRecorded); }});
     }
 

@@ -353,6 +353,37 @@ int rename(const char* from, const char* to) noexcept
     if (sf::below(from) && sf::callFails({EACCES, ENOSPC, EIO})) return -1;
     return static_cast<int>(::syscall(SYS_rename, from, to));
 }
+int renameat2(int fromFolder, const char* from, int toFolder, const char* to, unsigned flags) noexcept
+{
+    if (sf::below(from) && sf::callFails({EINVAL, EACCES, ENOSPC, EIO})) return -1;
+    return static_cast<int>(::syscall(SYS_renameat2, fromFolder, from, toFolder, to, flags));
+}
+int mkdir(const char* path, mode_t mode) noexcept
+{
+    if (sf::below(path) && sf::callFails({EACCES, ENOSPC})) return -1;
+    return static_cast<int>(::syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+char* mkdtemp(char* pattern) noexcept
+{
+    static const auto make = reinterpret_cast<char* (*)(char*)>(::dlsym(RTLD_NEXT, "mkdtemp"));
+    if (sf::below(pattern) && sf::callFails({EACCES, ENOSPC})) return nullptr;
+    return make(pattern);
+}
+int symlink(const char* to, const char* path) noexcept
+{
+    if (sf::below(path) && sf::callFails({EACCES, ENOSPC})) return -1;
+    return static_cast<int>(::syscall(SYS_symlinkat, to, AT_FDCWD, path));
+}
+int memfd_create(const char* name, unsigned flags) noexcept // of no folder
+{
+    if (sf::callFails({EMFILE, ENOSYS})) return -1;
+    return static_cast<int>(::syscall(SYS_memfd_create, name, flags));
+}
+int flock(int file, int operation) noexcept
+{
+    if (sf::isOurs(file) && sf::callFails({ENOLCK, EOPNOTSUPP})) return -1;
+    return static_cast<int>(::syscall(SYS_flock, file, operation));
+}
 int unlink(const char* path) noexcept
 {
     if (sf::below(path)) {

@@ -1,5 +1,5 @@
-// Faults at a counted place: the N-th allocation of operator new or of SQLite, or the N-th call that creates, reads, writes, syncs, renames or removes
-// a file below a folder. And a log of those calls, from which the disk after a loss of power is made. A program that links this has its own operator
+// Faults at a counted place: the N-th allocation of operator new or of SQLite, or the N-th call that creates, reads, writes, syncs, locks, renames, links or removes
+// a file or folder below a folder. And a log of those calls, from which the disk after a loss of power is made. A program that links this has its own operator
 // new and file calls, which do as usual while nothing is armed.
 #pragma once
 
