@@ -158,6 +158,22 @@ private slots:
         QVERIFY(!QFileInfo::exists(started));
     }
 
+    // What is between two compressions may be a million times the file.
+    void nothingIsUnpackedTwice()
+    {
+        const std::string text = rank("gpu_rank4.json");
+        writeFile(path("inner.gz"), text, true);
+        writeFile(path("twice.json.zst"), zstdOf(import_rig::textOf(path("inner.gz"))));
+        writeFile(path("inner.gz"), tarOf({{"rank4.json", text}}), true);
+        writeFile(path("twice.tar.zst"), zstdOf(import_rig::textOf(path("inner.gz"))));
+        std::string polyglot(512, '\0'); // for us an archive, for libarchive the output of compress
+        polyglot.replace(0, 3, "\x1f\x9d\x90");
+        polyglot.replace(257, 5, "ustar");
+        writeFile(path("twice.tar.gz"), polyglot, true);
+        for (const char* name : {"twice.json.zst", "twice.tar.zst", "twice.tar.gz"}) QVERIFY2(!importTraces({path(name)}, {}), name);
+        QCOMPARE(leftovers(), QStringList());
+    }
+
     // Thousands of small members: one folder for all, with the file of one at a time.
     void membersShareAFolder()
     {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -121,12 +122,16 @@ std::string reasonOf(archive* of)
     return said == nullptr ? "it is damaged" : said;
 }
 
-// Those that libarchive unpacks itself: for others that it knows by their first bytes it starts a program.
-void supportCompressions(archive* of)
+// The file's own compression and no other. libarchive would also undo one within another, where a small file may be terabytes of nothing, and start
+// programs for some.
+void setCompression(archive* of, const std::string& path)
 {
-    for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_compress, archive_read_support_filter_lzma,
-                               archive_read_support_filter_xz, archive_read_support_filter_lzip, archive_read_support_filter_zstd, archive_read_support_filter_lz4})
-        support(of);
+    constexpr std::pair<std::string_view, int> filters[] = {{"zstd", ARCHIVE_FILTER_ZSTD}, {"xz", ARCHIVE_FILTER_XZ}, {"bzip2", ARCHIVE_FILTER_BZIP2}, {"lz4", ARCHIVE_FILTER_LZ4}};
+    const std::string head = firstBytes(path);
+    if (head.starts_with("\x1f\x8b")) archive_read_append_filter(of, ARCHIVE_FILTER_GZIP);
+    const Compression* compression = compressionOf(head);
+    for (const auto& [name, filter] : filters)
+        if (compression != nullptr && compression->name == name) archive_read_append_filter(of, filter);
 }
 
 class Compressed final : public ByteSource {
@@ -141,7 +146,7 @@ public:
     {
         m_damage.clear();
         m_archive.reset(archive_read_new());
-        supportCompressions(m_archive.get());
+        setCompression(m_archive.get(), m_path);
         archive_read_support_format_raw(m_archive.get());
         archive_entry* entry = nullptr;
         if (archive_read_open_filename(m_archive.get(), m_path.c_str(), blockSize) == ARCHIVE_OK && archive_read_next_header(m_archive.get(), &entry) == ARCHIVE_OK) return true;
@@ -239,7 +244,7 @@ public:
     Result<void> start()
     {
         m_archive.reset(archive_read_new());
-        supportCompressions(m_archive.get());
+        setCompression(m_archive.get(), m_path);
         archive_read_support_format_zip(m_archive.get());
         archive_read_support_format_tar(m_archive.get());
         archive_read_support_format_raw(m_archive.get()); // a single compressed file
