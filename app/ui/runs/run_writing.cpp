@@ -1,11 +1,11 @@
 #include "app/ui/runs/run_writing.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
-#include <QFile>
-
+#include "traces/format/atomic_file.h"
 #include "traces/store/run_file.h"
 #include "traces/store/run_names.h"
 
@@ -13,20 +13,23 @@ namespace stagewright {
 namespace {
 
 template <typename Fill>
+Result<void> fillPart(const std::string& part, Fill fill)
+{
+    auto file = RunFile::open(part, OpenMode::Create);
+    return file ? fill(**file) : tl::unexpected(std::move(file.error()));
+}
+
+template <typename Fill>
 Result<void> writeFile(const QString& target, Fill fill)
 {
-    const QString temporary = target + QStringLiteral(".part");
-    QFile::remove(temporary);
-    {
-        auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
-        if (!file) return tl::unexpected(file.error());
-        if (auto done = fill(**file); !done) return done;
-    }
+    const std::string path = target.toStdString();
+    const PartFolder beside(path);
+    if (beside.problem() != 0) return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(beside.problem()) + ")", "check that its folder exists and is writable");
+    const std::string part = beside.path() + "/runs.stagewright";
+    if (auto done = fillPart(part, fill); !done) return tl::unexpected(renamed(std::move(done.error()), part, path));
     std::error_code failed;
-    std::filesystem::rename(temporary.toStdString(), target.toStdString(), failed); // an old file is there until the new one is
-    if (failed)
-        return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
-                    "check that the folder is writable");
+    std::filesystem::rename(part, path, failed); // an old file is there until the new one is
+    if (failed) return fail(ErrorCode::Failed, "file " + path + ": can't be written (" + failed.message() + ")", "check that its folder is writable");
     return {};
 }
 
