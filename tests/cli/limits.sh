@@ -32,6 +32,7 @@ spaces='60000 100000 150000 200000 219000 300000 400000 600000 800000'
 [ -z "${LONG:-}" ] || spaces="$(seq 40000 13000 300000) $(seq 300000 60000 1200000)"
 for space in $spaces; do
     under v "$space" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+    [ "$(grep -c 'OpenBLAS' err.txt)" = 0 ] || expect_err "[0-9]+ MiB of address space.*; less is free: the limit is $((space / 1024)) MiB \(ulimit -v $space\)"
 done
 for space in 60000 120000 250000; do
     under v "$space" 3 simulate -s zb-h1 -p 8 -m 64 -o limited.stagewright
