@@ -190,6 +190,7 @@ private slots:
             QVERIFY(recording.finish().has_value());
             const double kept = static_cast<double>(bytesOf(path)) / 1552;
             const double each = static_cast<double>(during - before) / 1500;
+            qInfo("%.0f of %.0f bytes a step", static_cast<double>(each), static_cast<double>(kept));
             QVERIFY2(each <= 2.5 * kept, qPrintable(QStringLiteral("%1 of %2 bytes").arg(each).arg(kept)));
         }
     }
