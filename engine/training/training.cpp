@@ -117,7 +117,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     }
     std::vector<StageSlice> held; // every copy
     if (!options.rankMemory.empty() && options.rankMemory.size() != static_cast<std::size_t>(schedule.ranks))
-        return fail(ErrorCode::Usage, fmt::format("{} memory limits for {} ranks", options.rankMemory.size(), schedule.ranks), "give one for each rank");
+        return fail(ErrorCode::Usage, fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks), "give one for each rank");
     if (Result<void> fits = checkSharing(schedule, *plan, options); !fits) return tl::unexpected(std::move(fits.error()));
     if (Result<void> fits = checkCuts(schedule, *plan, options, *slices); !fits) return tl::unexpected(std::move(fits.error()));
     std::vector<char> known(slices->size(), 0); // sharded weights: of all copies together as much as of one

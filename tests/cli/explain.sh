@@ -209,7 +209,7 @@ expect_code 0
 run stagewright report p.stagewright
 expect_out '^emulated links 0→1 [0-9.]+ .s, 1→0 [0-9.]+ .s; disturbance rank=1:3,link=0-1:1$'
 expect_out '^step time +[0-9.]+ .s +median of 8 steps [0-9.]+ .s, 95 %: [0-9.]+ .s to [0-9.]+ .s$'
-expect_out '^memory limit of a rank'
+expect_out '^memory cap of a rank'
 expect_out '^contention +[0-9.]+ % of the ops'
 expect_out '^rank 1 is busy .*the rank is slow or its stage costs more'
 run stagewright report p.stagewright --json

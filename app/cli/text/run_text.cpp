@@ -115,7 +115,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     table.add({rowTitle(peak) + (figures.units.memory != 1 ? " (microbatches, by rank)" : " by rank"), peak.unknown.empty() ? peaksText(peak, figures.units) : figureText(peak, figures.units),
                !peak.unknown.empty() ? reasons.of(peak) : sample.empty() ? sample
                                                                          : "the fullest rank: " + sample});
-    if (figures.memoryCap) table.add({"memory limit of a rank", figures.units.memoryText(*figures.memoryCap)});
+    if (figures.memoryCap) table.add({"memory cap of a rank", figures.units.memoryText(*figures.memoryCap)});
     if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
