@@ -38,8 +38,9 @@ for space in 60000 120000 250000; do
     under v "$space" 3 simulate -s zb-h1 -p 8 -m 64 -o limited.stagewright
     under v "$space" 3 check "${tiny[@]}"
 done
-for files in 4 6 8 12 20; do
+for files in 4 6 8 9 10 11 12 20; do
     under n "$files" 3 record "${tiny[@]}" --steps 2 --clock virtual -o limited.stagewright
+    expect_that 'nobody else wrote to it' [ "$(grep -c 'another program' err.txt)" = 0 ]
     [ "$files" -gt 8 ] || [ $rc = 127 ] || expect_err "too many open files; this program may have $files"
     expect_that 'no empty file is left' [ ! -e limited.stagewright -o -s limited.stagewright ]
     under n "$files" 3 simulate -s 1f1b -p 2 -m 4 -o limited.stagewright

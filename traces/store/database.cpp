@@ -1,6 +1,7 @@
 #include "traces/store/database.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,6 +20,15 @@ namespace {
 
 constexpr int instructionsBetween = 10000; // of SQLite, between two questions of a Watch
 
+struct NoRoom {
+    int problem;
+    const char* what;
+    const char* remedy;
+};
+constexpr NoRoom noRoom[] = {{ENOSPC, "the disk is full", "free some space"},
+                             {EDQUOT, "the quota of disk space is used up", "free some space, or choose a file on another disk"},
+                             {EFBIG, "it may not become larger", "raise the limit: ulimit -f unlimited"}};
+
 Error errorOf(sqlite3* handle, int code, const std::string& path)
 {
     std::string message = "file " + path + ": ";
@@ -27,6 +37,8 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     case SQLITE_FULL:
         return {ErrorCode::Failed, message + "the disk is full", "free some space"};
     case SQLITE_IOERR:
+        for (const auto& [problem, what, remedy] : noRoom)
+            if (handle != nullptr && sqlite3_system_errno(handle) == problem) return {ErrorCode::Failed, message + what, remedy};
         return {ErrorCode::Failed, message + "input or output failed (" + reason + ")",
                 "check the disk and its free space"};
     case SQLITE_BUSY:

@@ -6,10 +6,13 @@
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "traces/store/new_file.h"
 #include "traces/store/run_store.h"
 #include "traces/store/trust.h"
 
@@ -98,11 +101,23 @@ std::string runsIn(Database& database)
     return {};
 }
 
+// A database in WAL mode, its log and its index. Not of the file itself: closing that would release SQLite's locks.
+bool canOpenAnother()
+{
+    std::array<int, 3> files{};
+    bool all = true;
+    for (int& file : files) all = (file = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && all;
+    for (const int file : files)
+        if (file >= 0) ::close(file);
+    return all;
+}
+
 // Somebody else changed the file: it still has these runs, for whoever opens it, and its pages hold together where looking at them takes no time.
 bool stillOurs(const RunStore& store, std::int64_t bytes)
 {
     constexpr std::int64_t smallFile = 10'000'000;
     if (bytes < store.mark.bytes) return false; // recording only lets it grow
+    if (!canOpenAnother()) return true;         // nothing shows that it is not
     const auto other = Database::open(store.path, SQLITE_OPEN_READONLY);
     if (!other || (bytes <= smallFile && !checkPages(**other, false))) return false;
     const std::string there = runsIn(**other);
@@ -230,6 +245,7 @@ Result<void> RunStore::inPlace()
     const bool over = same && !ours;
     if (!savedIn) {
         savedIn = freeNameBeside(path);
+        NewFile made(*savedIn);
         auto copied = database->prepare("VACUUM INTO ?");
         if (copied) copied->bind(std::string_view(*savedIn));
         const auto saved = copied ? database->run(*copied) : Result<void>(tl::unexpected(copied.error()));

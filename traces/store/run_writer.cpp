@@ -87,8 +87,10 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         }
     } end{store.get()};
     auto writer = start();
-    if (writer) end.store = nullptr;
     (void)store->database->execute("PRAGMA wal_checkpoint(PASSIVE)"); // the file alone says that it is being recorded
+    if (!writer) return writer;
+    store->committed();
+    end.store = nullptr;
     return writer;
 }
 
