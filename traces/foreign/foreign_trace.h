@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/base/text_map.h"
 #include "schedules/base/units.h"
 #include "schedules/timeline/timeline.h"
 
@@ -35,15 +36,11 @@ public:
     std::size_t size() const { return m_names.size(); }
 
 private:
-    struct Hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-    };
-    std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> m_ids;
+    TextMap<std::uint32_t> m_ids;
     std::vector<const std::string*> m_names;
-    std::unordered_map<std::string, std::unordered_map<std::uint32_t, std::uint32_t>, Hash, std::equal_to<>> m_byShape; // shape → name without one → with it
-    std::vector<const std::string*> m_shapes;                                                                           // by id, up to the last that has one; null: none
-    std::unordered_map<std::uint32_t, std::uint32_t> m_plain;                                                           // name with a shape → without one
+    TextMap<std::unordered_map<std::uint32_t, std::uint32_t>> m_byShape; // shape → name without one → with it
+    std::vector<const std::string*> m_shapes;                            // by id, up to the last that has one; null: none
+    std::unordered_map<std::uint32_t, std::uint32_t> m_plain;            // name with a shape → without one
 };
 
 struct ForeignSpan {

@@ -140,15 +140,19 @@ Result<std::int64_t> RunRows::labelNumber(std::string_view label)
 // In the timeline's own order, so that a run read back numbers its labels alike.
 Result<void> RunRows::numberLabels(const Timeline& timeline)
 {
-    std::map<std::uint32_t, std::string> used;
-    std::uint32_t last = 0;
+    std::vector<const Span*> first; // with each label
     for (const Span& span : timeline.spans()) {
-        if (span.label == 0 || span.label == last) continue;
-        last = span.label;
-        used.emplace(last, labelKey(timeline, span));
+        if (span.label == 0) continue;
+        if (span.label >= first.size()) first.resize(span.label + std::size_t{1}, nullptr);
+        if (first[span.label] == nullptr) first[span.label] = &span;
     }
-    for (const auto& [number, label] : used)
-        if (auto done = labelNumber(label); !done) return tl::unexpected(done.error());
+    m_labels.assign(first.size(), 0);
+    for (std::size_t label = 0; label < first.size(); ++label) {
+        if (first[label] == nullptr) continue;
+        const auto number = labelNumber(labelKey(timeline, *first[label]));
+        if (!number) return tl::unexpected(number.error());
+        m_labels[label] = static_cast<std::uint32_t>(*number) & 0xffffffu;
+    }
     return {};
 }
 
@@ -208,7 +212,6 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
     const auto number = trackNumber(track);
     if (!number) return tl::unexpected(number.error());
     const auto spans = timeline.spansOf(track);
-    std::vector<std::uint32_t> numbers;            // in the file, by label of the timeline; 0: not asked for yet
     for (std::size_t at = 0; at < spans.size();) { // blocks end where the step changes
         std::size_t end = at + 1;
         while (end < spans.size() && end - at < blockRows && spans[end].step == spans[at].step) ++end;
@@ -220,17 +223,8 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, con
         const bool labelled = std::any_of(block.begin(), block.end(), [](const Span& s) { return s.label != 0; });
         if (labelled) { // labels are numbered within the run
             m_scratch.assign(block.begin(), block.end());
-            for (Span& span : m_scratch) {
-                if (span.label == 0) continue;
-                if (span.label >= numbers.size()) numbers.resize(span.label + std::size_t{1}, 0);
-                std::uint32_t& number = numbers[span.label];
-                if (number == 0) {
-                    const auto label = labelNumber(labelKey(timeline, span));
-                    if (!label) return tl::unexpected(label.error());
-                    number = static_cast<std::uint32_t>(*label);
-                }
-                span.label = number & 0xffffffu;
-            }
+            for (Span& span : m_scratch)
+                if (span.label != 0) span.label = m_labels[span.label];
         }
         const auto stored = labelled ? std::span<const Span>(m_scratch) : block;
         if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;

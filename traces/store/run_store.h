@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/base/text_map.h"
 #include "traces/run/run.h"
 #include "traces/store/codec.h"
 #include "traces/store/database.h"
@@ -166,7 +167,7 @@ private:
         Nanos end = 0;
         bool hasUnits = false;
         std::map<std::tuple<int, Lane, std::string>, std::int64_t> tracks;
-        std::map<std::string, std::int64_t, std::less<>> labels; // by text, zero and shape
+        TextMap<std::int64_t> labels; // by text, zero and shape
         std::map<std::tuple<int, std::string, std::string>, std::int64_t> counters;
         std::map<std::string, std::int64_t> metrics;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> inUse; // after all segments so far; delta: bytes
@@ -188,6 +189,7 @@ private:
     std::int64_t m_run;
     BlockEncoder m_encoder;
     std::vector<Span> m_scratch;
+    std::vector<std::uint32_t> m_labels; // of the segment: numbers in the file, by label of its timeline
     std::vector<Nanos> m_cpu;
     Known m_known;
     Known m_committed;
