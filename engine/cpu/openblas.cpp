@@ -74,8 +74,8 @@ struct Library {
         for (const char* file : {"libopenblas.so.0", "libblas.so.3"}) {
             library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
             if (library != nullptr) break;
-            const char* said = ::dlerror();
-            const std::string why = said == nullptr ? "" : said;
+            const char* reason = ::dlerror();
+            const std::string why = reason == nullptr ? "" : reason;
             if (why.ends_with(std::strerror(EMFILE)))
                 problem = *tooManyOpenFiles(EMFILE, file);
             else if (problem.message.empty())

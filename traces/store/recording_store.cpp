@@ -317,14 +317,14 @@ Result<void> RunStore::newView()
     if (lock.heldElsewhere()) {
         (void)sqlite3_wal_checkpoint_v2(database->handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
         // one that has grown is worth some patience
-        const std::string log = path + "-wal";
-        const std::uint32_t round = roundOfLog(log);
+        const std::string logFile = path + "-wal";
+        const std::uint32_t round = roundOfLog(logFile);
         std::error_code none;
-        const bool grown = std::filesystem::file_size(log, none) > shortLog && !none;
+        const bool grown = std::filesystem::file_size(logFile, none) > shortLog && !none;
         const auto until = std::chrono::steady_clock::now() + longestPause;
         do {
             std::this_thread::sleep_for(pauseBetweenViews);
-        } while (grown && roundOfLog(log) == round && std::chrono::steady_clock::now() < until);
+        } while (grown && roundOfLog(logFile) == round && std::chrono::steady_clock::now() < until);
     }
     auto begun = database->execute("SAVEPOINT reading");
     viewTaken = std::chrono::steady_clock::now();

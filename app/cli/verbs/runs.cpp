@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"

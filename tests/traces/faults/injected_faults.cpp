@@ -379,11 +379,14 @@ int memfd_create(const char* name, unsigned flags) noexcept // of no folder
     if (sf::callFails({EMFILE, ENOSYS})) return -1;
     return static_cast<int>(::syscall(SYS_memfd_create, name, flags));
 }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" // there is a struct of that name
 int flock(int file, int operation) noexcept
 {
     if (sf::isOurs(file) && sf::callFails({ENOLCK, EOPNOTSUPP})) return -1;
     return static_cast<int>(::syscall(SYS_flock, file, operation));
 }
+#pragma GCC diagnostic pop
 int unlink(const char* path) noexcept
 {
     if (sf::below(path)) {
