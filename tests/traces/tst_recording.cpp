@@ -339,17 +339,17 @@ private slots:
         const auto reader = RunFile::open(path, OpenMode::Read).value();
         std::map<int, std::int64_t> spans;
         int blocks = 0;
-        bool finished = true;
+        Result<void> finished;
         std::jthread closing;
         const auto slow = [&](const RunFile::SpanBlock& block) {
             spans[block.step] += static_cast<std::int64_t>(block.spans.size());
-            if (blocks++ == 0) closing = std::jthread([&] { finished = recording.finish().has_value(); });
+            if (blocks++ == 0) closing = std::jthread([&] { finished = recording.finish(); });
             if (blocks % 64 == 0) QThread::msleep(20);
             return true;
         };
         const auto damaged = reader->streamSpans(1, slow);
         closing.join();
-        QVERIFY2(damaged && finished, damaged ? "" : damaged.error().message.c_str());
+        QVERIFY2(damaged && finished, damaged ? finished ? "" : finished.error().message.c_str() : damaged.error().message.c_str());
         QCOMPARE(*damaged, std::int64_t{0});
         QCOMPARE(static_cast<int>(spans.size()), steps);
         for (const auto& [step, count] : spans) QVERIFY2(count == recording.spansPerStep(), qPrintable(QString::number(step)));
@@ -624,6 +624,26 @@ private slots:
         const auto second = RunFile::open(path, OpenMode::Write).value();
         QVERIFY(!second->rename(1, "other").has_value()); // never two writers
         QVERIFY(recording.finish().has_value());
+    }
+
+    // A reader that puts the whole log into the file cuts off the room that the recording keeps there: nobody wrote over it.
+    void aCheckpointOfAnotherIsNoForeignWrite()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, small);
+        int cut = 0;
+        for (int step = 0; step < 20; ++step) {
+            QVERIFY(recording.append().has_value());
+            const auto before = fs::file_size(path);
+            sqlite3* reader = nullptr;
+            QCOMPARE(sqlite3_open(path.c_str(), &reader), SQLITE_OK);
+            QCOMPARE(sqlite3_exec(reader, "PRAGMA wal_checkpoint(PASSIVE)", nullptr, nullptr, nullptr), SQLITE_OK);
+            sqlite3_close(reader);
+            cut += fs::file_size(path) < before ? 1 : 0;
+        }
+        QVERIFY(cut > 0);
+        QVERIFY(recording.finish().has_value());
+        QCOMPARE(*RunFile::open(path, OpenMode::Read).value()->intact(1), std::optional(true));
     }
 
     // Nothing that was announced is lost by a kill after SQLite's log was removed.

@@ -101,6 +101,14 @@ std::string runsIn(Database& database)
     return {};
 }
 
+// Recording only lets the file grow. But a reader that puts the whole log into it cuts off the room that was kept for what comes next.
+std::int64_t leastBytes(const RunStore& store)
+{
+    if (store.log.inode == 0) return store.mark.bytes;
+    const auto pages = store.database->integer("PRAGMA page_count"); // as the log has it
+    return pages ? std::min(store.mark.bytes, *pages * store.pageSize) : store.mark.bytes;
+}
+
 // A database in WAL mode, its log and its index. Not of the file itself: closing that would release SQLite's locks.
 bool canOpenAnother()
 {
@@ -116,8 +124,8 @@ bool canOpenAnother()
 bool stillOurs(const RunStore& store, std::int64_t bytes)
 {
     constexpr std::int64_t smallFile = 10'000'000;
-    if (bytes < store.mark.bytes) return false; // recording only lets it grow
-    if (!canOpenAnother()) return true;         // nothing shows that it is not
+    if (bytes < leastBytes(store)) return false;
+    if (!canOpenAnother()) return true; // nothing shows that it is not
     const auto other = Database::open(store.path, SQLITE_OPEN_READONLY);
     if (!other || (bytes <= smallFile && !checkPages(**other, false))) return false;
     const std::string there = runsIn(**other);
