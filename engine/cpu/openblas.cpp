@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -47,6 +48,16 @@ std::string addressLimit()
     if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "less is free";
     return fmt::format("less is free: the limit is {} MiB (ulimit -v {})", limit.rlim_cur >> 20, limit.rlim_cur >> 10);
 }
+
+// OpenBLAS waits without end for a buffer that can't be mapped. Its room is looked for first, but a thread that starts in between would take it: the C
+// library maps 128 MiB for the heap of each. Where address space is scarce, they share one.
+void shareHeapIfScarce()
+{
+    constexpr std::size_t threadBytes = std::size_t{128} << 20;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && !canMap(mostBuffers * (bufferBytes + threadBytes))) ::mallopt(M_ARENA_MAX, 1);
+}
+
 constexpr std::string_view raiseLimit = "raise the limit (ulimit -v unlimited)";
 
 // Null members: not to be used, for `problem`.
@@ -62,6 +73,7 @@ struct Library {
 
     Library()
     {
+        shareHeapIfScarce();
         if (!canMap(libraryBytes + spareBytes)) {
             problem.message = fmt::format("it needs {} MiB of address space; {}", (libraryBytes + spareBytes) >> 20, addressLimit());
             problem.remedy = raiseLimit;
