@@ -54,6 +54,13 @@ free_port() {
     done
 }
 
+# What chooses OpenBLAS's kernels in this shell chooses them in a session as well: both ends are to compute the same.
+own_blas() {
+    local words
+    words=$(env | sed -nE 's/^(OPENBLAS_[A-Z0-9_]+=[A-Za-z0-9_]+)$/\1/p' | tr '\n' ' ')
+    [ -z "$words" ] || printf 'SetEnv %s\n' "$words"
+}
+
 # sshd on the loopback address with keys made for the test. $SSH_FOLDER has the keys, configuration and log; STAGEWRIGHT_SSH is a program that reads
 # that configuration instead of the user's.
 sshd_start() {
@@ -88,6 +95,7 @@ UsePAM no
 StrictModes no
 PermitRootLogin prohibit-password
 LogLevel ERROR
+$(own_blas)
 END
     cat >"$SSH_FOLDER/config" <<END
 Host test
