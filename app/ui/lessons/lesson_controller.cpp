@@ -1,43 +1,27 @@
 #include "app/ui/lessons/lesson_controller.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include <QApplication>
 #include <QDockWidget>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QSettings>
 #include <QStackedWidget>
-#include <QSvgRenderer>
 #include <QTimer>
-#include <QVBoxLayout>
 
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
-#include "traces/lessons/lesson_file.h"
-#include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
-#include "widgets/record/record_process.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
-namespace {
-
-constexpr auto ownKey = "lessons/files";
-constexpr int lessonWidth = 380;
-
-} // namespace
 
 std::vector<ActionEntry> LessonController::actionTable()
 {
@@ -252,122 +236,6 @@ void LessonController::connectPanel()
     connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_workspace.feature<OrderEditing>()->editor().undoStack()->undo(); });
 }
 
-// ---- the shelf
-
-QStringList LessonController::ownFiles() const { return QSettings().value(QLatin1String(ownKey)).toStringList(); }
-
-void LessonController::openShelf()
-{
-    m_workspace.room().showPage(m_shelf, tr("Lessons"));
-    hideGap();
-    if (!m_library)
-        loadLessons();
-    else
-        fillShelf();
-}
-
-void LessonController::loadLessons()
-{
-    if (m_loading.running()) return;
-    struct Loaded {
-        std::shared_ptr<const lessons::Library> library;
-        std::vector<std::shared_ptr<const lessons::Lesson>> own;
-        std::map<std::string, LessonPicture> pictures;
-        QStringList faults;
-    };
-    m_loading.start(
-        [files = ownFiles()] {
-            Loaded loaded;
-            auto library = std::make_shared<lessons::Library>(lessons::loadLibrary());
-            for (const Error& fault : library->faults) loaded.faults << qs(fault.message);
-            for (const lessons::Lesson& lesson : library->lessons) loaded.pictures[lesson.id] = lessonPictureOf(lesson);
-            for (const QString& file : files) {
-                auto lesson = lessons::findLesson(file.toStdString());
-                if (!lesson) {
-                    loaded.faults << qs(lesson.error().message);
-                    continue;
-                }
-                loaded.pictures[lesson->id] = lessonPictureOf(*lesson);
-                loaded.own.push_back(std::make_shared<const lessons::Lesson>(std::move(*lesson)));
-            }
-            loaded.library = std::move(library);
-            return loaded;
-        },
-        [this](Loaded loaded) {
-            m_library = std::move(loaded.library);
-            m_own = std::move(loaded.own);
-            m_pictures = std::move(loaded.pictures);
-            m_faults = std::move(loaded.faults);
-            fillShelf();
-            if (const auto wish = std::exchange(m_wish, std::nullopt)) start(wish->name, wish->over, wish->page);
-        });
-}
-
-void LessonController::fillShelf()
-{
-    if (!m_library) return;
-    auto progress = lessons::LearnerProgress::read(lessons::LearnerProgress::defaultPath());
-    QStringList faults = m_faults;
-    if (!progress) faults << qs(progress.error().message) + QStringLiteral("; ") + qs(progress.error().remedy);
-    std::vector<ShelfEntry> entries;
-    auto add = [&](std::shared_ptr<const lessons::Lesson> lesson, const QString& row, const QString& place) {
-        ShelfEntry entry;
-        if (progress) {
-            entry.mark = progress->markOf(*lesson);
-            for (const lessons::KeptAnswer& answer : progress->answers())
-                if (answer.lesson == lesson->id && !answer.figure.empty()) entry.figure = qs(answer.figure);
-        }
-        entry.picture = m_pictures[lesson->id];
-        entry.row = row;
-        entry.place = place;
-        QStringList after;
-        for (const std::string& id : lesson->after)
-            if (const lessons::Lesson* before = m_library->find(id))
-                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title)) : qs(before->title));
-        entry.after = after.join(QStringLiteral("; "));
-        entry.lesson = std::move(lesson);
-        entries.push_back(std::move(entry));
-    };
-    const std::string folder = lessons::learnerFolder();
-    std::vector<const lessons::Lesson*> mine;
-    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // keys as in files, titles as on the shelf
-    const auto shelfOf = [](const lessons::Lesson& lesson) { return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString(); };
-    for (const auto& [name, title] : rows)
-        for (const lessons::Lesson& lesson : m_library->lessons)
-            if (shelfOf(lesson) == QLatin1String(name)) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
-    for (const lessons::Lesson& lesson : m_library->lessons)
-        if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); })) mine.push_back(&lesson);
-    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), lesson->course.empty() ? tr("Your lessons") : qs(lesson->course), qs(lesson->file));
-    for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
-    m_shelf->setEntries(std::move(entries));
-    m_shelf->setFaults(faults);
-    m_workspace.room().setPageStatus(m_shelf->statusText());
-}
-
-void LessonController::openFile(const QString& path)
-{
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
-        return;
-    }
-    auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
-    if (!lesson) {
-        m_workspace.banner()->showError(QString(), lesson.error());
-        return;
-    }
-    QStringList files = ownFiles();
-    const QString absolute = QFileInfo(path).absoluteFilePath();
-    files.removeAll(absolute);
-    files << absolute;
-    QSettings().setValue(QLatin1String(ownKey), files);
-    auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
-    m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }), m_own.end());
-    m_own.push_back(shared);
-    m_pictures[shared->id] = lessonPictureOf(*shared);
-    begin(shared, false, -1);
-}
-
 // ---- a lesson
 
 void LessonController::start(const QString& name, bool over, int page)
@@ -505,138 +373,12 @@ void LessonController::fitLayout()
     m_workspace.feature<OrderEditing>()->setTray(m_session->page().part == lessons::Part::Do, false);
 }
 
-void LessonController::fitAxis()
-{
-    if (!m_railKept || m_session->page().part != lessons::Part::Do) return;
-    double farthest = 0;
-    for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
-        if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
-    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest) farthest = std::max(farthest, m_railKept->guess);
-    ViewState& axis = *m_workspace.viewState();
-    const bool fitted = axis.isFitted();
-    axis.setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));
-    const auto& panels = m_workspace.views().timeline->panels();
-    if (farthest <= 0 || panels.empty() || panels.front()->duration > 0) return;
-    axis.setExtent({0, 0}); // nothing is placed: the view's own default gives way
-    if (fitted) axis.fitAll();
-}
-
 void LessonController::refuse(const Error& why)
 {
     m_refusal = sentence(qs(why.message));
     if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
     m_panel->tools()->setRefusal(m_refusal);
     if (!m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
-}
-
-LessonState LessonController::state() const
-{
-    LessonState now;
-    if (!m_session) return now;
-    now.said = m_session->learner().said;
-    now.touched = m_session->touched();
-    for (const lessons::Check* check : m_session->lesson().all<lessons::Check>()) {
-        now.hints[check->id] = m_session->hintsOf(check->id);
-        if (m_session->shown(check->id)) now.shown.insert(check->id);
-    }
-    for (const lessons::Quiz* quiz : m_session->lesson().all<lessons::Quiz>()) {
-        now.hints[quiz->id] = m_session->hintsOf(quiz->id);
-        if (m_session->shown(quiz->id)) now.shown.insert(quiz->id);
-    }
-    now.notes = m_notes;
-    now.running = m_runs->running();
-    const RecordProcess* process = m_workspace.feature<Recording>()->process();
-    now.runningWords = process->what();
-    now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
-    for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>()) now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
-    now.figures = m_figures;
-    return now;
-}
-
-void LessonController::readAgain()
-{
-    if (!m_session) return;
-    if (m_reading.waits([this] { readAgain(); })) return;
-    const LessonPage page = m_session->page();
-    std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
-    for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>())
-        if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end()) key += '/' + said->second;
-    const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
-    m_reading.start(
-        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
-        [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
-            if (withRail) {
-                m_railKept = reading.rail;
-                m_railKey = key;
-            }
-            if (index == m_session->pageIndex()) took(reading);
-        });
-}
-
-void LessonController::took(const PageReading& reading)
-{
-    m_last = reading;
-    m_session->read(reading);
-    m_figures.clear();
-    for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
-        const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
-        if (figure == nullptr || !reading.blocks[i].figure) continue;
-        lessons::FigureLook look = figureLook();
-        look.width = lessonWidth - 76;
-        lessons::FigureData uncaptioned = *reading.blocks[i].figure; // its field is below
-        uncaptioned.caption.clear();
-        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(uncaptioned, look)));
-        const QSize size = drawn.defaultSize();
-        if (size.isEmpty()) continue;
-        const double ratio = m_workspace.window()->devicePixelRatioF();
-        const int width = lessonWidth - 76, height = width * size.height() / size.width();
-        QPixmap picture(QSize(width, height) * ratio);
-        picture.setDevicePixelRatio(ratio);
-        picture.fill(m_workspace.theme().canvas);
-        QPainter painter(&picture);
-        drawn.render(&painter, QRectF(0, 0, width, height));
-        m_figures[figure->file] = picture;
-    }
-    m_panel->setReading(reading, state());
-    std::vector<Bytes> targets;
-    if (!m_workspace.views().timeline->panels().empty())
-        for (const double target : reading.targets)
-            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_workspace.views().timeline->panels().back()->units.memory))));
-    m_workspace.views().memory->setRankBudgets(std::move(targets));
-    if (m_session->page().part != lessons::Part::Do) {
-        m_rail->setRail(std::nullopt);
-    } else if (m_railKept) {
-        lessons::ScoreRail rail = *m_railKept;
-        rail.yours = reading.makespan;
-        for (const double answer : reading.openAnswers)
-            for (double* mark : {&rail.par, &rail.bound, &rail.bestKnown})
-                if (std::abs(*mark - answer) < 1e-9) *mark = std::nan("");
-        m_rail->setRail(rail);
-        fitAxis();
-    } else {
-        m_rail->setRail(std::nullopt);
-    }
-    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
-    refreshActions();
-}
-
-// The colours of the window.
-lessons::FigureLook LessonController::figureLook() const
-{
-    const Theme& theme = m_workspace.theme();
-    const auto ink = [&](Paint paint) { return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(), theme.of(paint).label.name().toStdString()}; };
-    lessons::FigureLook look;
-    look.font = loadFonts().toStdString();
-    look.ground = theme.canvas.name().toStdString();
-    look.text = theme.text.name().toStdString();
-    look.secondary = theme.secondary.name().toStdString();
-    look.grid = theme.separator.name().toStdString();
-    look.forward = ink(Paint::Forward);
-    look.backward = ink(Paint::Backward);
-    look.weight = ink(Paint::Weight);
-    look.message = ink(Paint::Communication);
-    look.other = ink(Paint::Optimizer);
-    return look;
 }
 
 void LessonController::showTab(bool lesson)

@@ -58,6 +58,8 @@ public:
     QString refusal() const { return m_refusal; }
 
 private:
+    static constexpr int lessonWidth = 380; // of the panel
+
     void connectPanel();
     void loadLessons();
     void fillShelf();

@@ -1,0 +1,145 @@
+// What the page says of the canvas: read again after every change, shown in the panel, on the score rail and in the charts.
+#include <algorithm>
+#include <cmath>
+
+#include <QPainter>
+#include <QSvgRenderer>
+
+#include "app/ui/lessons/lesson_controller.h"
+#include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/workspace.h"
+#include "widgets/lessons/score_rail.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/record/record_process.h"
+#include "widgets/style.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+LessonState LessonController::state() const
+{
+    LessonState now;
+    if (!m_session) return now;
+    now.said = m_session->learner().said;
+    now.touched = m_session->touched();
+    for (const lessons::Check* check : m_session->lesson().all<lessons::Check>()) {
+        now.hints[check->id] = m_session->hintsOf(check->id);
+        if (m_session->shown(check->id)) now.shown.insert(check->id);
+    }
+    for (const lessons::Quiz* quiz : m_session->lesson().all<lessons::Quiz>()) {
+        now.hints[quiz->id] = m_session->hintsOf(quiz->id);
+        if (m_session->shown(quiz->id)) now.shown.insert(quiz->id);
+    }
+    now.notes = m_notes;
+    now.running = m_runs->running();
+    const RecordProcess* process = m_workspace.feature<Recording>()->process();
+    now.runningWords = process->what();
+    now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
+    for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>()) now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
+    now.figures = m_figures;
+    return now;
+}
+
+void LessonController::readAgain()
+{
+    if (!m_session) return;
+    if (m_reading.waits([this] { readAgain(); })) return;
+    const LessonPage page = m_session->page();
+    std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
+    for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>())
+        if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end()) key += '/' + said->second;
+    const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
+    m_reading.start(
+        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
+        [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
+            if (withRail) {
+                m_railKept = reading.rail;
+                m_railKey = key;
+            }
+            if (index == m_session->pageIndex()) took(reading);
+        });
+}
+
+void LessonController::took(const PageReading& reading)
+{
+    m_last = reading;
+    m_session->read(reading);
+    m_figures.clear();
+    for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
+        const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
+        if (figure == nullptr || !reading.blocks[i].figure) continue;
+        lessons::FigureLook look = figureLook();
+        look.width = lessonWidth - 76;
+        lessons::FigureData uncaptioned = *reading.blocks[i].figure; // its field is below
+        uncaptioned.caption.clear();
+        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(uncaptioned, look)));
+        const QSize size = drawn.defaultSize();
+        if (size.isEmpty()) continue;
+        const double ratio = m_workspace.window()->devicePixelRatioF();
+        const int width = lessonWidth - 76, height = width * size.height() / size.width();
+        QPixmap picture(QSize(width, height) * ratio);
+        picture.setDevicePixelRatio(ratio);
+        picture.fill(m_workspace.theme().canvas);
+        QPainter painter(&picture);
+        drawn.render(&painter, QRectF(0, 0, width, height));
+        m_figures[figure->file] = picture;
+    }
+    m_panel->setReading(reading, state());
+    std::vector<Bytes> targets;
+    if (!m_workspace.views().timeline->panels().empty())
+        for (const double target : reading.targets)
+            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_workspace.views().timeline->panels().back()->units.memory))));
+    m_workspace.views().memory->setRankBudgets(std::move(targets));
+    if (m_session->page().part != lessons::Part::Do) {
+        m_rail->setRail(std::nullopt);
+    } else if (m_railKept) {
+        lessons::ScoreRail rail = *m_railKept;
+        rail.yours = reading.makespan;
+        for (const double answer : reading.openAnswers)
+            for (double* mark : {&rail.par, &rail.bound, &rail.bestKnown})
+                if (std::abs(*mark - answer) < 1e-9) *mark = std::nan("");
+        m_rail->setRail(rail);
+        fitAxis();
+    } else {
+        m_rail->setRail(std::nullopt);
+    }
+    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
+    refreshActions();
+}
+
+// The colours of the window.
+lessons::FigureLook LessonController::figureLook() const
+{
+    const Theme& theme = m_workspace.theme();
+    const auto ink = [&](Paint paint) { return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(), theme.of(paint).label.name().toStdString()}; };
+    lessons::FigureLook look;
+    look.font = loadFonts().toStdString();
+    look.ground = theme.canvas.name().toStdString();
+    look.text = theme.text.name().toStdString();
+    look.secondary = theme.secondary.name().toStdString();
+    look.grid = theme.separator.name().toStdString();
+    look.forward = ink(Paint::Forward);
+    look.backward = ink(Paint::Backward);
+    look.weight = ink(Paint::Weight);
+    look.message = ink(Paint::Communication);
+    look.other = ink(Paint::Optimizer);
+    return look;
+}
+
+void LessonController::fitAxis()
+{
+    if (!m_railKept || m_session->page().part != lessons::Part::Do) return;
+    double farthest = 0;
+    for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
+        if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
+    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest) farthest = std::max(farthest, m_railKept->guess);
+    ViewState& axis = *m_workspace.viewState();
+    const bool fitted = axis.isFitted();
+    axis.setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));
+    const auto& panels = m_workspace.views().timeline->panels();
+    if (farthest <= 0 || panels.empty() || panels.front()->duration > 0) return;
+    axis.setExtent({0, 0}); // nothing is placed: the view's own default gives way
+    if (fitted) axis.fitAll();
+}
+
+} // namespace stagewright
