@@ -249,7 +249,9 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     }
     p.setFont(fontOf(FontRole::Small));
     p.setPen(warns ? theme.critical : theme.secondary);
-    p.drawText(QPointF(left, middle + 15), narrow && !place.figure.isEmpty() ? place.figure : place.subtitle);
+    constexpr double axisLabels = 30;
+    const bool fits = left + QFontMetricsF(p.font()).horizontalAdvance(place.subtitle) <= scene.axis.left - axisLabels;
+    p.drawText(QPointF(left, middle + 15), fits || place.figure.isEmpty() ? place.subtitle : place.figure);
     if (place.note.isEmpty()) return;
     p.setPen(theme.faint);
     p.drawText(QPointF(left, middle + 28), place.note);
