@@ -2,8 +2,9 @@
 # Verifies what needs a GPU, in parts of at most nine minutes each, the most telling steps first (docs/performance.md, "Not verified without a GPU").
 #
 #   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be copied
-#   tests/bench/prove_on_gpu.sh first             on the machine with the GPU: facts, CUDA alone, every kernel timed, gradients, traces, speed
-#   tests/bench/prove_on_gpu.sh more              every schedule and size, sharing, traces; small runs for tests/data/cuda; speed at other widths
+#   tests/bench/prove_on_gpu.sh first             on the machine with the GPU: facts, CUDA alone, gradients of every schedule, traces, small runs for
+#                                                 tests/data/cuda, every kernel timed, speed
+#   tests/bench/prove_on_gpu.sh more              launch gaps, ceilings, memory, speed at other widths, attention by length
 #   tests/bench/prove_on_gpu.sh tools             compute-sanitizer, and ncu on the kernels that are furthest from the device's limits
 #   tests/bench/prove_on_gpu.sh build             only builds there; the others do so if the copied program does not start
 #
@@ -99,35 +100,38 @@ find_program() {
 
 # --- steps ---------------------------------------------------------------------------------------------------------------------------
 
-failures=0
-# step NAME SECONDS EXPECTED COMMAND…: passes if the command exits with 0 and its output has a line that matches EXPECTED.
+# step NAME SECONDS EXPECTED COMMAND…: passes if the command exits with 0 and its output has a line that matches EXPECTED. Steps that measure no time
+# may run side by side, each followed by &, with a `wait` after the last.
 step() {
     local name=$1 limit=$2 expected=$3 left begin code verdict output
     shift 3
     left=$((deadline - SECONDS))
     if ((left < 5)); then
         printf '%-8s %4s s  %s\n' 'no time' - "$name" >>"$summary"
-        failures=$((failures + 1))
         return
     fi
     ((limit > left)) && limit=$left
-    printf '\n===== %s\n%s\n' "$name" "$*" >>"$log"
     begin=$SECONDS
-    output=$folder/step
+    output=$(mktemp -p "$folder")
     if declare -F "$1" >/dev/null; then set -- bash -c '"$@"' step "$@"; fi
     timeout -k 5 "$limit" "$@" >"$output" 2>&1
     code=$?
-    tail -c 300000 "$output" >>"$log" # all logs of a part stay below 16 MiB
+    {
+        printf '\n===== %s\n%s\n' "$name" "$*"
+        tail -c 300000 "$output" # all logs of a part stay below 16 MiB
+    } >>"$log"
     verdict=pass
     if grep -q '^skipped' "$output"; then verdict=skipped
     elif ((code == 124 || code == 137)); then verdict="> $limit s"
     elif ((code != 0)); then verdict="code $code"
     elif ! grep -qE -- "$expected" "$output"; then verdict=unlike
     fi
-    [ "$verdict" = pass ] || [ "$verdict" = skipped ] || failures=$((failures + 1))
-    printf '%-8s %4d s  %s\n' "$verdict" $((SECONDS - begin)) "$name" >>"$summary"
-    if [ "$verdict" = pass ]; then grep -E -- "$expected" "$output" | tail -n "${LINES_SHOWN:-1}"; else tail -n 6 "$output"; fi | cut -c1-200 | sed 's/^/                   /' >>"$summary"
-    rm -f "$output"
+    {
+        printf '%-8s %4d s  %s\n' "$verdict" $((SECONDS - begin)) "$name"
+        if [ "$verdict" = pass ]; then grep -E -- "$expected" "$output" | tail -n "${LINES_SHOWN:-1}"; else tail -n 6 "$output"; fi | cut -c1-200 | sed 's/^/                   /'
+    } >"$output.summary"
+    cat "$output.summary" >>"$summary"
+    rm -f "$output" "$output.summary"
 }
 keys() { # RUN LIKE: a run's facts, one per line
     "$program" sql "$1" "select key || ' = ' || value from run_text where key like '$2' order by key" --json | grep -oE '"[^"]+ = [^"]*"'
@@ -188,40 +192,46 @@ versus_torch() { # HIDDEN SECONDS
 }
 
 first_phase() {
+    local sharing precision kept=$folder/cuda
     LINES_SHOWN=12 step 'facts' 60 'NVIDIA|cuda .* yes|torch at' facts
     LINES_SHOWN=40 step 'CUDA alone' 60 'answers are not|^yes|^fact' probe
-    LINES_SHOWN=12 step 'attention of PyTorch and cuDNN' 45 'tokens:|skipped' python3 tests/bench/attention_probe.py
-    LINES_SHOWN=40 step 'every kernel, beside PyTorch' 90 'gradient of|attention|norm|Adam|large|head|expand|sum' python3 tests/bench/kernel_table.py "$program" --model "$(of hidden=2048,heads=16,seq=2048 hidden=16,heads=2,seq=8)" \
-        --microbatch-size 1
-    step 'gradients in fp32' 40 'all pass' check -s 1f1b -p 2 -m 4 --model $tiny
-    LINES_SHOWN=3 step 'gradients in bf16' 40 'all pass' check --precision bf16 -s 1f1b,zb-h1,zbv --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
-    step 'gradients with attention on the matrix units' 40 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 \
-        "$program" check --backend cuda -s 1f1b,terapipe --precision bf16 -p 2 -m "$(of 4 2)" --model "$(of layers=4,hidden=256,heads=4,seq=300 layers=2,hidden=16,heads=2,seq=8)"
     # The copied modules read the records of one version of CUPTI.
     record -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
     if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build was made for version' >/dev/null; then build >>"$log" 2>&1; fi
-    local precision
+    step 'gradients in fp32' 60 'all pass' check -s 1f1b -p 2 -m 4 --model $tiny &
+    LINES_SHOWN=3 step 'gradients in bf16' 60 'all pass' check --precision bf16 -s 1f1b,zb-h1,zbv --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)" &
+    step 'gradients with attention on the matrix units' 60 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 \
+        "$program" check --backend cuda -s 1f1b,terapipe --precision bf16 -p 2 -m "$(of 4 2)" --model "$(of layers=4,hidden=256,heads=4,seq=300 layers=2,hidden=16,heads=2,seq=8)" &
     for precision in fp32 bf16; do
-        step "replicas that share weights, $precision" 40 'all pass' check --precision $precision -s 1f1b,zb-h1 -p 2 -m 4 --replicas 2 --shard weights --gather batch:prefetch=1 \
-            --reduce overlapped:bucket=64kB --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)"
+        step "replicas that share weights, $precision" 60 'all pass' check --precision $precision -s 1f1b,zb-h1 -p 2 -m 4 --replicas 2 --shard weights --gather batch:prefetch=1 \
+            --reduce overlapped:bucket=64kB --model "$(of layers=4,hidden=256,heads=4,seq=128 $tiny)" &
     done
-    step 'sharded state by NCCL' 40 'all pass' shared_by_nccl
-    local sharing
+    step 'sharded state by NCCL' 60 'all pass' shared_by_nccl &
+    step 'odd sizes: ends that are not fused' 60 'all pass' check -s 1f1b -p 2 -m 2 --model layers=2,hidden=18,heads=2,seq=7 &
+    step 'attention that streams its keys' 60 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$program" check --backend cuda -s 1f1b,terapipe -p 2 -m 4 --model $tiny &
+    step 'ranks side by side' 90 'all pass' check --sharing queues -s 1f1b,zb-h1,zbv,dualpipe -p "$(of 4 2)" -m 8 --model $tiny &
+    step 'every schedule' 120 'all pass' check --model "$(of layers=8,hidden=32,heads=2,seq=16 $tiny)" -p "$(of 4 2)" -m "$(of 8 4)" &
+    wait
     for sharing in queues partitions serialised; do
         LINES_SHOWN=6 step "traced, sharing: $sharing" 30 'gpu_trace = whole' traced "$sharing" --sharing $sharing --keep-trace "$folder/$sharing.cuptidump" -s zb-h1 -p 4 -m 8 --steps 4 \
             --model "$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)"
     done
     gzip -c "$folder/queues.cuptidump" >"$OUT/queues.cuptidump.gz" 2>/dev/null
+    step 'traced slices, whose keys are copied by rows' 40 'gpu_trace = whole' traced slices --sharing queues -s terapipe -p 2 -m 4 --steps 4 --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)"
+    # Fixtures: small enough to keep, of every way to share.
+    mkdir -p "$kept"
+    for sharing in queues partitions serialised; do
+        step "small run for tests/data/cuda: $sharing" 20 . record --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
+    done
+    step 'small run for tests/data/cuda: slices' 20 . record --sharing queues -s terapipe -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
+    tar -C "$folder" -czf "$OUT/cuda-runs.tar.gz" cuda && ls -l "$OUT/cuda-runs.tar.gz" >>"$log"
+    LINES_SHOWN=40 step 'every kernel, beside PyTorch' 90 'gradient of|attention|norm|Adam|large|head|expand|sum' python3 tests/bench/kernel_table.py "$program" --model "$(of hidden=2048,heads=16,seq=2048 hidden=16,heads=2,seq=8)" \
+        --microbatch-size 1
     versus_torch "$(of 2048 256)" 130
 }
 
 more_phase() {
-    local sharing run model size
-    step 'every schedule' 200 'all pass' check --model "$(of layers=8,hidden=32,heads=2,seq=16 $tiny)" -p "$(of 4 2)" -m "$(of 8 4)"
-    step 'odd sizes: ends that are not fused' 60 'all pass' check -s 1f1b -p 2 -m 2 --model layers=2,hidden=18,heads=2,seq=7
-    step 'attention that streams its keys' 40 'all pass' env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$program" check --backend cuda -s 1f1b,terapipe -p 2 -m 4 --model $tiny
-    step 'ranks side by side' 60 'all pass' check --sharing queues -s 1f1b,zb-h1,zbv,dualpipe -p "$(of 4 2)" -m 8 --model $tiny
-    step 'traced slices, whose keys are copied by rows' 40 'gpu_trace = whole' traced slices --sharing queues -s terapipe -p 2 -m 4 --steps 4 --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)"
+    local run model size
     run=$folder/gaps.stagewright
     step 'one rank of hidden 2,048' 60 . record -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 6 --model "$wide" -o "$run"
     LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.share<=$(of 0.02 1)"
@@ -232,17 +242,10 @@ more_phase() {
         "$@" >/dev/null 2>&1 & recording=$!
         while kill -0 $recording 2>/dev/null; do nvidia-smi --query-gpu=memory.used --format=csv,noheader || echo "no nvidia-smi: 0 MiB"; sleep 0.5; done | sort -n | uniq | tail -n 4
         wait $recording' memory "$program" record --backend cuda --no-trace -s 1f1b -p 4 -m 8 --steps 3 --model "$model" -o "$folder/memory.stagewright"
-    # Fixtures: small enough to keep, of every way to share.
-    local kept=$folder/cuda
-    mkdir -p "$kept"
-    for sharing in queues partitions serialised; do
-        step "small run for tests/data/cuda: $sharing" 20 . record --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
-    done
-    step 'small run for tests/data/cuda: slices' 20 . record --sharing queues -s terapipe -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
-    tar -C "$folder" -czf "$OUT/cuda-runs.tar.gz" cuda && ls -l "$OUT/cuda-runs.tar.gz" >>"$log"
-    for size in $(of '1024 4096' 256); do
+    for size in $(of '4096 1024' 256); do
         versus_torch "$size" 110
     done
+    LINES_SHOWN=12 step 'attention of PyTorch and cuDNN' 45 'tokens:|skipped' python3 tests/bench/attention_probe.py
     # shellcheck disable=SC2046
     LINES_SHOWN=8 step 'attention, heads of 128' 60 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width 128 --hidden "$(of 2048 128)" \
         --layers "$(of 4 1)" --tokens "$(of 4096 32)" --steps "$(of 5 2)" --sequence $(of '256 512 1024 2048' '16 32')
@@ -289,9 +292,10 @@ tools_phase() {
             fi
             step "$tool, attention without probabilities from $from" 80 'ERROR SUMMARY: 0|0 hazards' env STAGEWRIGHT_CUDA_FLASH_FROM=$from \
                 compute-sanitizer --tool $tool --error-exitcode 9 --target-processes all "$program" record --backend cuda --no-trace -s zbv -p 2 -m 2 \
-                --sharing queues --steps 1 --warmup 0 --model layers=4,hidden=64,heads=2,seq=32 -o "$folder/checked-$tool-$from.stagewright"
+                --sharing queues --steps 1 --warmup 0 --model layers=4,hidden=64,heads=2,seq=32 -o "$folder/checked-$tool-$from.stagewright" &
         done
     done
+    wait
     step 'one rank in tf32' 40 . record --no-trace --precision tf32 -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 5 --model "$wide" -o "$folder/tf32.stagewright"
     # shellcheck disable=SC2046
     LINES_SHOWN=8 step 'attention, heads of 64' 60 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width 64 --hidden "$(of 2048 128)" \
@@ -324,6 +328,7 @@ export -f shared_by_nccl keys skipped facts probe build_probe cuda_folders check
 export program folder taken small architecture
 echo "$phase: $program, ready after $SECONDS s" >>"$summary"
 "${phase}_phase"
-echo "$failures of $(grep -c ' s  ' "$summary") steps failed, $SECONDS s; all of it: $log" >>"$summary"
+failures=$(grep -E '^[^ ].{7} +[0-9-]+ s  ' "$summary" | grep -cvE '^(pass|skipped) ')
+echo "$failures of $(grep -cE '^[^ ].{7} +[0-9-]+ s  ' "$summary") steps failed, $SECONDS s; all of it: $log" >>"$summary"
 cat "$summary"
 ((failures == 0))

@@ -7,6 +7,7 @@
 
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 
 namespace stagewright {

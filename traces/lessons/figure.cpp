@@ -271,7 +271,7 @@ private:
     void named(double x, double y, const std::string& name, const std::vector<Box>& points, std::vector<Box>& written)
     {
         const double wide = widthOf(name);
-        const auto boxAt = [&](double left, double base) { return Box{left, base - 10, left + wide, base + 3}; };
+        const auto boxAt = [&](double from, double base) { return Box{from, base - 10, from + wide, base + 3}; };
         Box chosen = boxAt(std::min(x + 8, m_look.width - wide - 2), y - 4);
         for (const Box& place : {chosen, boxAt(x - 8 - wide, y + 4), boxAt(x + 8, y + 14), boxAt(x - 8 - wide, y - 4), boxAt(x - wide / 2, y - 9), boxAt(x - wide / 2, y + 17)}) {
             const auto meets = [&](const Box& other) { return place.meets(other); };

@@ -87,10 +87,8 @@ std::vector<Bytes> rankCapsOf(const Run& run)
 
 std::string memoryLimitText(std::span<const Bytes> byRank)
 {
-    std::string text;
     const bool same = std::all_of(byRank.begin(), byRank.end(), [&](Bytes limit) { return limit == byRank.front(); });
-    for (const Bytes limit : same ? byRank.first(std::min<std::size_t>(1, byRank.size())) : byRank) text += (text.empty() ? "" : ",") + std::to_string(limit);
-    return text;
+    return fmt::format("{}", fmt::join(same ? byRank.first(std::min<std::size_t>(1, byRank.size())) : byRank, ","));
 }
 
 std::optional<double> contentionOf(const Run& run)

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "traces/store/rows.h"
+#include "traces/store/run_overview.h"
 #include "traces/store/run_store.h"
 #include "traces/store/step_blocks.h"
 #include "traces/store/step_tables.h"
