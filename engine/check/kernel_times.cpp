@@ -256,7 +256,9 @@ Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const Devi
         Allocator allocator(*memory ? **memory : hostMemory());
         std::unique_ptr<LayerMath> math;
         if (can.math != nullptr) {
-            math = can.math->makeMath(allocator, false);
+            const StageLayout layout = traitsOf(backend).layout(options.precision);
+            const bool streams = layout.onDevice() && model.sequence >= layout.streamFrom(can.elementBytes, model.hidden / model.heads);
+            math = can.math->makeMath(allocator, streams); // the attention that a training of this model has
         } else {
             auto products = cpu::chooseProducts(options.products, model, microbatchSize);
             if (!products) return tl::unexpected(std::move(products.error()));

@@ -15,17 +15,19 @@
 
 namespace stagewright::cuda {
 
-// Heads of up to Width numbers; narrower ones are filled up with zeros. Chosen for the registers (no spills) and for two blocks on a
-// multiprocessor with 164 KiB of shared memory.
+// Heads of up to Width numbers; narrower ones are filled up with zeros. Chosen for the registers (no spills), for two blocks on a
+// multiprocessor with 164 KiB of shared memory, and by time on an H100 (docs/performance.md).
 template <int Width>
 struct FlashShape;
 template <>
 struct FlashShape<64> {
-    static constexpr int rowTiles = 2, streamed = 32, streamedBack = 64;
+    static constexpr int rowTiles = 2, streamed = 64, streamedBack = 64;
+    static constexpr bool keepsQueries = false; // in registers, going forward; else they are loaded again for every tile of keys
 };
 template <>
 struct FlashShape<128> {
     static constexpr int rowTiles = 1, streamed = 64, streamedBack = 32;
+    static constexpr bool keepsQueries = true;
 };
 template <int Width>
 inline constexpr int flashRows = 16 * tileWarps* FlashShape<Width>::rowTiles; // of a block
@@ -106,13 +108,17 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
     fetch(0);
     t.waitCopies();
     t.barrier();
-    Quad query[rowTiles][steps];
-    STAGEWRIGHT_UNROLL
-    for (int m = 0; m < rowTiles; ++m) {
+    constexpr bool keeps = FlashShape<Width>::keepsQueries;
+    Quad query[rowTiles][keeps ? steps : 1];
+    const auto loadQueries = [&](int from, int to) {
         STAGEWRIGHT_UNROLL
-        for (int k = 0; k < steps; ++k)
-            query[m][k] = leftOf<Width>(t, 0, own - first + 16 * m, 16 * k);
-    }
+        for (int m = 0; m < rowTiles; ++m) {
+            STAGEWRIGHT_UNROLL
+            for (int k = from; k < to; ++k)
+                query[m][keeps ? k : 0] = leftOf<Width>(t, 0, own - first + 16 * m, 16 * k);
+        }
+    };
+    if (keeps) loadQueries(0, steps);
 
     float out[rowTiles][Width / 8][4] = {};
     float most[rowTiles][2], total[rowTiles][2]; // of rows sumRow and sumRow + 8; the lane's part of the total
@@ -133,13 +139,14 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
         float score[rowTiles][streamed / 8][4] = {};
         STAGEWRIGHT_UNROLL
         for (int k = 0; k < steps; ++k) {
+            if (!keeps) loadQueries(k, k + 1);
             STAGEWRIGHT_UNROLL
             for (int n = 0; n < streamed / 16; ++n) {
                 const Quad key = rightOfTransposed<Width>(t, stage(j), 16 * n, 16 * k);
                 STAGEWRIGHT_UNROLL
                 for (int m = 0; m < rowTiles; ++m) {
-                    t.multiplyAdd(score[m][2 * n], query[m][k], key.at[0], key.at[1]);
-                    t.multiplyAdd(score[m][2 * n + 1], query[m][k], key.at[2], key.at[3]);
+                    t.multiplyAdd(score[m][2 * n], query[m][keeps ? k : 0], key.at[0], key.at[1]);
+                    t.multiplyAdd(score[m][2 * n + 1], query[m][keeps ? k : 0], key.at[2], key.at[3]);
                 }
             }
         }

@@ -27,7 +27,7 @@ enum class GpuRecordKind : std::uint8_t {
 };
 
 enum GpuRecordFlag : std::uint8_t {
-    GpuLaunches = 1,     // API: the call launches a kernel, a copy or a memset
+    GpuLaunches = 1,     // API: the call launches one kernel or copy
     GpuGreenContext = 2, // Context: a partition of the multiprocessors
     GpuFailed = 4,       // API, synchronization: it returned an error
 };

@@ -149,7 +149,8 @@ int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogu
     cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_EPILOGUE, &end, sizeof end);
     if (end != CUBLASLT_EPILOGUE_DEFAULT) {
         const std::int64_t lead = n;
-        cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+        if (end != CUBLASLT_EPILOGUE_DGELU) // which has no bias, and is refused with one
+            cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
         cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
         cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &lead, sizeof lead);
     }

@@ -216,8 +216,10 @@ first_phase() {
         LINES_SHOWN=6 step "traced, sharing: $sharing" 30 'gpu_trace = whole' traced "$sharing" --sharing $sharing --keep-trace "$folder/$sharing.cuptidump" -s zb-h1 -p 4 -m 8 --steps 4 \
             --model "$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)"
     done
-    gzip -c "$folder/queues.cuptidump" >"$OUT/queues.cuptidump.gz" 2>/dev/null
-    step 'traced slices, whose keys are copied by rows' 40 'gpu_trace = whole' traced slices --sharing queues -s terapipe -p 2 -m 4 --steps 4 --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)"
+    step 'traced slices, whose keys are copied by rows' 40 'gpu_trace = whole' traced slices --sharing queues --keep-trace "$folder/slices.cuptidump" -s terapipe -p 2 -m 4 --steps 4 --model "$(of layers=4,hidden=512,heads=8,seq=512 $tiny)"
+    for sharing in queues slices; do
+        gzip -c "$folder/$sharing.cuptidump" >"$OUT/$sharing.cuptidump.gz" 2>/dev/null
+    done
     # Fixtures: small enough to keep, of every way to share.
     mkdir -p "$kept"
     for sharing in queues partitions serialised; do
@@ -283,7 +285,6 @@ slowest() {
 
 tools_phase() {
     local tool from
-    LINES_SHOWN=60 step 'ncu on the slowest kernels' 150 'furthest|Throughput|Duration|Occupancy|Kernel|\(' slowest
     for tool in memcheck racecheck; do
         for from in 1 1000000; do
             if [ -z "$(command -v compute-sanitizer)" ]; then
@@ -296,6 +297,7 @@ tools_phase() {
         done
     done
     wait
+    LINES_SHOWN=60 step 'ncu on the slowest kernels' 150 'furthest|Throughput|Duration|Occupancy|Kernel|\(' slowest
     step 'one rank in tf32' 40 . record --no-trace --precision tf32 -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 5 --model "$wide" -o "$folder/tf32.stagewright"
     # shellcheck disable=SC2046
     LINES_SHOWN=8 step 'attention, heads of 64' 60 'ms|heads of' python3 tests/bench/attention_lengths.py "$program" --head-width 64 --hidden "$(of 2048 128)" \

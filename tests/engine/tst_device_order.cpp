@@ -2,8 +2,10 @@
 // as they allow, and finds what they do not put in order.
 #include <QTest>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 
 #include "engine/cuda/ceilings.h"
 #include "engine/cuda/device_links.h"
@@ -408,6 +410,24 @@ private slots:
         QVERIFY(first->matrixFlops > 0 && first->matrixFlops <= 2 * widest * widest * widest * 1e9 / (3 * widest * widest * 4 / 16));
         const auto again = ceilingsOf(*m_table, wish);
         QVERIFY(again->copyBytes == first->copyBytes && again->matrixFlops == first->matrixFlops);
+    }
+
+    // A GPU loads the code of its first product when it is first called, which takes longer than any product.
+    void codeThatLoadsLateEndsNoCeiling()
+    {
+        static const StagewrightCudaTable* device = m_table;
+        static std::vector<std::int32_t> widths;
+        StagewrightCudaTable late = *m_table;
+        late.multiply = [](StagewrightQueue* queue, const StagewrightProduct* product) {
+            if (widths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+            widths.push_back(product->rows);
+            return device->multiply(queue, product);
+        };
+        StagewrightQueueWish wish{};
+        wish.parts = 2; // not yet measured in this program
+        const auto ceilings = ceilingsOf(late, wish);
+        QVERIFY2(ceilings, ceilings ? "" : ceilings.error().message.c_str());
+        QVERIFY(widths.back() > widths.front());
     }
 
     void timesRiseInOrder()

@@ -120,6 +120,17 @@ private slots:
         QCOMPARE(of(GpuRecordKind::Event).value, std::uint64_t(1234));
     }
 
+    // cuBLASLt asks for memsets of no bytes, which leave no other record: they are not missed.
+    void aMemsetNeedNotHaveWork()
+    {
+        CuptiBuffer buffer;
+        buffer.api(1, 10, 20, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020).api(2, 30, 40, 7, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020);
+        GpuTrace trace;
+        decodeBuffer(buffer.data(), buffer.size(), trace);
+        QCOMPARE(trace.records.size(), std::size_t(2));
+        QVERIFY(trace.records[0].flags == 0 && trace.records[0].isApi() && trace.records[1].flags == GpuLaunches);
+    }
+
     void cuptiTakesTheSameBytesARecord()
     {
         CuptiBuffer buffer = everyKind();

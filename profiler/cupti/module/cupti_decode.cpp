@@ -47,7 +47,7 @@ std::string_view overheadName(std::uint32_t kind)
     }
 }
 
-// Calls that put work on a device; their correlation is that of the work.
+// Calls that surely put work on a device; their correlation is that of the work.
 bool launches(GpuRecordKind kind, std::uint32_t callback)
 {
     return kind == GpuRecordKind::RuntimeApi ? holds(runtimeCalls, callback) : holds(driverCalls, callback);

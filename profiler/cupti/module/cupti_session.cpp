@@ -39,7 +39,13 @@ constexpr std::array kinds{
 template <typename Visit>
 bool eachRuntimeCall(Visit&& f)
 {
-    return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) && std::all_of(runtimeGraphCalls.begin(), runtimeGraphCalls.end(), f);
+    return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) && std::all_of(runtimeOtherCalls.begin(), runtimeOtherCalls.end(), f);
+}
+// And of the driver.
+template <typename Visit>
+bool eachDriverCall(Visit&& f)
+{
+    return std::all_of(driverCalls.begin(), driverCalls.end(), f) && std::all_of(driverOtherCalls.begin(), driverOtherCalls.end(), f);
 }
 
 } // namespace
@@ -134,11 +140,8 @@ CUptiResult CuptiSession::enableAll(const SessionOptions& options, const char*& 
     CUptiResult result = CUPTI_SUCCESS;
     if (!eachRuntimeCall([&](CUpti_CallbackId call) { return (result = m_functions.enableRuntime(call, 1)) == CUPTI_SUCCESS; })) return result;
     what = "cuptiActivityEnableDriverApi";
-    for (const CUpti_CallbackId call : driverCalls) {
-        result = m_functions.enableDriver(call, 1);
-        if (result != CUPTI_SUCCESS) return result;
-    }
-    return CUPTI_SUCCESS;
+    (void)eachDriverCall([&](CUpti_CallbackId call) { return (result = m_functions.enableDriver(call, 1)) == CUPTI_SUCCESS; });
+    return result;
 }
 
 bool CuptiSession::disableAll()
@@ -151,8 +154,10 @@ bool CuptiSession::disableAll()
             done = m_functions.enableRuntime(call, 0) == CUPTI_SUCCESS && done;
             return true;
         });
-        for (const CUpti_CallbackId call : driverCalls)
+        (void)eachDriverCall([&](CUpti_CallbackId call) {
             done = m_functions.enableDriver(call, 0) == CUPTI_SUCCESS && done;
+            return true;
+        });
     }
     if (m_options.events && !m_enabled.empty()) m_functions.enableEventTimes(0);
     m_enabled.clear();
