@@ -25,7 +25,7 @@ int cuda::streamFrom(int elementBytes, int headWidth)
     const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
     const int given = text ? std::atoi(text) : 0;
     if (given > 0) return given;
-    return elementBytes == 2 && headWidth % 8 == 0 ? 512 : 4096;
+    return elementBytes == 2 && headWidth % 8 == 0 ? 256 : 4096;
 }
 
 const BackendTraits& backends::cudaTraits()

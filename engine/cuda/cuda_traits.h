@@ -5,7 +5,7 @@
 
 namespace stagewright::cuda {
 
-// Tokens of a sample from which attention keeps a number a row and head instead of its probabilities: 512 where tiles go to the matrix
+// Tokens of a sample from which attention keeps a number a row and head instead of its probabilities: 256 where tiles go to the matrix
 // units (two bytes an element, heads of a multiple of 8 numbers), 4,096 where keys stream past a row, or what the environment's
 // STAGEWRIGHT_CUDA_FLASH_FROM says; never for heads of over 128.
 int streamFrom(int elementBytes, int headWidth);

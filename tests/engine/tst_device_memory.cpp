@@ -17,7 +17,7 @@ private slots:
     void streamsWhereItPays()
     {
         qunsetenv("STAGEWRIGHT_CUDA_FLASH_FROM");
-        QCOMPARE(cuda::streamFrom(2, 64), 512); // on the matrix units
+        QCOMPARE(cuda::streamFrom(2, 64), 256); // on the matrix units
         QCOMPARE(cuda::streamFrom(4, 64), 4096);
         QCOMPARE(cuda::streamFrom(2, 60), 4096);
         QCOMPARE(cuda::streamFrom(2, 136), std::numeric_limits<int>::max());

@@ -122,7 +122,12 @@ private slots:
             {K::Optimizer, "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEEEEvT_T0_DpT1_"},
             {K::Attention, "void stagewright::cuda::flashForwardKernel<float, 64>(float const*, int)"}, // the own engine's
             {K::Normalisation, "_ZN11stagewright4cuda10normKernelIfEEvPT_i"},
-            {K::Embedding, "void stagewright::cuda::embedGradKernel<float>(float*, int)"},
+            {K::Embedding, "_ZN11stagewright4cuda6module43_GLOBAL__N__55ae96d7_10_kernels_cu_2506980715tokenGradKernelINS0_4Bf16EEEv20StagewrightEmbedding"}, // as nvcc 13.0 names it
+            {K::Embedding, "stagewright::cuda::module::(anonymous namespace)::positionGradKernel<stagewright::cuda::Bf16, 8>"},
+            {K::Reduction, "stagewright::cuda::module::(anonymous namespace)::columnPartsKernel<stagewright::cuda::PlainRows<stagewright::cuda::Bf16>>"},
+            {K::Reduction, "void at::native::lpnorm_cleanup<float, (at::native::NormType)1, float, true, float>(float const*, float*, int)"}, // PyTorch 2.11 on an H100
+            {K::Elementwise, "void cublasLt::epilogue::impl::globalKernel<8, 32, float, float, float, true, true, 1>(int, int, long)"},
+            {K::Elementwise, "void scal_kernel<float, float, 1, true, 6, 5, 5, 3>(cublasTransposeParams<float>, float const*, float*)"},
             {K::Optimizer, "void stagewright::cuda::stepKernel<float>(float*, float)"},
             {K::Reduction, "void stagewright::cuda::columnSumsKernel<float>(float const*, float*)"},
             {K::Other, "somebody's"},

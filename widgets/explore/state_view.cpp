@@ -128,8 +128,8 @@ void StateView::buildForm()
         connect(box, &QDoubleSpinBox::valueChanged, this, &StateView::questionChanged);
         return box;
     };
-    const auto text = [this](const QString& start, const QString& hint) {
-        auto* field = new QLineEdit(start, this);
+    const auto text = [this](const QString& content, const QString& hint) {
+        auto* field = new QLineEdit(content, this);
         field->setPlaceholderText(hint);
         connect(field, &QLineEdit::textChanged, this, &StateView::questionChanged);
         return field;
