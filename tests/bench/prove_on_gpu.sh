@@ -236,7 +236,7 @@ more_phase() {
     local run model size
     run=$folder/gaps.stagewright
     step 'one rank of hidden 2,048' 60 . record -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 6 --model "$wide" -o "$run"
-    LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.share<=$(of 0.02 1)"
+    LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.late_share<=$(of 0.02 1)"
     LINES_SHOWN=5 step 'ceilings' 20 'ceiling' keys "$run" 'ceiling%'
     model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
     # shellcheck disable=SC2016

@@ -368,12 +368,12 @@ private slots:
                                    if (auto content = (*file)->content(1); !content) return tl::unexpected(content.error());
                                    if (auto blocks = (*file)->blocks(1); !blocks) return tl::unexpected(blocks.error());
                                    if (auto overview = (*file)->overview(1, 100); !overview) return tl::unexpected(overview.error());
-                                   auto run = (*file)->readStep(1, 2);
-                                   if (!run) return tl::unexpected(run.error());
+                                   auto third = (*file)->readStep(1, 2);
+                                   if (!third) return tl::unexpected(third.error());
                                    auto whole = (*file)->read(1);
                                    if (!whole) return tl::unexpected(whole.error());
                                    if (whole->timeline->steps() != stepsRecorded && whole->info.damagedBlocks == 0) ::_exit(Silent); // steps went without a word
-                                   auto report = reportOf(*run, {.step = 2, .levers = true});
+                                   auto report = reportOf(*third, {.step = 2, .levers = true});
                                    if (!report) return tl::unexpected(report.error());
                                    auto rows = (*file)->query("SELECT count(*) FROM spans");
                                    return rows ? Result<void>() : tl::unexpected(rows.error());

@@ -127,6 +127,7 @@ private slots:
                 const RankBubbles& of = bubbles->ranks[rank];
                 QCOMPARE(of.busy + of.apart + of.idle, bubbles->makespan());
                 QVERIFY(gaps->ranks[rank].inside > 0 && gaps->ranks[rank].inside < gaps->ranks[rank].ops);
+                QVERIFY(gaps->ranks[rank].late.value() < gaps->ranks[rank].inside);
             }
         }
     }

@@ -224,6 +224,38 @@ private slots:
         QCOMPARE(report->exposedShare(), 40.0 / 800.0);
     }
 
+    // A kernel launched while the one before it ran, one launched after its end, and one whose launch is not known.
+    void lateLaunches()
+    {
+        const auto gapsOf = [](std::optional<Nanos> second) {
+            TimelineBuilder builder(Provenance::Measured, "wall", 1);
+            Span span;
+            span.op.kind = OpKind::Forward;
+            span.start = 0;
+            span.end = 100 * us;
+            const SpanId op = builder.addSpan(builder.addTrack(0, Lane::Compute), span);
+            const int kernels = builder.addTrack(0, Lane::Kernel);
+            const auto add = [&](Nanos start, Nanos end, Nanos launched) {
+                Span work;
+                work.start = start;
+                work.end = end;
+                builder.addEdge(op, builder.addSpan(kernels, work), EdgeKind::Launch, launched);
+            };
+            add(0, 20 * us, -5 * us);
+            add(22 * us, 40 * us, 10 * us);
+            add(50 * us, 100 * us, second.value_or(50 * us));
+            const auto timeline = builder.build();
+            return *analyseLaunchGaps(**timeline, 0);
+        };
+        const LaunchGapReport known = gapsOf(47 * us);
+        QCOMPARE(known.ranks[0].inside, 12 * us);
+        QCOMPARE(known.ranks[0].late.value(), 7 * us);
+        QCOMPARE(known.lateShare().value(), 0.07);
+        const LaunchGapReport unknown = gapsOf({});
+        QCOMPARE(unknown.ranks[0].inside, 12 * us);
+        QVERIFY(!unknown.ranks[0].late && !unknown.lateShare());
+    }
+
     void linksSplitWaitingAndOverlap()
     {
         const std::vector<LinkOverlap> links = analyseLinks(*step(), 0);

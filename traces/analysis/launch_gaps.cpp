@@ -1,31 +1,76 @@
 #include "traces/analysis/launch_gaps.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
-#include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 
 namespace stagewright {
 
-Nanos LaunchGapReport::total() const
+RankLaunchGaps LaunchGapReport::all() const
 {
-    Nanos sum = 0;
-    for (const RankLaunchGaps& rank : ranks)
-        sum += rank.inside + rank.before;
+    RankLaunchGaps sum;
+    sum.late = 0;
+    for (const RankLaunchGaps& rank : ranks) {
+        sum.inside += rank.inside;
+        sum.before += rank.before;
+        sum.ops += rank.ops;
+        if (sum.late) sum.late = rank.late ? std::optional(*sum.late + *rank.late) : std::nullopt;
+    }
     return sum;
+}
+
+double LaunchGapReport::shareOf(Nanos time) const
+{
+    if (window <= 0 || ranks.empty()) return 0;
+    return static_cast<double>(time) / (static_cast<double>(ranks.size()) * static_cast<double>(window));
 }
 
 double LaunchGapReport::exposedShare() const
 {
-    if (window <= 0 || ranks.empty()) return 0;
-    return static_cast<double>(total()) / (static_cast<double>(ranks.size()) * static_cast<double>(window));
+    const RankLaunchGaps sum = all();
+    return shareOf(sum.inside + sum.before);
 }
+
+std::optional<double> LaunchGapReport::lateShare() const
+{
+    const RankLaunchGaps sum = all();
+    if (!sum.late) return std::nullopt;
+    return shareOf(*sum.late + sum.before);
+}
+
+namespace {
+
+struct Piece { // work of an op
+    Nanos begin, end;
+    std::optional<Nanos> launched;
+};
+
+// What lies between an op's pieces, within [begin, end).
+void addGaps(std::vector<Piece>& pieces, Nanos begin, Nanos end, RankLaunchGaps& rank)
+{
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    Nanos until = begin; // what ran so far is over
+    for (const Piece& piece : pieces) {
+        const Nanos next = std::clamp(piece.begin, begin, end);
+        if (next > until) {
+            rank.inside += next - until;
+            if (!piece.launched) rank.late.reset();
+            if (rank.late) *rank.late += std::clamp<Nanos>(*piece.launched - until, 0, next - until);
+        }
+        until = std::max(until, std::min(piece.end, end));
+    }
+    rank.inside += end - until;
+    rank.ops += end - begin;
+}
+
+} // namespace
 
 Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
 {
@@ -35,19 +80,18 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     const Result<BubbleReport> bubbles = analyseBubbles(timeline, step);
     if (!bubbles) return tl::unexpected(bubbles.error());
     report.window = bubbles->makespan();
-    std::unordered_map<SpanId, Coverage> covered; // by op
+    std::map<SpanId, std::vector<Piece>> pieces; // by op
     eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
-        if (const SpanId owner = ownerOf(timeline, id); owner != noSpan) covered[owner].add(span.start, span.end);
+        if (const SpanId owner = ownerOf(timeline, id); owner != noSpan) pieces[owner].push_back({span.start, span.end, launchOf(timeline, id).time});
     });
-    for (auto& [owner, coverage] : covered) {
+    for (RankLaunchGaps& rank : report.ranks)
+        rank.late = 0;
+    for (auto& [owner, work] : pieces) {
         const Span& op = timeline.spans()[owner];
         // Clipped to the step's window, as idle time is: an optimizer behind it is not part of the share.
         const Nanos begin = std::max(op.start, bubbles->windowBegin);
         const Nanos end = std::min(op.end, bubbles->windowEnd);
-        if (end <= begin) continue;
-        RankLaunchGaps& rank = report.ranks[static_cast<std::size_t>(timeline.trackOf(owner).rank)];
-        rank.inside += end - begin - coverage.within(begin, end);
-        rank.ops += end - begin;
+        if (end > begin) addGaps(work, begin, end, report.ranks[static_cast<std::size_t>(timeline.trackOf(owner).rank)]);
     }
     for (std::size_t r = 0; r < report.ranks.size() && r < bubbles->ranks.size(); ++r)
         report.ranks[r].before = bubbles->ranks[r].byCause[static_cast<std::size_t>(IdleCause::Launch)];
@@ -62,6 +106,7 @@ std::vector<AnalysisColumn> launchGapColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"inside_ns", "Inside ops", ColumnKind::Time, "Time of ops in which none of their kernels or copies ran."},
+            {"late_ns", "Launched late", ColumnKind::Time, "Of that, until the launch of what ran next was called: the host was late. The rest is the device's: what was launched had not started."},
             {"before_ns", "Before ops", ColumnKind::Time, "Idle although the input was there."},
             {"ops_ns", "Ops with kernels", ColumnKind::Time}};
 }
@@ -71,15 +116,13 @@ Result<AnalysisRows> launchGapRows(const Run& run, int step)
     const Result<LaunchGapReport> report = analyseLaunchGaps(*run.timeline, step);
     if (!report) return tl::unexpected(report.error());
     AnalysisRows out;
-    RankLaunchGaps all;
     for (std::size_t r = 0; r < report->ranks.size(); ++r) {
         const RankLaunchGaps& rank = report->ranks[r];
-        out.rows.push_back({static_cast<std::int64_t>(r), rank.inside, rank.before, rank.ops});
-        all.inside += rank.inside;
-        all.before += rank.before;
+        out.rows.push_back({static_cast<std::int64_t>(r), rank.inside, cellOf(rank.late), rank.before, rank.ops});
     }
-    out.sentence = fmt::format("launch gaps  {} of ranks × step: {} inside ops, {} before ops", formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
-                               formatDuration(all.before));
+    const RankLaunchGaps all = report->all();
+    out.sentence = fmt::format("launch gaps  {} of ranks × step: {} inside ops{}, {} before ops", formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
+                               all.late ? fmt::format(" ({} of it launched late)", formatDuration(*all.late)) : std::string(), formatDuration(all.before));
     return out;
 }
 
@@ -92,7 +135,7 @@ std::string unknownWithoutLaunchers(const Run& run)
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutLaunchers, launchGapRows, false, ReportPart::Kernels};
+const AnalysisInfo launch_gaps{"launch_gaps", "Launch gaps", launchGapColumns, unknownWithoutLaunchers, launchGapRows, false, ReportPart::Kernels};
 
 } // namespace analyses
 

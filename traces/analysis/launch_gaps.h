@@ -1,6 +1,7 @@
-// Time that devices wait for the host.
+// Launch gaps: time in which a device has nothing to run.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
@@ -8,18 +9,22 @@
 namespace stagewright {
 
 struct RankLaunchGaps {
-    Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
-    Nanos before = 0; // ops: idle although the input was there (cause Launch)
-    Nanos ops = 0;    // duration of the ops that have kernels
+    Nanos inside = 0;          // of ops: time in which none of their kernels or copies ran
+    std::optional<Nanos> late; // of that, until the launch of what ran next was called; empty: the run lacks the time of a launch
+    Nanos before = 0;          // ops: idle although the input was there (cause Launch)
+    Nanos ops = 0;             // duration of the ops that have kernels
 };
 
-// Launch gaps: time a device waits for the host. Ops without a kernel of their own have none inside.
+// Launch gaps: time a device has nothing to run. While what runs next is not even launched, the host is late; from then on it is on its way, or waits
+// for what ran before to be done with. Ops without a kernel of their own have none inside.
 struct LaunchGapReport {
     std::vector<RankLaunchGaps> ranks;
     Nanos window = 0; // of the step
 
-    Nanos total() const;
-    double exposedShare() const; // total ÷ (ranks × window); 0 where the step is empty
+    RankLaunchGaps all() const;              // the sum over ranks
+    double exposedShare() const;             // (inside + before) ÷ (ranks × window); 0 where the step is empty
+    std::optional<double> lateShare() const; // (late + before) ÷ (ranks × window): for which the host is to blame
+    double shareOf(Nanos time) const;        // ÷ (ranks × window)
 };
 
 Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);

@@ -143,12 +143,9 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     QString line = f.kernels.calls > 0 ? tr("%1, %2 in all").arg(countText(static_cast<qint64>(f.kernels.calls), tr("1 kernel or copy"), tr("%L1 kernels and copies"))).arg(durationText(f.kernels.total, units))
                                        : tr("This run has no kernels. Runs on GPUs and imported Kineto or Nsight Systems traces have them.");
     if (f.gaps) {
-        RankLaunchGaps all;
-        for (const RankLaunchGaps& rank : f.gaps->ranks) {
-            all.inside += rank.inside;
-            all.before += rank.before;
-        }
-        line += tr(";  launch gaps %1 of ranks × step: %2 inside ops, %3 before ops").arg(percentText(f.gaps->exposedShare(), 2), durationText(all.inside, units), durationText(all.before, units));
+        const RankLaunchGaps all = f.gaps->all();
+        const QString inside = all.late ? tr("%1 inside ops (%2 of it launched late)").arg(durationText(all.inside, units), durationText(*all.late, units)) : tr("%1 inside ops").arg(durationText(all.inside, units));
+        line += tr(";  launch gaps %1 of ranks × step: %2, %3 before ops").arg(percentText(f.gaps->exposedShare(), 2), inside, durationText(all.before, units));
     }
     m_kernelLine->setText(m_figures ? line : tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
 

@@ -11,6 +11,7 @@
 
 #include "schedules/model/kinds.h"
 #include "widgets/numbers.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/tool_form.h"
