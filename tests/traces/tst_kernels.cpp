@@ -230,13 +230,15 @@ private slots:
         const auto gapsOf = [](std::optional<Nanos> second) {
             TimelineBuilder builder(Provenance::Measured, "wall", 1);
             Span span;
-            span.op.kind = OpKind::Forward;
+            span.op = makeOp(OpKind::Forward, 0, 0);
+            span.step = 0;
             span.start = 0;
             span.end = 100 * us;
             const SpanId op = builder.addSpan(builder.addTrack(0, Lane::Compute), span);
             const int kernels = builder.addTrack(0, Lane::Kernel);
             const auto add = [&](Nanos start, Nanos end, Nanos launched) {
                 Span work;
+                work.step = 0;
                 work.start = start;
                 work.end = end;
                 builder.addEdge(op, builder.addSpan(kernels, work), EdgeKind::Launch, launched);

@@ -165,8 +165,8 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     rows.clear();
     for (const RooflineRow& row : f.roofline) {
         const Ceilings& roof = *f.ceilings;
-        const auto number = [](double value, int decimals) { return FigureCell{fixed(value, decimals), value, {}}; };
-        rows.push_back({{kindText(row.kind), 0, {}}, count(row.ops), number(row.flops * 1e-12, 3), number(row.intensity(), 1), number(row.achieved() * 1e-12, 2), number(row.attainable(roof) * 1e-12, 2), {percentText(row.share(roof)), row.share(roof), {}}, {row.memoryBound(roof) ? tr("memory") : tr("matrix units"), 0, {}}});
+        const auto number = [](double value) { return FigureCell{QString::number(value, 'g', 3), value, {}}; };
+        rows.push_back({{kindText(row.kind), 0, {}}, count(row.ops), number(row.flops * 1e-12), number(row.intensity()), number(row.achieved() * 1e-12), number(row.attainable(roof) * 1e-12), {percentText(row.share(roof)), row.share(roof), {}}, {row.memoryBound(roof) ? tr("memory") : tr("matrix units"), 0, {}}});
     }
     m_rows->setRows(std::move(rows));
     m_plot->setRows(f.roofline, f.ceilings);

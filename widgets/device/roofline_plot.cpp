@@ -89,15 +89,20 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     frame.paint(p, rect, theme);
     const double top = std::log10(m_ceilings->flops * 1e-12), bytes = std::log10(m_ceilings->bytesPerSecond * 1e-12);
     const double ridge = top - bytes; // log of operations a byte
+    const QPointF lower = frame.place(frame.x.least, frame.x.least + bytes), corner = frame.place(ridge, top), end = frame.place(frame.x.most, top);
     p.save();
     p.setClipRect(frame.area);
     p.setPen(QPen(theme.critical, 2));
-    p.drawLine(frame.place(frame.x.least, frame.x.least + bytes), frame.place(ridge, top));
-    p.drawLine(frame.place(ridge, top), frame.place(frame.x.most, top));
+    p.drawLine(lower, corner);
+    p.drawLine(corner, end);
     p.restore();
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     LabelPlaces places(frame.area);
+    constexpr int piecesOfSlope = 64;
+    for (int i = 0; i < piecesOfSlope; ++i)
+        places.keepFree(QRectF(lower + (corner - lower) * i / piecesOfSlope, (lower + (corner - lower) * (i + 1) / piecesOfSlope)).normalized());
+    places.keepFree(QRectF(corner - QPointF(0, 2), end + QPointF(0, 2)));
     std::vector<QPointF> at;
     for (const RooflineRow& row : m_rows) {
         at.push_back(shown(row) ? frame.place(std::log10(row.intensity()), std::log10(row.achieved() * 1e-12)) : QPointF());
