@@ -6,8 +6,8 @@
 
 Trains the same GPT layers twice at every length, with whole squares of probabilities and without (STAGEWRIGHT_CUDA_FLASH_FROM), as many
 tokens a microbatch each time, one op at a time on the whole GPU, untraced. Prints the medians of F and of B over the steps after
-warm-up, and the shortest length from which on F + B without probabilities is never slower: what engine/layers/stage_memory.cpp should say.
-Squares that do not fit the device's memory count as slower. The default there, 512 for bf16, comes from bytes and operations alone.
+warm-up, and the shortest length from which on F + B without probabilities is never slower: what engine/cuda/cuda_traits.cpp should say.
+Squares that do not fit the device's memory count as slower.
 """
 import argparse
 import json

@@ -4,8 +4,6 @@
     tests/bench/compare_torch_cuda.py build/cuda/bin/stagewright [--hidden 2048 4096] [--layers 4] [--sequence 2048]
                                       [--microbatches 8] [--microbatch-size 1] [--steps 10] [--precision bf16] [--json]
 
-Not run so far: no GPU was available (docs/performance.md, "Not verified without a GPU").
-
 Both train the same decoder on bytes (pre-norm blocks, GELU by tanh, untied head, AdamW with fp32 master weights, gradients clipped to
 norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch attends with
 scaled_dot_product_attention (the backend that it chooses is printed) and steps with its fused AdamW, eager and compiled. In bf16 it runs twice

@@ -3,8 +3,6 @@
 
     tests/bench/kernel_table.py build/cuda/bin/stagewright [--model hidden=2048,heads=16,seq=2048] [--microbatch-size 1] [--precision bf16] [--json]
 
-Not run so far: no GPU was available (docs/performance.md, "Not verified without a GPU").
-
 The engine's times come from `devices --kernels`; PyTorch's are medians of batches of calls between two CUDA events, eager, after warm-up, in the
 same order. Where PyTorch has no kernel for the same work in one call, the calls that it would make are timed together. Rates count the same
 operations and bytes for both. Without PyTorch or a GPU the engine's half is printed alone, with the reason.

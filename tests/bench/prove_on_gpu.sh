@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verifies what needs a GPU, in parts of at most nine minutes each, the most telling steps first (docs/performance.md, "Not verified without a GPU").
+# Verifies what needs a GPU, in parts of at most nine minutes each, the most telling steps first (docs/performance.md, "On a GPU").
 #
 #   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be copied
 #   tests/bench/prove_on_gpu.sh first             on the machine with the GPU: facts, CUDA alone, gradients of every schedule, traces, small runs for
