@@ -17,7 +17,7 @@ expect_json null memory_limit
 
 run stagewright plan -p 4 -m 8 --memory-limit 3
 expect_code 0
-expect_out 'time 31, span 31, peak activations 3 3 3 3'
+expect_out 'time 31, span 31, peak activation 3 3 3 3'
 expect_out 'optimal: no order within the caps is shorter'
 expect_out '^rank 3'
 

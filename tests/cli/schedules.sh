@@ -15,7 +15,7 @@ for name in gpipe 1f1b interleaved-1f1b zb-h1; do
     expect_code 0
     expect_out 'formulas'
     expect_out 'drawing'
-    expect_out 'peak activations'
+    expect_out 'peak activation'
     stagewright schedules "$name" --csv >"$name.csv"
     expect_that "one line per rank" [ "$(wc -l <"$name.csv")" = 4 ]
     run stagewright validate "$name.csv"

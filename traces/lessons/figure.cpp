@@ -79,7 +79,7 @@ std::string axisTitleOf(const std::string& key)
 {
     if (key == "makespan") return "step time";
     if (key == "bubble_fraction") return "bubble ratio";
-    if (key == "peak_activation") return "peak activations";
+    if (key == "peak_activation") return "peak activation";
     std::string words = key;
     std::replace(words.begin(), words.end(), '_', ' ');
     return words;
@@ -197,7 +197,7 @@ Result<FigureData> pareto(const StepState& state, const std::vector<std::string>
 {
     FigureData out;
     out.kind = FigureData::Kind::Points;
-    out.xTitle = "peak activations";
+    out.xTitle = "peak activation";
     out.yTitle = "span";
     for (const std::string& name : names) {
         auto report = simulated(state, name);

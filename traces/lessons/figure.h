@@ -3,7 +3,7 @@
 //   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line per schedule, makespan over a setting; also microbatches,
 //                                                                 chunks; "sweep … of bubble_fraction for …" for another figure
 //   timelines gpipe, 1f1b                                         one above the other on one axis
-//   memory gpipe, 1f1b                                            peak activations by rank, bars
+//   memory gpipe, 1f1b                                            peak activation by rank, bars
 //   bars makespan of 1f1b, zb-h1                                  one bar per schedule
 //   idle gpipe                                                    bars of idle time by cause
 //   pareto of 1f1b, v-min, …                                      peak against span

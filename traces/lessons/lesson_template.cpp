@@ -90,7 +90,7 @@ goal: run("1f1b").peak_activation[1] < run("gpipe").peak_activation[1]
 file: )" + id +
            R"(.svg
 of: memory gpipe, 1f1b
-caption: Peak activations by rank, p={{p}}, m={{m}}.
+caption: Peak activation by rank, p={{p}}, m={{m}}.
 ```
 )";
 }

@@ -66,7 +66,7 @@ std::string page(const ScheduleInfo& info, const std::vector<Row>& variants)
             text += fmt::format("| `{}` | `{}` | {} | {} |\n", parameter.name, parameter.fallback, cell(parameter.values), cell(parameter.meaning));
     }
     if (variants.size() > 1) {
-        text += "\n| variant | ranks × microbatches × stages | time | bubble | peak activations by rank |\n|---|---|---|---|---|\n";
+        text += "\n| variant | ranks × microbatches × stages | time | bubble | peak activation by rank |\n|---|---|---|---|---|\n";
         for (const Row& row : variants) text += fmt::format("| `{}` {}\n", row.name, row.figures);
     }
     return text;
@@ -93,7 +93,7 @@ Result<std::string> schedulePages()
                        "shape, `stagewright plan` searches for the best order for given costs and memory.\n\n"
                        "At unit costs (F = I = W = 1, B = 2 for a rank's whole share of the model) and without latency, on {} ranks with {} microbatches\n"
                        "or the nearest shape that a schedule takes; peaks in microbatches of a rank's share:\n\n"
-                       "| schedule | ranks × microbatches × stages | time | bubble | peak activations by rank |\n|---|---|---|---|---|\n{}{}",
+                       "| schedule | ranks × microbatches × stages | time | bubble | peak activation by rank |\n|---|---|---|---|---|\n{}{}",
                        ranks, microbatches, table, pages);
 }
 

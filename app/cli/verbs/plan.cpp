@@ -282,7 +282,7 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
     if (!request->costs.knowsActivations()) peaks = "unknown: the costs have no sizes of activations";
     session.out(fmt::format("plan for {} × {}, {} per rank, {}\n", plural(request->ranks, "rank"), (request->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", request->microbatches)),
                             plural(request->chunks, "stage"), request->costs.origin));
-    session.out(fmt::format("time {}, span {}, peak activations {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
+    session.out(fmt::format("time {}, span {}, peak activation {}\n", units.timeText(planned->makespan), units.timeText(planned->span), peaks));
     session.out(proofText(*planned, units) + "\n");
     session.out(fmt::format("found by {}\n", planned->foundBy));
     session.out((shared->choice.shared ? sharedText(*shared, units) : std::string()) + "\n");

@@ -52,7 +52,7 @@ Json comparisonTableJson(const std::vector<Row>& rows)
 std::string comparisonTable(const std::vector<Row>& rows, bool colour)
 {
     using Align = Table::Align;
-    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"peak activations", Align::Right}, {"loss", Align::Right}});
+    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right}, {"peak activation", Align::Right}, {"loss", Align::Right}});
     for (const Row& row : rows) {
         const Metric* loss = row.run.metric("loss");
         const double base = rows.front().stepTime;

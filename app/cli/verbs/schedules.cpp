@@ -158,7 +158,7 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
             peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
             peakArray.push_back(units.memoryValue(peak));
         }
-        session.out(fmt::format("\n{} × {} at unit costs: time {}, bubble {}, peak activations {}\n\n",
+        session.out(fmt::format("\n{} × {} at unit costs: time {}, bubble {}, peak activation {}\n\n",
                                 plural(schedule->ranks, "rank"), schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
                                 units.timeText(result->makespan), formatPercent(figures.bubbleFraction), peaks));
         session.out(drawTimeline(**timeline, 0, session.columns(), colour));
