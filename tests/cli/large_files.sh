@@ -69,9 +69,13 @@ tar -czf job.tar.gz job
 rm -r job
 expect_that 'at most 10 MB' [ "$(stat -c %s job.tar.gz)" -le 10000000 ]
 unpacked 0 import job.tar.gz -o job.stagewright
-expect_code 0
-run stagewright runs job.stagewright --json
-expect_json 950001 runs 0 spans
+if grep -q 'no libarchive' <<<"$err"; then
+    echo "skipped: an archive of 100 MB, for this build has no libarchive"
+else
+    expect_code 0
+    run stagewright runs job.stagewright --json
+    expect_json 950001 runs 0 spans
+fi
 rm -f job.*
 (printf 'SQLite format 3\0'; head -c 81000000 /dev/zero) | gzip >zeros.sqlite.gz
 unpacked 0 import zeros.sqlite.gz -o zeros.stagewright

@@ -32,9 +32,10 @@ expect_file good/more.summary
 expect_that 'few files, as only eight come back' [ "$(find good -type f | wc -l)" -le 8 ]
 
 # A trace that is not whole, and no time for most of it.
-run env OUT="$WORK/lossy" STAGEWRIGHT_FAKE_CUPTI=lossy bash "$prove" first
+run env OUT="$WORK/lossy" ONLY='traced, sharing' STAGEWRIGHT_FAKE_CUPTI=lossy bash "$prove" first
 expect_code 1
 expect_out '^unlike .* traced, sharing: queues$'
+expect_out '^3 of 3 steps failed'
 run env OUT="$WORK/late" SECONDS_OF_PHASE=4 bash "$prove" tools
 expect_code 1
 expect_out '^no time .* memcheck, attention'
