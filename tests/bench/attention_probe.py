@@ -3,7 +3,7 @@
 
     tests/bench/attention_probe.py [--heads 16] [--width 128] [--tokens 1024 2048] [--samples 1]
 
-For each that this PyTorch has: median time of a call by CUDA events, the rate (the masked half counts as
+Not run on a GPU so far. For each that this PyTorch has: median time of a call by CUDA events, the rate (the masked half counts as
 done, as docs/performance.md counts attention), and the backward also with deterministic sums. These are what the engine's own attention has to
 beat to remain the default.
 """

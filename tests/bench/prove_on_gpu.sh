@@ -3,7 +3,7 @@
 #
 #   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be copied
 #   tests/bench/prove_on_gpu.sh first             on the machine with the GPU: facts, CUDA alone, gradients of every schedule, traces, small runs for
-#                                                 tests/data/cuda, every kernel timed, speed
+#                                                 tests/data/runs/cuda, every kernel timed, speed
 #   tests/bench/prove_on_gpu.sh more              launch gaps, ceilings, memory, speed at other widths, attention by length
 #   tests/bench/prove_on_gpu.sh tools             compute-sanitizer, and ncu on the kernels that are furthest from the device's limits
 #   tests/bench/prove_on_gpu.sh build             only builds there; the others do so if the copied program does not start
@@ -225,9 +225,9 @@ first_phase() {
     # Fixtures: small enough to keep, of every way to share.
     mkdir -p "$kept"
     for sharing in queues partitions serialised; do
-        step "small run for tests/data/cuda: $sharing" 20 . record --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
+        step "small run for tests/data/runs/cuda: $sharing" 20 . record --sharing $sharing -s zb-h1 -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/zb-h1-$sharing.stagewright"
     done
-    step 'small run for tests/data/cuda: slices' 20 . record --sharing queues -s terapipe -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
+    step 'small run for tests/data/runs/cuda: slices' 20 . record --sharing queues -s terapipe -p 2 -m 4 --steps 3 --model layers=4,hidden=64,heads=2,seq=32 -o "$kept/terapipe.stagewright"
     tar -C "$folder" -czf "$OUT/cuda-runs.tar.gz" cuda && ls -l "$OUT/cuda-runs.tar.gz" >>"$log"
     LINES_SHOWN=40 step 'every kernel, beside PyTorch' 90 'gradient of|attention|norm|Adam|large|head|expand|sum' python3 tests/bench/kernel_table.py "$program" --model "$(of hidden=2048,heads=16,seq=2048 hidden=16,heads=2,seq=8)" \
         --microbatch-size 1
@@ -238,7 +238,8 @@ more_phase() {
     local run model size
     run=$folder/gaps.stagewright
     step 'one rank of hidden 2,048' 60 . record -s 1f1b -p 1 -m 8 --microbatch-size 1 --steps 6 --model "$wide" -o "$run"
-    LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.late_share<=$(of 0.02 1)"
+    LINES_SHOWN=3 step 'exposed launch gaps below 2 %' 20 . "$program" report "$run" --kernels --require "device.launch_gaps.share<=$(of 0.02 1)"
+    LINES_SHOWN=1 step 'launch gaps: what was launched late' 20 'launched late' "$program" report "$run" --kernels
     LINES_SHOWN=5 step 'ceilings' 20 'ceiling' keys "$run" 'ceiling%'
     model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
     # shellcheck disable=SC2016

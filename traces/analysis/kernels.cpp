@@ -44,12 +44,16 @@ LaunchSeen launchOf(const Timeline& timeline, SpanId work)
     return seen;
 }
 
+SpanId ownerOf(const Timeline& timeline, const LaunchSeen& launch)
+{
+    if (launch.by == noSpan) return noSpan;
+    const Lane lane = timeline.trackOf(launch.by).lane;
+    return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? launch.by : noSpan;
+}
+
 SpanId ownerOf(const Timeline& timeline, SpanId work)
 {
-    const SpanId by = launchOf(timeline, work).by;
-    if (by == noSpan) return noSpan;
-    const Lane lane = timeline.trackOf(by).lane;
-    return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? by : noSpan;
+    return ownerOf(timeline, launchOf(timeline, work));
 }
 
 std::string unknownWithoutKernels(const Run& run)

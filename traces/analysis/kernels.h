@@ -51,6 +51,7 @@ struct LaunchSeen {
 };
 LaunchSeen launchOf(const Timeline& timeline, SpanId work);
 // The op a span on lane Kernel or Copy belongs to; noSpan: of no op, or launched from a range that is not an op.
+SpanId ownerOf(const Timeline& timeline, const LaunchSeen& launch);
 SpanId ownerOf(const Timeline& timeline, SpanId work);
 
 } // namespace stagewright

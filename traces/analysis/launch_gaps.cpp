@@ -34,8 +34,7 @@ double LaunchGapReport::shareOf(Nanos time) const
 
 double LaunchGapReport::exposedShare() const
 {
-    const RankLaunchGaps sum = all();
-    return shareOf(sum.inside + sum.before);
+    return shareOf(all().exposed());
 }
 
 std::optional<double> LaunchGapReport::lateShare() const
@@ -82,7 +81,8 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
     report.window = bubbles->makespan();
     std::map<SpanId, std::vector<Piece>> pieces; // by op
     eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
-        if (const SpanId owner = ownerOf(timeline, id); owner != noSpan) pieces[owner].push_back({span.start, span.end, launchOf(timeline, id).time});
+        const LaunchSeen launch = launchOf(timeline, id);
+        if (const SpanId owner = ownerOf(timeline, launch); owner != noSpan) pieces[owner].push_back({span.start, span.end, launch.time});
     });
     for (RankLaunchGaps& rank : report.ranks)
         rank.late = 0;
@@ -106,7 +106,7 @@ std::vector<AnalysisColumn> launchGapColumns()
 {
     return {{"rank", "Rank", ColumnKind::Whole},
             {"inside_ns", "Inside ops", ColumnKind::Time, "Time of ops in which none of their kernels or copies ran."},
-            {"late_ns", "Launched late", ColumnKind::Time, "Of that, until the launch of what ran next was called: the host was late. The rest is the device's: what was launched had not started."},
+            {"late_ns", "Launched late", ColumnKind::Time, "Of that, until the launch of what ran next was called: the host was late. The rest passed between that call and the start."},
             {"before_ns", "Before ops", ColumnKind::Time, "Idle although the input was there."},
             {"ops_ns", "Ops with kernels", ColumnKind::Time}};
 }

@@ -13,18 +13,22 @@ struct RankLaunchGaps {
     std::optional<Nanos> late; // of that, until the launch of what ran next was called; empty: the run lacks the time of a launch
     Nanos before = 0;          // ops: idle although the input was there (cause Launch)
     Nanos ops = 0;             // duration of the ops that have kernels
+
+    Nanos exposed() const { return inside + before; }
 };
 
-// Launch gaps: time a device has nothing to run. While what runs next is not even launched, the host is late; from then on it is on its way, or waits
-// for what ran before to be done with. Ops without a kernel of their own have none inside.
+// Launch gaps: time in which nothing of an op runs. Until what runs next is launched, the host is late; what passes from that call on, in the call, on the
+// way or on the device, a trace can't tell apart. Ops without a kernel of their own have none inside.
 struct LaunchGapReport {
     std::vector<RankLaunchGaps> ranks;
     Nanos window = 0; // of the step
 
     RankLaunchGaps all() const;              // the sum over ranks
-    double exposedShare() const;             // (inside + before) ÷ (ranks × window); 0 where the step is empty
-    std::optional<double> lateShare() const; // (late + before) ÷ (ranks × window): for which the host is to blame
-    double shareOf(Nanos time) const;        // ÷ (ranks × window)
+    double exposedShare() const;             // exposed ÷ (ranks × window); 0 where the step is empty
+    std::optional<double> lateShare() const; // (late + before) ÷ (ranks × window)
+
+private:
+    double shareOf(Nanos time) const;
 };
 
 Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);

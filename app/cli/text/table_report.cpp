@@ -110,7 +110,7 @@ Json kernelsJson(const Run& run, int step)
     const Timeline& timeline = *run.timeline;
     Json gaps = nullptr;
     if (const auto report = analyseLaunchGaps(timeline, step); report && hasKernels(timeline))
-        gaps = {{"share", report->exposedShare()}, {"late_share", report->lateShare() ? Json(*report->lateShare()) : Json(nullptr)}, {"total_ns", report->all().inside + report->all().before}, {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
+        gaps = {{"share", report->exposedShare()}, {"late_share", report->lateShare() ? Json(*report->lateShare()) : Json(nullptr)}, {"total_ns", report->all().exposed()}, {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
     Json roofline = nullptr;
     const auto ceilings = ceilingsOf(run);
     const auto rows = rooflineOf(run, step);
