@@ -26,6 +26,7 @@ std::vector<ParameterView> RankTraining::parameters(int stage, int copy)
 std::vector<std::vector<float>> RankTraining::lastGradients() const
 {
     std::vector<std::vector<float>> gradients;
+    gradients.reserve(static_cast<std::size_t>(m_state->schedule->stages));
     for (int stage = 0; stage < m_state->schedule->stages; ++stage)
         gradients.push_back(m_state->gradientsOf(stage));
     return gradients;

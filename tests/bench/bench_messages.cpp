@@ -7,6 +7,7 @@
 // writes into one buffer that is always the same.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -28,7 +29,7 @@ constexpr int trips = 200; // a round
 double quantile(std::vector<double> values, double q)
 {
     std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 // ns of half a round trip; on rank 0.

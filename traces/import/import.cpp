@@ -382,6 +382,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     if (!found) return tl::unexpected(found.error());
     std::vector<ReadFile> read = Readers(*found, options, progress).read();
     std::vector<std::string> files;
+    files.reserve(read.size());
     for (const ReadFile& one : read) files.push_back(one.path);
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "importing was cancelled");
     ImportResult out;
@@ -413,6 +414,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     }
     for (const auto& group : groupsOfExports(exported)) {
         std::vector<std::size_t> of;
+        of.reserve(group.size());
         for (const std::size_t i : group) of.push_back(exports[i]);
         for (const std::size_t i : of)
             if (auto& content = read[i].content.ranks; content.size() == 1) content[0].rank = rankInName(fs::path(files[i]).filename().string()).rank;
@@ -420,6 +422,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     }
     for (const auto& group : groupsOf(names, ranks, worldSizes)) {
         std::vector<std::size_t> of;
+        of.reserve(group.size());
         for (const std::size_t i : group) of.push_back(single[i]);
         jobs.emplace_back(of.front(), of);
     }

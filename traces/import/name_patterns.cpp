@@ -281,6 +281,7 @@ std::vector<NamePattern> namePatterns(const std::vector<ForeignRank>& ranks)
         }
     }
     std::vector<NamePattern> out;
+    out.reserve(bySkeleton.size());
     for (const auto& [skeleton, seen] : bySkeleton) out.push_back(patternOf(skeleton, seen));
     std::stable_sort(out.begin(), out.end(), [](const NamePattern& a, const NamePattern& b) {
         return std::pair(a.kind.empty(), -a.ranges) < std::pair(b.kind.empty(), -b.ranges);

@@ -230,6 +230,7 @@ std::vector<Nanos> StepGraph::medianDurations() const
     for (SlotId id = 0; id < m_slots.size(); ++id)
         if (m_slots[id].busy) values[m_place[id]].push_back(m_scenario.duration[id]);
     std::vector<Nanos> median;
+    median.reserve(values.size());
     for (auto& of : values) median.push_back(lowerMedian(std::move(of)));
     std::vector<Nanos> out = m_scenario.duration;
     for (SlotId id = 0; id < m_slots.size(); ++id)

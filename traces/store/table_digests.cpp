@@ -357,7 +357,7 @@ Result<std::optional<bool>> tablesHold(Database& database, std::int64_t run, boo
     for (const RunTable& table : runTables()) tables.push_back(table.name);
     for (const std::string_view table : tables) {
         if (auto begun = database.execute("SAVEPOINT digest"); !begun) return tl::unexpected(std::move(begun.error()));
-        const auto holds = tableHolds(database, run, table, recording);
+        auto holds = tableHolds(database, run, table, recording);
         database.quietly("RELEASE digest");
         if (!holds || *holds == false) return holds;
         found += *holds ? 1 : 0;

@@ -43,7 +43,7 @@ GapSections::GapSections(SectionColumn* column) : QObject(column)
     m_selected = column->addSection(tr("Selected gap"));
 }
 
-void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const RunReport> figures, std::shared_ptr<const LeverTable> levers)
+void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures, std::shared_ptr<const LeverTable> levers)
 {
     m_levers = std::move(levers);
     m_timeline = std::move(timeline);

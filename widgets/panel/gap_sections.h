@@ -30,7 +30,7 @@ public:
 
     // Null where there is nothing to show. Without changes until a measure is set.
     // levers: the gain from removing a cause, which sorts the causes; null: unknown, sorted by total.
-    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const RunReport> figures, std::shared_ptr<const LeverTable> levers = nullptr);
+    void setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures, std::shared_ptr<const LeverTable> levers = nullptr);
     // The measure that idle times by cause are compared with; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // the marked cause

@@ -98,7 +98,7 @@ class Json::Item {
 public:
     template <typename T>
     requires(std::constructible_from<Json, T> && !std::same_as<std::remove_cvref_t<T>, Item>)
-        Item(T&& value) : m_value(std::forward<T>(value))
+        Item(T&& value) : m_value(std::forward<T>(value)) // NOLINT(bugprone-forwarding-reference-overload): not for an Item
     {
     }
     Item(std::initializer_list<Item> items) : m_value(items) {}
