@@ -362,7 +362,7 @@ private slots:
                 const Bytes elements = elementsOf(options.model, 2, rank % 2);
                 const Bytes part = (elements + replicas - 1) / replicas * 4;
                 const Bytes all = part * replicas;
-                const auto peak = [&, training = training](MemoryCategory category) { return training->peak(category)[static_cast<std::size_t>(rank)]; };
+                const auto peak = [&, training = training.get()](MemoryCategory category) { return training->peak(category)[static_cast<std::size_t>(rank)]; };
                 QCOMPARE(peak(MemoryCategory::Weights), level == ShardLevel::Weights ? part : all);
                 QCOMPARE(peak(MemoryCategory::Optimizer), level == ShardLevel::None ? 2 * all : 2 * part);
                 // Sharded gradients are whole from the first weight gradient until they are handed to their owners.

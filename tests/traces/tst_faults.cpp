@@ -400,8 +400,10 @@ private slots:
         const Schedule schedule = makeSchedule("zb-h1", shape).value();
         const Scenario texts{"texts", [](const fs::path&) {},
                              [&](const fs::path&, Shared&) -> Result<void> {
-                                 const bool written = writeScheduleText(schedule).size() > 10 && writeCostsJson(*costs).size() > 10;
-                                 return written ? Result<void>() : fail(ErrorCode::Failed, "nothing was written");
+                                 const auto order = readScheduleText(writeScheduleText(schedule));
+                                 if (!order) return tl::unexpected(order.error());
+                                 const auto again = readCostsJson(writeCostsJson(*costs));
+                                 return again ? Result<void>() : tl::unexpected(again.error());
                              },
                              [](const fs::path&, const Shared&, Ending) { return std::string(); }};
         tryEverywhere(texts, faults::Place::Allocation, std::numeric_limits<std::int64_t>::max());

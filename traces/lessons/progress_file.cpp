@@ -76,9 +76,10 @@ Result<LearnerProgress> LearnerProgress::read(const std::string& path)
     };
     if (!in) return damaged("it can't be read");
     const Json object = Json::parse(text.str(), nullptr, false);
-    if (!object.is_object() || object.value("format", std::string()) != formatName || !object.contains("answers") || !object["answers"].is_array())
+    if (!object.is_object() || object.value("format", Json()) != Json(formatName) || !object.contains("answers") || !object["answers"].is_array())
         return damaged("it is not a file of lesson progress");
-    if (object.value("version", 0) > 1) return damaged(fmt::format("it has version {}, this program reads version 1", object.value("version", 0)));
+    if (const Json version = object.value("version", Json(0)); version != Json(0) && version != Json(1))
+        return damaged(fmt::format("it has version {}, this program reads version 1", version.dump(-1, ' ', true, Json::error_handler_t::replace)));
     try {
         for (const Json& one : object["answers"]) {
             KeptAnswer answer;

@@ -279,7 +279,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& name, OpenMode
         if (!infos) return tl::unexpected(deadline.passed() ? takesTooLong(*store) : infos.error());
     }
     auto state = std::make_unique<State>();
-    state->store = std::move(store);
+    state->store = store; // which outlives the watch on its database also where memory runs out below
     if (created) created->keep();
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
 }

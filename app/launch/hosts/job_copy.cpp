@@ -142,7 +142,7 @@ void JobCopy::State::takeLine(const std::string& text)
     if (value.contains("runs") && value["runs"].is_array())
         for (Value& run : value["runs"]) run = runHere(run);
     if (value.contains("file")) value["file"] = job->file;
-    if (name == "progress" && value.contains("total") && value["total"].is_number_integer() && value.value("what", Value("")) == "step")
+    if (name == "progress" && value.contains("total") && value["total"].is_number_integer() && value.value("what", Value()) == Value("step"))
         job->stepsAsked = static_cast<int>(std::clamp<std::int64_t>(value["total"].get<std::int64_t>(), 0, 1 << 30));
     if (name == "error" && value.contains("message") && value["message"].is_string()) lastError = plainText(value["message"].get<std::string>());
     if (event) event(value.dump(-1, ' ', true, Value::error_handler_t::replace));

@@ -195,7 +195,7 @@ private slots:
     {
         QTemporaryDir folder;
         const QString path = folder.path() + "/lessons.json";
-        for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":\"stagewright-lessons\",\"version\":9,\"answers\":[]}",
+        for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":1,\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":\"x\",\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":9,\"answers\":[]}",
                                  "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{}]}",
                                  "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":1,\"check\":\"a\",\"hash\":\"x\",\"mark\":\"done\"}]}"}) {
             QFile file(path);

@@ -66,7 +66,7 @@ bool readTraceMember(std::string_view key, std::string_view text, ForeignRank& r
     if (key == "schemaVersion") return true;
     if (key == "stagewright" || key == "otherData") { // written here
         const json own = json::parse(text, nullptr, false);
-        const bool ours = own.is_object() && (key == "stagewright" || (own.contains("generator") && own["generator"] == "stagewright"));
+        const bool ours = own.is_object() && (key == "stagewright" || (own.contains("generator") && own["generator"] == json("stagewright")));
         if (ours && own.contains("run") && own["run"].is_string()) rank.run = own["run"].get<std::string>();
         return false;
     }
