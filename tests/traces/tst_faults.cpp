@@ -493,7 +493,7 @@ private slots:
             const pid_t child = ::fork();
             if (child == 0) {
                 samples::Recording recording(path, {2, 2, 100000, "gpipe"});
-                const int steps = 20 + static_cast<int>(random() % 400);
+                const int steps = 20 + static_cast<int>(random() % 1600);
                 for (int step = 0; step < steps; ++step) {
                     if (!recording.append()) ::_exit(1);
                     m_shared->announced = step + 1;
