@@ -352,6 +352,38 @@ private slots:
         VERIFY_RESULT(file->add(samples::simulatedRun("gpipe", 2, 4)));
     }
 
+    void labelsOfAStepThatFailedAreForgotten()
+    {
+        auto file = fresh();
+        const auto step = [](int number, int spans, const std::string& label) {
+            TimelineBuilder builder(Provenance::Measured, "one", 1);
+            const int track = builder.addTrack(0, Lane::Compute, "rank 0");
+            Span span;
+            for (int i = 0; i < spans; ++i) { // a label each, so that they take room
+                span.step = number;
+                span.start = 1'000'000 * number + 10 * i;
+                span.end = span.start + 5;
+                span.label = builder.intern(label + std::to_string(i));
+                builder.addSpan(track, span);
+            }
+            return builder.build().value();
+        };
+        auto writer = file->begin(header("labels"));
+        VERIFY_RESULT(writer);
+        VERIFY_RESULT((*writer)->append(*step(0, 2, "first "), {}));
+        VERIFY_RESULT(file->limitSize(static_cast<std::int64_t>(fs::file_size(file->path()) + 50'000)));
+        QVERIFY(!(*writer)->append(*step(1, 20'000, "too many "), {}).has_value());
+        VERIFY_RESULT(file->limitSize(0));
+        VERIFY_RESULT((*writer)->append(*step(1, 2, "second "), {}));
+        VERIFY_RESULT((*writer)->append(*step(2, 3, "too many "), {}));
+        VERIFY_RESULT((*writer)->finish());
+        const auto run = file->read(1);
+        VERIFY_RESULT(run);
+        QStringList labels;
+        for (const Span& span : run->timeline->spans()) labels << QString::fromStdString(std::string(run->timeline->labelOf(span)));
+        QCOMPARE(labels.join(", "), QString("first 0, first 1, second 0, second 1, too many 0, too many 1, too many 2"));
+    }
+
     void aWriteThatFailsIsAnError()
     {
         const std::string path = freshPath();

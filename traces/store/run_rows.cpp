@@ -124,8 +124,8 @@ Result<std::int64_t> RunRows::trackNumber(const Track& track)
 // Of a labelKey().
 Result<std::int64_t> RunRows::labelNumber(std::string_view label)
 {
-    if (const auto known = m_known.labels.find(label); known != m_known.labels.end()) return known->second;
-    const auto number = static_cast<std::int64_t>(m_known.labels.size()) + 1;
+    if (const auto known = m_labelNumbers.find(label); known != m_labelNumbers.end()) return known->second;
+    const std::int64_t number = m_known.labels + 1;
     const std::size_t end = label.rfind('\0');
     const std::string_view shape = label.substr(end + 1);
     auto done = write(m_database, "INSERT INTO main.label VALUES(?,?,?)",
@@ -133,8 +133,15 @@ Result<std::int64_t> RunRows::labelNumber(std::string_view label)
     if (done && !shape.empty())
         done = write(m_database, "INSERT INTO main.label_shape VALUES(?,?,?)", [&](Statement& s) { s.bind(m_run).bind(number).bind(shape); });
     if (!done) return tl::unexpected(done.error());
-    m_known.labels.emplace(std::string(label), number);
+    m_labelNumbers.emplace(std::string(label), number);
+    m_known.labels = number;
     return number;
+}
+
+void RunRows::rollBack()
+{
+    m_known = m_committed;
+    std::erase_if(m_labelNumbers, [this](const auto& label) { return label.second > m_known.labels; });
 }
 
 // In the timeline's own order, so that a run read back numbers its labels alike.
@@ -147,6 +154,7 @@ Result<void> RunRows::numberLabels(const Timeline& timeline)
         if (first[span.label] == nullptr) first[span.label] = &span;
     }
     m_labels.assign(first.size(), 0);
+    m_labelNumbers.reserve(first.size());
     for (std::size_t label = 0; label < first.size(); ++label) {
         if (first[label] == nullptr) continue;
         const auto number = labelNumber(labelKey(timeline, *first[label]));

@@ -155,7 +155,7 @@ public:
     Result<void> setState(RunState state);
     // Keeps or discards what the last transaction added to the run (numbers of tracks, labels …).
     void accept() { m_committed = m_known; }
-    void rollBack() { m_known = m_committed; }
+    void rollBack();
     std::int64_t steps() const { return m_known.steps; }
 
 private:
@@ -167,7 +167,7 @@ private:
         Nanos end = 0;
         bool hasUnits = false;
         std::map<std::tuple<int, Lane, std::string>, std::int64_t> tracks;
-        TextMap<std::int64_t> labels; // by text, zero and shape
+        std::int64_t labels = 0; // how many have a number
         std::map<std::tuple<int, std::string, std::string>, std::int64_t> counters;
         std::map<std::string, std::int64_t> metrics;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> inUse; // after all segments so far; delta: bytes
@@ -189,7 +189,8 @@ private:
     std::int64_t m_run;
     BlockEncoder m_encoder;
     std::vector<Span> m_scratch;
-    std::vector<std::uint32_t> m_labels; // of the segment: numbers in the file, by label of its timeline
+    TextMap<std::int64_t> m_labelNumbers; // in the file, from 1, by text, zero and shape
+    std::vector<std::uint32_t> m_labels;  // of the segment: these, by label of its timeline
     std::vector<Nanos> m_cpu;
     Known m_known;
     Known m_committed;
