@@ -184,7 +184,7 @@ template <typename E, int N, typename Lanes>
 STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
 {
     const std::size_t first = r * static_cast<std::size_t>(n.width);
-    const auto *from = row<E>(n.outGrad, first), *past = row<E>(n.residual, first), *gamma = row<E>(n.gamma, 0);
+    const auto *from = row<E>(n.outGrad, first), *gamma = row<E>(n.gamma, 0);
     const auto* hat = row<E>(static_cast<const void*>(n.normal), first);
     auto* to = row<E>(n.inputGrad, first);
     using P = Piece<E, N>;
@@ -208,7 +208,7 @@ STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNor
         for (int k = 0; k < N; ++k)
             grad.at[k] = scale * (grad.at[k] * factor.at[k] - meanGrad - normal.at[k] * meanProduct);
         if (n.residual) {
-            const P around = P::load(past, i);
+            const P around = P::load(row<E>(n.residual, first), i);
             for (int k = 0; k < N; ++k)
                 grad.at[k] += around.at[k];
         }

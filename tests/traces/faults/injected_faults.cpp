@@ -279,11 +279,23 @@ void* operator new[](std::size_t size, const std::nothrow_t&) noexcept
 {
     return std::malloc(size == 0 ? 1 : size);
 }
+void* operator new[](std::size_t size)
+{
+    return operator new(size);
+}
 void operator delete(void* at) noexcept
 {
     std::free(at);
 }
 void operator delete(void* at, std::size_t) noexcept
+{
+    std::free(at);
+}
+void operator delete[](void* at) noexcept // the sanitizers have their own, which expect their own new[]
+{
+    std::free(at);
+}
+void operator delete[](void* at, std::size_t) noexcept
 {
     std::free(at);
 }
