@@ -15,7 +15,14 @@
 
 #include "schedules/base/result.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) // GCC
+#define STAGEWRIGHT_THREAD_SANITIZER
+#elif defined(__has_feature) // clang
+#if __has_feature(thread_sanitizer)
+#define STAGEWRIGHT_THREAD_SANITIZER
+#endif
+#endif
+#if defined(STAGEWRIGHT_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -26,13 +33,13 @@ namespace stagewright {
 inline char handOverPoint = 0;
 inline void beforeHandOver()
 {
-#if defined(__SANITIZE_THREAD__)
+#if defined(STAGEWRIGHT_THREAD_SANITIZER)
     __tsan_release(&handOverPoint);
 #endif
 }
 inline void afterHandOver()
 {
-#if defined(__SANITIZE_THREAD__)
+#if defined(STAGEWRIGHT_THREAD_SANITIZER)
     __tsan_acquire(&handOverPoint);
 #endif
 }
