@@ -418,8 +418,10 @@ private slots:
         static std::vector<std::int32_t> widths;
         StagewrightCudaTable late = *m_table;
         late.multiply = [](StagewrightQueue*, const StagewrightProduct* product) { // nothing is multiplied: the first call loads its code, wide products take long
-            std::this_thread::sleep_for(std::chrono::milliseconds(widths.empty() ? 250 : product->rows > widths.front() ? 20
-                                                                                                                        : 0));
+            if (widths.empty())
+                std::this_thread::sleep_for(std::chrono::milliseconds(250));
+            else if (product->rows > widths.front())
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
             widths.push_back(product->rows);
             return 0;
         };
