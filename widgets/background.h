@@ -14,14 +14,8 @@
 #include <QThreadPool>
 
 #include "schedules/base/result.h"
+#include "schedules/base/sanitizers.h"
 
-#if defined(__SANITIZE_THREAD__) // GCC
-#define STAGEWRIGHT_THREAD_SANITIZER
-#elif defined(__has_feature) // clang
-#if __has_feature(thread_sanitizer)
-#define STAGEWRIGHT_THREAD_SANITIZER
-#endif
-#endif
 #if defined(STAGEWRIGHT_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 #endif

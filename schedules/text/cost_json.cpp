@@ -38,9 +38,6 @@ std::string_view toText(CostSource source)
     return "fitted";
 }
 
-// The library's own comparison with a text takes memory where it can't report that there is none.
-bool isText(const Json& json, std::string_view text) { return json.is_string() && json.get_ref<const std::string&>() == text; }
-
 // Reads with the path of what is read, so that every error names it. The first error stays.
 struct CostReader {
     Error error{ErrorCode::Unreadable, {}, {}};
@@ -247,7 +244,7 @@ Result<CostModel> readCostsJson(const std::string& text)
                     "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths", "jitter", "jitter_seed",
                     "pairs", "microbatches", "layers", "collectives", "sharding", "bucket_bytes", "replicas", "microbatch_sizes"}))
         return tl::unexpected(in.error);
-    if (!isText(json.value("format", Json()), format))
+    if (json.value("format", Json()) != Json(format))
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
     const Json written = json.value("version", Json());
     if (written != 1 && written != version)
@@ -256,11 +253,11 @@ Result<CostModel> readCostsJson(const std::string& text)
         if (written == 1 && json.contains(key)) in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
-    if (isText(source, "analytic"))
+    if (source == Json("analytic")) // never with a plain text: the library then takes memory where it can't report that there is none
         out.source = CostSource::Analytic;
-    else if (isText(source, "fitted"))
+    else if (source == Json("fitted"))
         out.source = CostSource::Fitted;
-    else if (!isText(source, "uniform"))
+    else if (source != Json("uniform"))
         in.wrong("source", "uniform, analytic or fitted is expected");
     if (const auto origin = json.find("origin"); origin != json.end()) {
         if (origin->is_string())

@@ -6,18 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#ifdef __has_feature // Clang says it so
-#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
-#define __SANITIZE_ADDRESS__
-#endif
-#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
-#define __SANITIZE_THREAD__
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
+#include "schedules/base/sanitizers.h"
+
+#ifdef STAGEWRIGHT_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
-#ifdef __SANITIZE_THREAD__
+#ifdef STAGEWRIGHT_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -53,10 +47,10 @@ struct Fibers::Impl {
 
     void go(Place& from, Place& to)
     {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef STAGEWRIGHT_ADDRESS_SANITIZER
         __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.bytes);
 #endif
-#ifdef __SANITIZE_THREAD__
+#ifdef STAGEWRIGHT_THREAD_SANITIZER
         __tsan_switch_to_fiber(to.thread, 0);
 #endif
         swapcontext(&from.context, &to.context);
@@ -64,7 +58,7 @@ struct Fibers::Impl {
     }
     void arrived([[maybe_unused]] Place& place)
     {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef STAGEWRIGHT_ADDRESS_SANITIZER
         const void* bottom = nullptr;
         std::size_t bytes = 0;
         __sanitizer_finish_switch_fiber(place.fake, &bottom, &bytes);
@@ -92,7 +86,7 @@ Fibers::Fibers(int count) : m_impl(std::make_unique<Impl>())
         Place& place = m_impl->places[static_cast<std::size_t>(i)];
         place.bottom = m_impl->stacks.back().get();
         place.bytes = stackBytes;
-#ifdef __SANITIZE_THREAD__
+#ifdef STAGEWRIGHT_THREAD_SANITIZER
         place.thread = __tsan_create_fiber(0);
 #endif
         fill(place.context);
@@ -106,7 +100,7 @@ Fibers::Fibers(int count) : m_impl(std::make_unique<Impl>())
 
 Fibers::~Fibers()
 {
-#ifdef __SANITIZE_THREAD__
+#ifdef STAGEWRIGHT_THREAD_SANITIZER
     for (std::size_t i = 0; i + 1 < m_impl->places.size(); ++i)
         __tsan_destroy_fiber(m_impl->places[i].thread);
 #endif
@@ -116,7 +110,7 @@ void Fibers::run(int first, void (*body)(void*, int), void* context)
 {
     m_impl->body = body;
     m_impl->context = context;
-#ifdef __SANITIZE_THREAD__
+#ifdef STAGEWRIGHT_THREAD_SANITIZER
     m_impl->caller().thread = __tsan_get_current_fiber();
 #endif
     m_impl->go(m_impl->caller(), m_impl->places[static_cast<std::size_t>(first)]);
