@@ -54,7 +54,7 @@ expect_out '^  different setups: microbatches 8 against 16 and link latency none
 expect_out "B's placement and order: 16 microbatches instead of 8"
 for batch in 1 2; do
     run stagewright record -s gpipe -p 2 -m 2 --model "layers=2,hidden=$((32 * batch)),heads=2,seq=16" --microbatch-size "$batch" --steps 2 \
-        --warmup 1 -o r.stagewright
+        --warmup 1 --clock virtual -o r.stagewright
 done
 run stagewright compare r.stagewright
 expect_code 0
