@@ -99,7 +99,7 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
     }
     if (m_options.virtualClock) {
         const std::vector<Interval> before = record->work.empty() ? std::vector<Interval>() : intervalsOf(*record);
-        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation, m_options.gradientBuckets);
+        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation, m_options.gradientBuckets, m_options.channels);
         if (!placed) return tl::unexpected(std::move(placed.error()));
         if (!record->work.empty()) moveWork(*record, before);
         m_virtualEnd = record->end();

@@ -24,6 +24,7 @@ struct RecorderOptions {
     Links links;                        // of the virtual clock; on the wall clock messages carry when they are available
     RunPerturbation perturbation;       // of the virtual clock; on the wall clock the ranks themselves take longer
     bool threadCpu = true;              // the virtual clock needs it
+    Channels channels{};                // of the virtual clock: whether messages share their links
     std::vector<int> gradientBuckets{}; // of the virtual clock (schedules/execute/place_buckets.h)
 };
 

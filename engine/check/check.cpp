@@ -189,7 +189,7 @@ TrainingOptions clockedOptions(const TrainingOptions& options, int training)
 {
     TrainingOptions clocked = options;
     if (training > 0) clocked.job = nullptr;
-    const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.perDirection > 0;
+    const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.limited();
     if (clocked.clock == ClockMode::Auto) clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
     return clocked;
 }

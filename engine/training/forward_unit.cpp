@@ -31,7 +31,7 @@ Result<Nanos> measureForwardUnit(const std::shared_ptr<const CheckedSchedule>& c
     }
     Nanos sum = 0; // of the median over microbatches, over stages
     for (std::vector<Nanos>& of : durations) sum += upperMedian(std::move(of));
-    return sum / schedule.ranks;
+    return sum / schedule.pipelineRanks();
 }
 
 } // namespace stagewright

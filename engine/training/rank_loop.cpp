@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -14,11 +15,21 @@
 #include "engine/training/step_end.h"
 #include "engine/training/training_state.h"
 #include "profiler/record/clock.h"
+#include "schedules/messages/link_lane.h"
 #include "schedules/messages/messages.h"
 
 namespace stagewright {
 
 namespace {
+
+// What a sender knows of how its messages queue. With rendezvous, or one stream, when one starts is for its transport to say.
+Channels senderLimits(const Channels& channels)
+{
+    Channels out;
+    out.apart = channels.apart;
+    if (channels.sends == SendMode::Buffered) out.perDirection = channels.perDirection;
+    return out;
+}
 
 class RankLoop {
 public:
@@ -240,6 +251,7 @@ private:
         m_run.status.set(RankPhase::Message, static_cast<int>(position));
         const bool blocking = m_state.options.channels.blockingReceives();
         std::vector<Posted> posted;
+        m_state.transport->beginGroup(m_rank);
         for (std::size_t i = position; i < position + count; ++i) {
             const Op& op = list[i];
             const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
@@ -256,11 +268,12 @@ private:
                 Buffer buffer = takeOutput(key);
                 const std::uint64_t flight = m_flight.sending(key, peer, static_cast<int>(i), buffer);
                 m_recorder.sendPosted(key);
-                const Nanos availableAt = monotonicNow() + delayTo(peer, buffer);
+                const Nanos availableAt = arrivalAt(peer, buffer);
                 m_state.transport->send(m_rank, peer, key, std::move(buffer), availableAt);
                 posted.push_back({key, peer, true, flight});
             }
         }
+        m_state.transport->endGroup(m_rank);
         for (const Posted& message : posted) {
             if (!message.send) {
                 if (!receive(message.key, message.flight)) return false;
@@ -420,8 +433,7 @@ private:
                 m_held.push_back({message.key, std::move(buffer), false, {}, {}});
                 continue;
             }
-            const Nanos now = monotonicNow();
-            const Nanos availableAt = now + delayTo(message.rank, buffer);
+            const Nanos availableAt = arrivalAt(message.rank, buffer);
             m_run.flight.finish(m_flight.sending(message.key, message.rank, -1, buffer));
             m_state.transport->send(m_rank, message.rank, message.key, std::move(buffer), availableAt);
             m_recorder.sent(message.key, availableAt);
@@ -433,6 +445,15 @@ private:
     {
         if (m_virtual) return 0;
         return m_state.options.links.delay(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
+    }
+
+    // Of a message that is sent now: behind those before it on its link. What else holds it up is the transport's: its receive, or its turn.
+    Nanos arrivalAt(int rank, const Buffer& buffer)
+    {
+        const Nanos now = monotonicNow();
+        if (m_virtual) return now;
+        const Transit transit = m_state.options.links.transit(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
+        return m_links.try_emplace(rank, senderLimits(m_state.options.channels)).first->second.take(now, transit) + transit.delay;
     }
 
     void freeSent()
@@ -468,6 +489,7 @@ private:
     RankRun& m_run;
     RankRecorder& m_recorder;
     bool m_virtual;
+    std::map<int, LinkLane> m_links; // emulated, by the rank at their other end
     RankFlight m_flight;
     RankTrace m_trace;
     OpExecution m_execution;

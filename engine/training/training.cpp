@@ -59,7 +59,15 @@ Result<void> canSpread(const TrainingOptions& options, ClockMode clock, bool onD
     if (onDevice && clock == ClockMode::Virtual)
         return fail(ErrorCode::Usage, "ranks in several processes can't take turns on a GPU", "give --sharing queues, which runs them side by side, use as many GPUs as ranks, or run the ranks as threads");
     if (onDevice && options.device.sharing == DeviceSharing::Partitions) return refused("--sharing partitions");
+    if (options.channels.oneStream) return refused("--channels one");
     return {};
+}
+
+// A sender whose messages are buffered queues them itself (rank_loop.cpp).
+Channels transportLimits(Channels channels)
+{
+    if (channels.sends == SendMode::Buffered) channels.perDirection = 0;
+    return channels;
 }
 
 // The transport and the team of a training whose ranks are in several processes.
@@ -81,7 +89,7 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
             MessageKey key = messageOf(receive);
             for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch) expected.push_back({key, rank, to});
         }
-    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, state.options.channels,
+    auto transport = makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(), expected, transportLimits(state.options.channels),
                                             state.options.links, std::move(state.transport), [team] { team->wake(); });
     if (!transport) return tl::unexpected(std::move(transport.error()));
     if (connectsDevices(state)) {
@@ -137,10 +145,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         where = *spread;
     }
     ClockMode clock = options.clock;
-    const bool wallOnly = rendezvous || options.channels.perDirection > 0;
+    const bool wallOnly = rendezvous || options.channels.limited();
     if (clock == ClockMode::Virtual && wallOnly) {
         return fail(ErrorCode::Usage,
-                    rendezvous ? "the virtual clock does not know rendezvous sends" : "the virtual clock does not know limited channels",
+                    rendezvous                   ? "the virtual clock does not know rendezvous sends"
+                    : options.channels.oneStream ? "the virtual clock does not know communication streams"
+                                                 : "the virtual clock does not know limited channels",
                     "train on the wall clock");
     }
     if (clock == ClockMode::Auto && wallOnly) clock = ClockMode::Wall;
@@ -177,8 +187,8 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         for (const RankRun& rank : ranks)
             if (rank.memory) rank.memory->interrupt();
     };
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
-    if (rendezvous) { // else the order of messages changes nothing
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), transportLimits(options.channels), giveUp);
+    if (rendezvous || options.channels.oneStream) { // else the order of messages changes nothing
         Result<std::shared_ptr<const Schedule>> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         state->lowered = std::move(*lowered);

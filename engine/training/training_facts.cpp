@@ -8,6 +8,7 @@
 #include "engine/layers/stage_memory.h"
 #include "engine/training/rank_training.h"
 #include "engine/transport/bytes.h"
+#include "schedules/messages/channel_facts.h"
 
 namespace stagewright {
 
@@ -143,12 +144,8 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
         add("gpu_transport", byMpi ? std::string(way) : std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
-    if (options.channels.sends == SendMode::Rendezvous) {
-        add("sends", "rendezvous");
-        add("receives", options.channels.blockingReceives() ? "blocking" : "posted");
-        add("lowering", m_state->checked->cameLowered() ? "as given" : toText(options.lowering));
-    }
-    if (options.channels.perDirection > 0) add("channels", fmt::format("{}", options.channels.perDirection));
+    const std::string rule = m_state->checked->cameLowered() ? "as given" : toText(options.lowering);
+    for (const auto& [key, value] : channelFacts(options.channels, m_state->lowered ? rule : std::string(), options.links.haveBandwidth())) add(key, value);
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {

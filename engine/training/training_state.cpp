@@ -29,7 +29,7 @@ FlatState flatInUnits(const StateSharding& sharding, std::vector<std::int64_t> l
 TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
                              ClockMode aClock, int ranksHere, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets)
     : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true, .gradientBuckets = std::move(buckets)}),
+      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .perturbation = someOptions.perturbation, .threadCpu = true, .channels = someOptions.channels, .gradientBuckets = std::move(buckets)}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     shared = sharesState(*schedule);

@@ -9,9 +9,12 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "profiler/record/clock.h"
+#include "schedules/messages/communication_streams.h"
 
 namespace stagewright {
 
@@ -41,6 +44,7 @@ public:
     ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels, std::function<void()> interrupted)
         : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks)), m_received(ranks)
     {
+        std::size_t first = 0;
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
             const std::size_t messages = stages.size() * m_space.perStage();
@@ -50,8 +54,13 @@ public:
             if (channels.perDirection > 0)
                 box.channels.assign(static_cast<std::size_t>(ranks),
                                     {std::vector<Nanos>(static_cast<std::size_t>(channels.perDirection), 0), {}});
+            box.first = first;
+            first += messages;
             m_outboxes[static_cast<std::size_t>(rank)].returned.reserve(messages);
         }
+        if (!channels.oneStream) return;
+        m_streams.emplace(static_cast<std::size_t>(ranks), first);
+        m_groups.resize(static_cast<std::size_t>(ranks));
     }
 
     std::string_view name() const override { return "threads"; }
@@ -60,9 +69,10 @@ public:
     {
         Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
         Mark written = message.memory().mark();
+        const std::size_t place = at(box, key);
         {
             const std::lock_guard lock(box.mutex);
-            Slot& slot = box.slots[at(box, key)];
+            Slot& slot = box.slots[place];
             assert(!slot.full);
             slot.buffer = std::move(message);
             slot.written = std::move(written);
@@ -71,7 +81,9 @@ public:
             const Nanos now = monotonicNow();
             slot.delay = std::max<Nanos>(0, availableAt - now);
             slot.availableAt = never;
-            if (box.channels.empty()) {
+            if (m_streams) {
+                // its turn says when
+            } else if (box.channels.empty()) {
                 if (!m_rendezvous || slot.offered) slot.availableAt = availableAt;
             } else {
                 Direction& channels = box.channels[static_cast<std::size_t>(fromRank)];
@@ -79,13 +91,15 @@ public:
                 advance(channels, now);
             }
         }
+        if (m_streams) return postOnStream(fromRank, {static_cast<std::uint32_t>(box.first + place), true});
         box.changed.notify_all(); // its owner waits, and under rendezvous those who send to it
     }
 
     void offer(int rank, const MessageKey& key) override
     {
-        if (!m_rendezvous) return;
         Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        if (m_streams) return postOnStream(rank, {static_cast<std::uint32_t>(box.first + at(box, key)), false});
+        if (!m_rendezvous) return;
         {
             const std::lock_guard lock(box.mutex);
             Slot& slot = box.slots[at(box, key)];
@@ -96,6 +110,18 @@ public:
                 advance(box.channels[static_cast<std::size_t>(slot.fromRank)], monotonicNow());
         }
         box.changed.notify_all();
+    }
+
+    void beginGroup(int rank) override
+    {
+        if (m_streams) m_groups[static_cast<std::size_t>(rank)].emplace();
+    }
+
+    void endGroup(int rank) override
+    {
+        if (!m_streams) return;
+        const std::vector<CommunicationStreams::Side> sides = std::exchange(m_groups[static_cast<std::size_t>(rank)], std::nullopt).value();
+        appendToStream(rank, sides);
     }
 
     TransportStatus waitSent(int toRank, const MessageKey& key) override
@@ -236,6 +262,7 @@ private:
         std::vector<int> stages; // of this rank, ascending
         std::map<ControlKey, std::deque<Slot>> control;
         std::vector<Direction> channels; // limited ones: by sender
+        std::size_t first = 0;           // of its messages, among those of all ranks
         bool interrupted = false;
     };
     struct Outbox { // buffers on their way back to the rank that sent them
@@ -247,6 +274,28 @@ private:
     {
         const auto chunk = std::lower_bound(box.stages.begin(), box.stages.end(), static_cast<int>(key.stage)) - box.stages.begin();
         return static_cast<std::size_t>(chunk) * m_space.perStage() + m_space.within(key);
+    }
+
+    void postOnStream(int rank, const CommunicationStreams::Side& side)
+    {
+        if (auto& group = m_groups[static_cast<std::size_t>(rank)])
+            group->push_back(side);
+        else
+            appendToStream(rank, {&side, 1});
+    }
+
+    void appendToStream(int rank, std::span<const CommunicationStreams::Side> sides)
+    {
+        const std::lock_guard lock(m_streamMutex);
+        m_streams->append(rank, sides, monotonicNow());
+        m_streams->advance(rank, [this](std::uint32_t message, Nanos ready) {
+            const auto box = std::prev(std::upper_bound(m_boxes.begin(), m_boxes.end(), message, [](std::size_t number, const Mailbox& one) { return number < one.first; }));
+            const std::lock_guard inBox(box->mutex);
+            Slot& slot = box->slots[message - box->first];
+            slot.availableAt = ready + slot.delay;
+            box->changed.notify_all();
+            return slot.availableAt;
+        });
     }
 
     // Puts under way what may go over from `now` on, each on the channel that is free first. The others queue behind a message whose receive is not
@@ -324,6 +373,9 @@ private:
     MessageSpace m_space;
     std::vector<Mailbox> m_boxes;
     std::vector<Outbox> m_outboxes;
+    std::mutex m_streamMutex; // before that of a mailbox
+    std::optional<CommunicationStreams> m_streams;
+    std::vector<std::optional<std::vector<CommunicationStreams::Side>>> m_groups; // by rank, on its thread: what it posts together
     ReceivedCounts m_received;
 };
 

@@ -70,6 +70,9 @@ public:
     // Rendezvous: the receive is posted; and the sender's sleep until the message has gone over. Buffered: nothing to do.
     virtual void offer(int rank, const MessageKey& key) = 0;
     virtual TransportStatus waitSent(int toRank, const MessageKey& key) = 0;
+    // What the rank sends and offers between the two is posted together: it matters where its messages share one stream.
+    virtual void beginGroup(int /*rank*/) {}
+    virtual void endGroup(int /*rank*/) {}
     // Whether the message could be taken now without waiting.
     virtual bool ready(int rank, const MessageKey& key) const = 0;
     // Sleeps until it can, or until interrupt().

@@ -188,8 +188,10 @@ private:
             if (message.takeEnd > message.takeBegin) {
                 add(message.toRank, Lane::Receive, receive, message.takeBegin, message.takeEnd);
             }
-            if (message.waitBegin >= 0 && message.takeBegin > message.waitBegin) {
-                add(message.toRank, Lane::Wait, receive, message.waitBegin, message.takeBegin);
+            // On the virtual clock it is taken at the start of its op, which may be launched later than the message is there.
+            const Nanos waited = m_record.clock == "virtual" ? std::min(message.takeBegin, message.available) : message.takeBegin;
+            if (message.waitBegin >= 0 && waited > message.waitBegin) {
+                add(message.toRank, Lane::Wait, receive, message.waitBegin, waited);
             }
         }
     }

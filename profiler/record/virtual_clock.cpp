@@ -83,7 +83,7 @@ void placeEnds(StepRecord& record)
 
 } // namespace
 
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation, std::span<const int> gradientBuckets)
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation, std::span<const int> gradientBuckets, const Channels& channels)
 {
     if (perturbation.changesDurations())
         for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
@@ -103,7 +103,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     const bool shared = sharesState(schedule);
     Links lanes = links;
     if (shared) lanes.collectives = CollectiveLane::Beside;
-    Result<SimResult> placed = placeBuckets(*record.schedule, durations, lanes, gradientBuckets, boundaries);
+    Result<SimResult> placed = placeBuckets(*record.schedule, durations, lanes, gradientBuckets, boundaries, channels);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
     takeLaunch(schedule, launch, *placed);
 
@@ -139,6 +139,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             last = std::max(last, at);
         }
     }
+    const std::vector<MessageFlight> flights = sharesBandwidth(links, boundaries, channels) ? flightsOf(schedule, record.schedule->index(), placed->end, links, boundaries, channels) : std::vector<MessageFlight>();
     for (RecordedMessage& message : record.messages) {
         const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
         const int offset = message.key.gradient ? 1 : -1;
@@ -146,6 +147,9 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         message.arrival = message.available =
             message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op,
                                         message.key.stage + offset, offset, message.toRank, record.schedule->cells().slices);
+        const auto idOf = [&](int rank, std::size_t op) { return static_cast<std::uint32_t>(placed->indexOf(rank, static_cast<std::size_t>(record.ops[static_cast<std::size_t>(rank)][op].position))); };
+        if (const auto flight = flightBetween(flights, idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp)))
+            message.arrival = message.available = begin + flight->arrival; // behind others on its link
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
         message.takeBegin = message.takeEnd = to[message.toOp].begin;

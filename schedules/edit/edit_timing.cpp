@@ -31,14 +31,17 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
     if (!cells || times.end.size() != out.size()) return out;
     const OpIndex index(schedule, *cells);
     const std::vector<Bytes> boundary = boundaryOf(costs);
+    const auto flights = sharesBandwidth(costs.links, boundary, {}) ? flightsOf(schedule, index, times.end, costs.links, boundary, {}) : std::vector<MessageFlight>();
     std::size_t id = 0;
     for (int r = 0; r < schedule.ranks; ++r)
         for (const Op& op : schedule.order[static_cast<std::size_t>(r)]) {
+            const auto self = static_cast<std::uint32_t>(id);
             Nanos& arrival = out[id++];
             index.eachInput(op, [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp) return;
                 const Nanos delay = need.stageOffset == 0 ? 0 : messageDelay(schedule, costs.links, boundary, op, op.stage + need.stageOffset, need.stageOffset, r, cells->slices);
-                arrival = std::max(arrival, times.end[from] + delay);
+                const auto flight = flightBetween(flights, from, self);
+                arrival = std::max(arrival, flight ? flight->arrival : times.end[from] + delay);
             });
         }
     return out;

@@ -7,6 +7,7 @@
 #include "schedules/check/validate.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/message_execution.h"
+#include "schedules/messages/messages.h"
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
 
@@ -203,6 +204,20 @@ void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& c
     if (!out.fixed) findMoves(schedule, cells, channels, cycle, mostMoves, out);
 }
 
+void findLowerings(const Schedule& schedule, const Channels& channels, Deadlock& out)
+{
+    if (!isLowered(schedule) || schedule.opCount() * fewMoves > movesBudget) return;
+    const Schedule lists = withoutMessages(schedule);
+    for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::Grouped, LoweringRule::RankParity, LoweringRule::PyTorch, LoweringRule::EagerPost}) {
+        Lowering lowering;
+        lowering.rule = rule;
+        Channels meant = channels;
+        meant.receives = receivesOf(rule);
+        const auto lowered = lower(lists, lowering);
+        if (lowered && *lowered != schedule && validate(*lowered, meant).valid()) out.lowerings.push_back(lowering);
+    }
+}
+
 // Each send posted together with the receive directly after it.
 void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channels& channels, Deadlock& out)
 {
@@ -290,8 +305,18 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
         out.blocked.push_back(std::move(blocked));
     }
     findCycle(out, schedule.ranks);
-    if (channels != Channels{}) out.worksIfBuffered = Attempt(schedule, *cells, {}).ended;
+    const auto endsUnder = [&](const Schedule& lists, Channels other) { return Attempt(lists, *cells, other).ended; };
+    Channels other = channels;
+    other.sends = SendMode::Buffered;
+    if (channels.sends == SendMode::Rendezvous) out.worksIfBuffered = endsUnder(schedule, other);
+    other = channels;
+    other.receives = ReceiveMode::Posted;
+    if (channels.blockingReceives()) out.worksIfPosted = endsUnder(schedule, other);
+    other = channels;
+    other.oneStream = false;
+    if (channels.oneStream) out.worksWithStreams = endsUnder(schedule, other);
     if (cycle.empty()) return out;
+    findLowerings(schedule, channels, out);
     tryGrouping(schedule, *cells, channels, out);
     findFix(schedule, *cells, channels, cycle, out);
     return out;

@@ -8,6 +8,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
@@ -48,6 +49,9 @@ struct Deadlock {
     std::string fixRule;              // where many moves follow one rule, that rule in words; empty: they are listed one by one
     std::optional<Schedule> fixed;    // the schedule after the fix; groups of messages that were in its way are dissolved in it
     bool worksIfBuffered = false;     // the same lists end if sends are buffered
+    bool worksIfPosted = false;       // and if a rank does not wait at a receive, where it does
+    bool worksWithStreams = false;    // and if the messages of a rank don't share one stream, where they do
+    std::vector<Lowering> lowerings;  // rules under which the same ops end, with the receives meant for them, where messages are in the lists
     // Does posting each send together with a receive directly after it remove the hang? None: no such pair on the
     // cycle.
     std::optional<bool> groupingWorks;

@@ -59,6 +59,11 @@ std::string describeDeadlock(const Deadlock& deadlock)
         ops += toText(op.op) + " → ";
     out += fmt::format("the cycle: {}{}\n", ops, toText(deadlock.cycleOps.front().op));
     if (deadlock.worksIfBuffered) out += "it works if sends are buffered\n";
+    if (deadlock.worksIfPosted) out += "it works if receives are posted: the op that needs a message waits for it, not the receive\n";
+    if (deadlock.worksWithStreams) out += "it works if the messages of a rank don't share one stream\n";
+    std::string rules;
+    for (const Lowering& lowering : deadlock.lowerings) rules += (rules.empty() ? "" : ", ") + toText(lowering);
+    if (!rules.empty()) out += fmt::format("the same ops end with their messages inserted by another rule: {}\n", rules);
     if (deadlock.groupingWorks)
         out += fmt::format("posting {} together with {}, and every send with the receive after it, {}\n", toText(deadlock.groupedSend),
                            toText(deadlock.groupedReceive), *deadlock.groupingWorks ? "removes it" : "does not remove it");

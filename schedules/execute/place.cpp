@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "schedules/base/large_memory.h"
+#include "schedules/messages/link_lane.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/message_execution.h"
 #include "schedules/messages/wait_graph.h"
@@ -39,12 +41,22 @@ struct Execution {
     std::span<const Bytes> boundary;
     std::span<const int> gradientBuckets; // place_buckets.h
     CellSpace cells;
+    const Channels& channels;
     bool relaxed = false;
     SimResult out{};
 
     std::array<KindPlan, opKindCount> plans{};
     std::array<std::vector<Nanos>, productCount> ready{}; // end of the producer by cell, or < 0
     std::array<std::vector<Nanos>, 2> delays{};           // by stage of the consumer; [0] from below, [1] from above
+    // Where messages share their links (of plain lists, whose stages are on one rank each): what a stage sends, [0] up and [1] down, and
+    // when it arrives, by the cell of its producer.
+    struct Flight {
+        std::size_t lane = 0;
+        Transit transit;
+    };
+    std::array<std::vector<Flight>, 2> flights{};
+    std::array<std::vector<Nanos>, 2> arrivals{}; // of activations, of gradients; empty: messages don't wait for each other
+    std::vector<LinkLane> lanes{};
     bool uniformDelays =
         true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
     std::vector<std::size_t> head{};
@@ -65,6 +77,7 @@ struct Execution {
     std::array<std::vector<Nanos>, productCount> leaves{}; // by cell: when its message can leave; only where the link is shared
 
     void prepare();
+    void prepareFlights();
     Nanos delayOf(const Op& op, int stage, int offset, int rank) const;
     template <bool Plain>
     bool inputsReady(const Op& op, int rank, Nanos& begin);
@@ -139,6 +152,7 @@ void Execution::prepare()
                                 lower < boundary.size() ? boundary[lower] : 0);
             }
         }
+    if (uniformDelays && sharesBandwidth(links, boundary, channels)) prepareFlights();
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     head.assign(ranks, 0);
     clock.assign(ranks, 0);
@@ -147,6 +161,24 @@ void Execution::prepare()
         reserveLarge(*times, out.offsets.back());
         times->resize(out.offsets.back());
     }
+}
+
+void Execution::prepareFlights()
+{
+    std::map<std::pair<int, int>, std::size_t> known;
+    for (std::size_t down = 0; down < 2; ++down) {
+        arrivals[down].assign(ready[down].size(), 0);
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            const int to = down == 1 ? stage - 1 : stage + 1;
+            Flight& flight = flights[down].emplace_back();
+            if (to < 0 || to >= schedule.stages) continue;
+            const auto below = static_cast<std::size_t>(std::min(stage, to));
+            const std::pair<int, int> ends{schedule.placement.rankOf(stage, -1), schedule.placement.rankOf(to, -1)};
+            flight.lane = known.try_emplace(ends, known.size()).first->second;
+            flight.transit = links.transit(ends.first, ends.second, below < boundary.size() ? boundary[below] : 0);
+        }
+    }
+    lanes.resize(std::max<std::size_t>(1, known.size()));
 }
 
 // Only where delays are not uniform: the message of one op, from the rank that made it.
@@ -177,7 +209,9 @@ bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
                 return false;
             }
             Nanos arrival = value;
-            if (need.offset != 0) {
+            if (const std::size_t down = need.offset > 0 ? 1 : 0; Plain && need.offset != 0 && !arrivals[down].empty()) {
+                arrival = arrivals[down][cell];
+            } else if (need.offset != 0) {
                 const Nanos delay = Plain && uniformDelays ? delays[need.offset > 0 ? 1 : 0][op.stage] : delayOf(op, stage, need.offset, rank);
                 const auto& leaving = leaves[static_cast<std::size_t>(need.product)];
                 if (delay > 0 && !leaving.empty()) arrival = std::max(arrival, leaving[cell]);
@@ -219,6 +253,12 @@ void Execution::publish(const Op& op, Nanos end, int rank)
         table[cell] = end;
         if (auto& leaving = leaves[static_cast<std::size_t>(product)]; !leaving.empty())
             leaving[cell] = std::max(end, beside[static_cast<std::size_t>(rank)].lane);
+        if (Plain && product < 2 && !arrivals[static_cast<std::size_t>(product)].empty()) {
+            const auto down = static_cast<std::size_t>(product);
+            const auto& leaving = leaves[down];
+            const Flight& flight = flights[down][op.stage];
+            arrivals[down][cell] = lanes[flight.lane].take(leaving.empty() ? end : leaving[cell], flight.transit) + flight.transit.delay;
+        }
         wake(before);
         return true;
     };
@@ -399,7 +439,8 @@ Result<void> Placing::fits() const
 
 Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) const
 {
-    if (needsMessageExecution(schedule)) {
+    const bool plain = cells.plain && !schedule.placement.hasCopies();
+    if (needsMessageExecution(schedule) || (!plain && sharesBandwidth(links, boundary, channels))) {
         std::optional<OpIndex> own;
         if (index == nullptr) index = &own.emplace(schedule, cells);
         MessageExecution execution(schedule, *index, channels, durations, links, boundary);
@@ -414,7 +455,7 @@ Result<SimResult> Placing::run(const CellSpace& cells, const OpIndex* index) con
         return out;
     }
     const bool relaxed = policy == PlacePolicy::Relaxed;
-    Execution execution{schedule, durations, links, boundary, gradientBuckets, cells, relaxed};
+    Execution execution{schedule, durations, links, boundary, gradientBuckets, cells, channels, relaxed};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
     if (relaxed && cells.plain)
@@ -453,9 +494,8 @@ Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> 
 }
 
 Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
-                               std::span<const Bytes> boundary)
+                               std::span<const Bytes> boundary, const Channels& channels)
 {
-    const Channels channels;
     const Placing placing{schedule.compute(), durations, links, gradientBuckets, boundary, channels, PlacePolicy::Strict};
     if (Result<void> fit = placing.fits(); !fit) return tl::unexpected(std::move(fit.error()));
     return placing.run(schedule.cells(), &schedule.index());

@@ -15,6 +15,6 @@ Result<SimResult> placeBuckets(const Schedule& schedule, std::span<const Nanos> 
                                std::span<const Bytes> boundary = {}, const Channels& channels = {}, PlacePolicy policy = PlacePolicy::Strict);
 // The compute() of a checked one, strictly: its cells and index are there already, so that each step of a recording only places.
 Result<SimResult> placeBuckets(const CheckedSchedule& schedule, std::span<const Nanos> durations, const Links& links, std::span<const int> gradientBuckets,
-                               std::span<const Bytes> boundary);
+                               std::span<const Bytes> boundary, const Channels& channels = {});
 
 } // namespace stagewright

@@ -11,9 +11,21 @@
 //
 // Two messages issued as a pair (Schedule::paired, GROUPED in a CSV) are posted at the same moment; the rank waits until
 // both are done.
+//
+// Messages of one link share its bandwidth: each takes it for bytes ÷ bandwidth, one after the other in the order in which they can leave;
+// latency delays a message and occupies nothing. Which other limits there are says one word, --channels and what a run keeps:
+//
+//   shared   none (the default)
+//   N        at most N messages in flight at once from one rank to another, queueing in the order of their sends
+//   0        none, and each message has the whole bandwidth, however many there are
+//   one      one communication stream a rank: its sends and receives run one after the other in the order of its list (a pair at once), each
+//            from when both sides have come to it until it is there; a receive whose message is not sent yet holds up what is behind it, compute
+//            goes on
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace stagewright {
 
@@ -33,9 +45,17 @@ struct Channels {
     // line). 0: without limit.
     int perDirection = 0;
     ReceiveMode receives = ReceiveMode::Blocking; // of Rendezvous; buffered receives are always posted
+    bool apart = false;                           // no message takes bandwidth from another
+    bool oneStream = false;                       // of each rank; perDirection is then 0
 
     bool blockingReceives() const { return sends == SendMode::Rendezvous && receives == ReceiveMode::Blocking; }
+    bool limited() const { return perDirection > 0 || oneStream; } // beyond what links carry: only sends and receives in the lists show it
     bool operator==(const Channels&) const = default;
 };
+
+// "shared", "0", "one", "2"; sends and receives are not in it.
+std::string limitText(const Channels& channels);
+bool readLimit(std::string_view text, Channels& channels); // false: it is none of them, and nothing is changed
+inline constexpr const char* limitForms = "shared, one, 0 or a number of messages";
 
 } // namespace stagewright

@@ -1,6 +1,7 @@
 #include "schedules/messages/message_delay.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace stagewright {
@@ -16,7 +17,13 @@ std::vector<Bytes> boundaryOf(const CostModel& costs)
 Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
                    int stage, int offset, int rank, int slices)
 {
-    if (offset == 0) return 0;
+    return messageTransit(schedule, links, boundary, op, stage, offset, rank, slices).delay;
+}
+
+Transit messageTransit(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
+                       int stage, int offset, int rank, int slices)
+{
+    if (offset == 0) return {};
     auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));
     const auto stages = static_cast<std::size_t>(schedule.stages);
     if (boundary.size() > stages && lower < stages) lower += stages * static_cast<std::size_t>(schedule.replicaOf(rank));
@@ -33,7 +40,42 @@ Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const
         }
     }
     if (op.half > 0) bytes = op.half == 1 ? bytes / 2 : bytes - bytes / 2;
-    return links.delay(schedule.placement.rankOf(stage, op.microbatch), rank, bytes);
+    return links.transit(schedule.placement.rankOf(stage, op.microbatch), rank, bytes);
+}
+
+bool sharesBandwidth(const Links& links, std::span<const Bytes> boundary, const Channels& channels)
+{
+    return !channels.apart && links.haveBandwidth() && std::any_of(boundary.begin(), boundary.end(), [](Bytes bytes) { return bytes > 0; });
+}
+
+std::vector<Message> messagesBySender(const Schedule& schedule, const OpIndex& index)
+{
+    std::vector<Message> out = messagesOf(schedule, index);
+    std::stable_sort(out.begin(), out.end(), [](const Message& a, const Message& b) { return a.producer != b.producer ? a.producer < b.producer : a.send < b.send; });
+    return out;
+}
+
+std::vector<MessageFlight> flightsOf(const Schedule& schedule, const OpIndex& index, std::span<const Nanos> ends, const Links& links, std::span<const Bytes> boundary, const Channels& channels)
+{
+    std::vector<MessageFlight> out;
+    std::map<std::pair<int, int>, LinkLane> lanes;
+    Channels unlimited; // sends and receives alone know of limits
+    unlimited.apart = channels.apart;
+    for (Message& message : messagesBySender(schedule, index)) {
+        const Transit transit = messageTransit(schedule, links, boundary, message.receive, message.send.stage, message.send.stage - message.receive.stage, message.toRank, index.cells().slices);
+        const Nanos begin = lanes.try_emplace({message.fromRank, message.toRank}, unlimited).first->second.take(ends[message.producer], transit);
+        out.push_back({message, begin, begin + transit.delay});
+    }
+    return out;
+}
+
+std::optional<MessageFlight> flightBetween(std::span<const MessageFlight> flights, std::uint32_t producer, std::uint32_t consumer)
+{
+    std::optional<MessageFlight> out;
+    auto at = std::lower_bound(flights.begin(), flights.end(), producer, [](const MessageFlight& flight, std::uint32_t of) { return flight.message.producer < of; });
+    for (; at != flights.end() && at->message.producer == producer; ++at)
+        if (at->message.consumer == consumer && (!out || at->arrival > out->arrival)) out = *at;
+    return out;
 }
 
 } // namespace stagewright

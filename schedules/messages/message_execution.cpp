@@ -47,7 +47,9 @@ MessageExecution::MessageExecution(const Schedule& schedule, const OpIndex& inde
     prepareMessages(links, boundary);
     // Compute-only lists: a message is in flight from its producer's end on.
     prepareInputs();
-    if (m_pairs.messages().empty())
+    if (m_pairs.messages().empty() && sharesBandwidth(links, boundary, channels))
+        prepareFlights(links, boundary);
+    else if (m_pairs.messages().empty())
         for (std::uint32_t id = 0; id < m_index.opCount(); ++id) {
             const OpPlace place = index.placeOf(id);
             const Op& op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
@@ -116,9 +118,9 @@ void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes
 {
     const auto& pairs = m_pairs.messages();
     m_out.messages.resize(pairs.size());
-    m_delay.assign(pairs.size(), 0);
+    m_transit.resize(pairs.size());
     m_channelOf.assign(pairs.size(), 0);
-    std::unordered_map<std::uint64_t, std::uint32_t> channels; // by (from, to)
+    if (m_channels.oneStream && !pairs.empty()) m_streams.emplace(m_schedule.order.size(), pairs.size());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         m_out.messages[i].send = pairs[i].send;
         m_out.messages[i].receive = pairs[i].receive;
@@ -127,15 +129,43 @@ void MessageExecution::prepareMessages(const Links& links, std::span<const Bytes
         const OpPlace to = m_index.placeOf(pairs[i].receive);
         const Op& send = m_schedule.order[static_cast<std::size_t>(from.rank)][from.position];
         const Op& receive = m_schedule.order[static_cast<std::size_t>(to.rank)][to.position];
-        m_delay[i] = messageDelay(m_schedule, links, boundary, receive, send.stage, send.stage - receive.stage, to.rank,
-                                  m_index.cells().slices);
-        const auto key = (static_cast<std::uint64_t>(from.rank) << 32) | static_cast<std::uint32_t>(to.rank);
-        const auto [at, fresh] = channels.try_emplace(key, static_cast<std::uint32_t>(m_channelList.size()));
-        if (fresh) {
-            m_channelList.emplace_back();
-            m_channelList.back().slots.assign(static_cast<std::size_t>(std::max(0, m_channels.perDirection)), 0);
-        }
-        m_channelOf[i] = at->second;
+        m_transit[i] = messageTransit(m_schedule, links, boundary, receive, send.stage, send.stage - receive.stage, to.rank,
+                                      m_index.cells().slices);
+        m_channelOf[i] = channelFor(from.rank, to.rank);
+    }
+}
+
+std::uint32_t MessageExecution::channelFor(int from, int to)
+{
+    const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
+    const auto [at, fresh] = m_channelOfRanks.try_emplace(key, static_cast<std::uint32_t>(m_channelList.size()));
+    if (fresh) m_channelList.push_back({{}, 0, LinkLane(m_channels)});
+    return at->second;
+}
+
+// Each message takes its link once its producer ends, so that those of a link do in the order of the sender's list.
+void MessageExecution::prepareFlights(const Links& links, std::span<const Bytes> boundary)
+{
+    m_flightOffsets.assign(m_index.opCount() + 1, 0);
+    m_channels.perDirection = 0; // only sends and receives in the lists know of that
+    for (const Message& message : messagesBySender(m_schedule, m_index)) {
+        const auto flight = static_cast<std::uint32_t>(m_flights.size());
+        m_flights.push_back({channelFor(message.fromRank, message.toRank),
+                             messageTransit(m_schedule, links, boundary, message.receive, message.send.stage, message.send.stage - message.receive.stage, message.toRank, m_index.cells().slices)});
+        ++m_flightOffsets[message.producer + 1];
+        for (std::uint32_t i = m_inputOffsets[message.consumer]; i < m_inputOffsets[message.consumer + 1]; ++i)
+            if (m_inputs[i].source == message.producer) m_inputs[i].flight = flight;
+    }
+    for (std::size_t i = 1; i < m_flightOffsets.size(); ++i) m_flightOffsets[i] += m_flightOffsets[i - 1];
+}
+
+void MessageExecution::fly(std::uint32_t op)
+{
+    if (m_flightOffsets.empty()) return;
+    const Nanos leaves = m_leaves.empty() ? m_out.end[op] : m_leaves[op];
+    for (std::uint32_t i = m_flightOffsets[op]; i < m_flightOffsets[op + 1]; ++i) {
+        Flight& flight = m_flights[i];
+        flight.arrival = m_channelList[flight.lane].lane.take(leaves, flight.transit) + flight.transit.delay;
     }
 }
 
@@ -177,6 +207,8 @@ bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) con
                                                                    : m_out.end[input.source];
         if (at < 0)
             all = false;
+        else if (input.flight != noOp)
+            begin = std::max(begin, m_flights[input.flight].arrival);
         else
             begin = std::max(begin, (input.delay > 0 && !input.message && !m_leaves.empty() ? m_leaves[input.source] : at) + input.delay);
     }
@@ -279,46 +311,61 @@ void MessageExecution::wake(int rank)
     m_runnable.push_back(rank);
 }
 
-// Starts the messages that may start, in the order of the sends.
+// Starts the messages that may start: where their number is limited in the order of the sends, else in the order in which they can leave.
 void MessageExecution::advance(Channel& channel)
 {
     const bool rendezvous = m_channels.sends == SendMode::Rendezvous;
-    for (std::size_t i = channel.next; i < channel.queue.size(); ++i) {
-        const std::uint32_t message = channel.queue[i];
-        MessageTimes& times = m_out.messages[message];
-        if (times.arrival < 0) {
-            if (rendezvous && times.receivePosted < 0) {
-                if (!channel.slots.empty()) return; // the others queue behind it
+    while (true) {
+        std::uint32_t first = noOp;
+        Nanos least = 0;
+        for (std::size_t i = channel.next; i < channel.queue.size() && (first == noOp || !channel.lane.limited()); ++i) {
+            const MessageTimes& times = m_out.messages[channel.queue[i]];
+            if (times.arrival >= 0) {
+                if (i == channel.next) ++channel.next;
                 continue;
             }
-            times.begin = rendezvous ? std::max(times.sendPosted, times.receivePosted) : times.sendPosted;
-            if (!channel.slots.empty()) {
-                const auto slot = std::min_element(channel.slots.begin(), channel.slots.end());
-                times.begin = std::max(times.begin, *slot);
-                *slot = times.begin + m_delay[message];
+            if (rendezvous && times.receivePosted < 0) {
+                if (channel.lane.limited()) return; // the others queue behind it
+                continue;
             }
-            times.arrival = times.begin + m_delay[message];
-            wake(m_index.placeOf(times.send).rank);
-            wake(m_index.placeOf(times.receive).rank);
+            const Nanos ready = rendezvous ? std::max(times.sendPosted, times.receivePosted) : times.sendPosted;
+            if (first != noOp && ready >= least) continue;
+            first = channel.queue[i];
+            least = ready;
         }
-        if (i == channel.next) ++channel.next;
+        if (first == noOp) return;
+        start(first, least);
     }
 }
 
-void MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
+Nanos MessageExecution::start(std::uint32_t message, Nanos ready)
+{
+    MessageTimes& times = m_out.messages[message];
+    times.begin = m_channelList[m_channelOf[message]].lane.take(ready, m_transit[message]);
+    times.arrival = times.begin + m_transit[message].delay;
+    wake(m_index.placeOf(times.send).rank);
+    wake(m_index.placeOf(times.receive).rank);
+    return times.arrival;
+}
+
+void MessageExecution::advanceStream(int rank)
+{
+    m_streams->advance(rank, [this](std::uint32_t message, Nanos ready) { return start(message, ready); });
+}
+
+bool MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
 {
     const std::uint32_t message = m_pairs.messageOf(id);
     MessageTimes& times = m_out.messages[message];
-    if ((isSend(op.kind) ? times.send : times.receive) != id) return; // a second one of the same
+    if ((isSend(op.kind) ? times.send : times.receive) != id) return false; // a second one of the same
     Nanos& posted = isSend(op.kind) ? times.sendPosted : times.receivePosted;
-    if (posted >= 0) return;
+    if (posted >= 0) return false;
     posted = isSend(op.kind) && m_links.collectives == CollectiveLane::Shared
                  ? std::max(now, m_beside[static_cast<std::size_t>(m_index.placeOf(id).rank)].lane)
                  : now;
-    if (times.send == noOp || times.receive == noOp) return;
-    Channel& channel = m_channelList[m_channelOf[message]];
-    if (isSend(op.kind)) channel.queue.push_back(message);
-    if (times.sendPosted >= 0) advance(channel);
+    if (times.send == noOp || times.receive == noOp) return false;
+    if (isSend(op.kind) && !m_streams) m_channelList[m_channelOf[message]].queue.push_back(message);
+    return true;
 }
 
 // Whether the rank may continue after a posted message, and when.
@@ -338,7 +385,19 @@ bool MessageExecution::runMessages(int rank, std::size_t position, std::size_t c
     for (std::size_t i = position; i < position + count; ++i) {
         Nanos begin = now;
         if (!inputsThere(m_index.idOf(rank, i), rank, begin)) return false; // sends what is not made yet
-        post(ops[i], m_index.idOf(rank, i), now);
+    }
+    std::vector<CommunicationStreams::Side>& posted = m_posted;
+    posted.clear();
+    for (std::size_t i = position; i < position + count; ++i)
+        if (post(ops[i], m_index.idOf(rank, i), now)) posted.push_back({m_pairs.messageOf(m_index.idOf(rank, i)), isSend(ops[i].kind)});
+    if (m_streams && !posted.empty()) {
+        Nanos since = now;
+        for (const auto& side : posted) since = std::max(since, side.send ? m_out.messages[side.message].sendPosted : now);
+        m_streams->append(rank, posted, since);
+        advanceStream(rank);
+    } else {
+        for (const auto& side : posted)
+            if (m_out.messages[side.message].sendPosted >= 0) advance(m_channelList[m_channelOf[side.message]]);
     }
     bool all = true;
     for (std::size_t i = position; i < position + count; ++i)
@@ -385,6 +444,7 @@ void MessageExecution::runRank(int rank)
                 m_out.start[k] = k == id ? begin : middle;
                 m_out.end[k] = serial && k == id ? middle : end;
                 if (!m_leaves.empty()) m_leaves[k] = std::max(m_out.end[k], m_beside[r].lane);
+                fly(k);
             }
             now = end;
         }
@@ -435,6 +495,11 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
     const auto r = static_cast<std::size_t>(rank);
     const auto& ops = m_schedule.order[r];
     const std::size_t at = m_head[r];
+    if (m_streams)
+        if (const auto held = m_streams->heldBy(rank)) { // its list may be past it: what is behind it on the stream waits with it
+            const MessageTimes& times = m_out.messages[held->message];
+            out.push_back({held->send ? times.send : times.receive, held->send ? times.receive : times.send});
+        }
     if (at >= ops.size()) return out;
     auto addMessage = [&](std::uint32_t op, std::uint32_t message) {
         const MessageTimes& times = m_out.messages[message];
@@ -442,6 +507,7 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
         if (times.send == noOp || times.receive == noOp) return out.push_back({op, noOp});
         if (times.sendPosted < 0) return out.push_back({op, times.send});
         if (times.receivePosted < 0) return out.push_back({op, times.receive});
+        if (m_streams) return addHeldBack(rank, op, message, out);
         const Channel& channel = m_channelList[m_channelOf[message]]; // behind another message
         out.push_back({op, m_out.messages[channel.queue[channel.next]].receive});
     };
@@ -472,6 +538,17 @@ std::vector<MessageExecution::Obstacle> MessageExecution::obstacles(int rank) co
         }
     }
     return out;
+}
+
+// Both sides are posted, but one stream or both have not come to it.
+void MessageExecution::addHeldBack(int rank, std::uint32_t op, std::uint32_t message, std::vector<Obstacle>& out) const
+{
+    for (const bool send : {true, false}) {
+        if (m_streams->reached({message, send})) continue;
+        const std::uint32_t side = send ? m_out.messages[message].send : m_out.messages[message].receive;
+        if (m_index.placeOf(side).rank != rank) return out.push_back({op, side});
+    }
+    // Its own stream alone: the obstacle of that stream says what it waits for.
 }
 
 } // namespace stagewright

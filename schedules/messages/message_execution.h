@@ -3,11 +3,15 @@
 // schedules. O(ops).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "schedules/messages/channels.h"
+#include "schedules/messages/communication_streams.h"
+#include "schedules/messages/link_lane.h"
+#include "schedules/messages/message_delay.h"
 #include "schedules/messages/messages.h"
 #include "schedules/messages/sim_result.h"
 #include "schedules/model/cost_model.h"
@@ -42,15 +46,24 @@ private:
         std::uint32_t source = noOp; // an op, or a message; noOp: never there
         bool message = false;
         Nanos delay = 0;
+        std::uint32_t flight = noOp; // what brings it where messages of compute-only lists share a link
     };
     struct Channel {
         std::vector<std::uint32_t> queue; // messages in the order of their sends
         std::size_t next = 0;             // the first that is not in flight
-        std::vector<Nanos> slots;         // when each of them is free
+        LinkLane lane;
+    };
+    // A message of compute-only lists that shares its link with others.
+    struct Flight {
+        std::uint32_t lane = 0;
+        Transit transit;
+        Nanos arrival = -1;
     };
 
     void prepareInputs();
     void prepareMessages(const Links& links, std::span<const Bytes> boundary);
+    void prepareFlights(const Links& links, std::span<const Bytes> boundary);
+    std::uint32_t channelFor(int from, int to);
     void prepareReductions();
     std::span<const Input> inputsOf(std::uint32_t op) const;
     void runRank(int rank);
@@ -62,8 +75,12 @@ private:
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
     Nanos availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const;
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
-    void post(const Op& op, std::uint32_t id, Nanos now);
+    bool post(const Op& op, std::uint32_t id, Nanos now); // whether the message now has both sides in the lists, for the first time
     void advance(Channel& channel);
+    void advanceStream(int rank);
+    Nanos start(std::uint32_t message, Nanos ready);
+    void addHeldBack(int rank, std::uint32_t op, std::uint32_t message, std::vector<Obstacle>& out) const;
+    void fly(std::uint32_t op);
     void wake(int rank);
 
     const Schedule& m_schedule;
@@ -74,10 +91,15 @@ private:
     SimResult m_out;
     std::vector<std::uint32_t> m_inputOffsets;
     std::vector<Input> m_inputs;
-    std::vector<Nanos> m_delay;             // by message
+    std::vector<Transit> m_transit;         // by message
     std::vector<std::uint32_t> m_channelOf; // by message
     std::vector<Channel> m_channelList;
-    std::vector<std::vector<std::uint32_t>> m_meetings; // REDUCE_GRAD ops that start together
+    std::unordered_map<std::uint64_t, std::uint32_t> m_channelOfRanks; // by (from, to)
+    std::optional<CommunicationStreams> m_streams;                     // one a rank
+    std::vector<CommunicationStreams::Side> m_posted;                  // at once
+    std::vector<Flight> m_flights;                                     // by producer
+    std::vector<std::uint32_t> m_flightOffsets;                        // by op; empty: messages don't share links
+    std::vector<std::vector<std::uint32_t>> m_meetings;                // REDUCE_GRAD ops that start together
     std::unordered_map<std::uint32_t, std::uint32_t> m_meetingOf;
     std::unordered_map<std::uint32_t, Nanos> m_met; // REDUCE_GRAD op: when its rank came to it
     Links m_links;

@@ -31,13 +31,23 @@ std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)
 
 Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const
 {
-    if (fromRank == toRank) return 0;
+    return transit(fromRank, toRank, bytes).delay;
+}
+
+bool Links::haveBandwidth() const
+{
+    return all.bytesPerSecond > 0 || std::any_of(overrides.begin(), overrides.end(), [](const auto& link) { return link.second.bytesPerSecond > 0; });
+}
+
+Transit Links::transit(int fromRank, int toRank, Bytes bytes) const
+{
+    if (fromRank == toRank) return {};
     const Link* link = &all;
     if (!overrides.empty()) {
         if (auto found = overrides.find({fromRank, toRank}); found != overrides.end()) link = &found->second;
     }
-    if (link->bytesPerSecond <= 0 || bytes == 0) return link->latency;
-    return link->latency + std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
+    const Nanos occupied = link->bytesPerSecond <= 0 || bytes == 0 ? 0 : std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
+    return {link->latency + occupied, occupied};
 }
 
 CostModel::CostModel(int stages, CostSource from) : memory(static_cast<std::size_t>(std::max(stages, 0))), source(from)
@@ -207,6 +217,16 @@ Bytes CostModel::sized(Bytes bytes, int replica) const
 {
     const auto at = static_cast<std::size_t>(replica);
     return at < sizes.size() && sizes[at] != 1 ? std::llround(static_cast<double>(bytes) * sizes[at]) : bytes;
+}
+
+Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
+{
+    double total = 0;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+        for (const int stage : schedule.placement.stagesOf(rank))
+            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
+                     static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size() / static_cast<std::size_t>(std::max(1, schedule.replicas)), 1));
+    return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
 }
 
 } // namespace stagewright

@@ -24,12 +24,19 @@ enum class CostSource {
     Fitted,
 };
 
-// A directed link between two ranks. A message of b bytes arrives latency + b / bytesPerSecond after its producer's end
-// and occupies neither rank meanwhile; messages do not queue behind each other. Same rank: free.
+// A directed link between two ranks. A message of b bytes takes its bandwidth for b / bytesPerSecond, which messages share
+// (schedules/messages/channels.h), and arrives the latency later; it occupies neither rank meanwhile. Same rank: free.
 struct Link {
     Nanos latency = 0;
     double bytesPerSecond = 0; // 0: infinite
     bool operator==(const Link&) const = default;
+};
+
+// A message on its link.
+struct Transit {
+    Nanos delay = 0;    // from its start until it is there
+    Nanos occupied = 0; // so long it takes the bandwidth: the delay without the latency
+    bool operator==(const Transit&) const = default;
 };
 
 // How a rank's collectives (UNSHARD, REDUCE_GRAD) run.
@@ -48,6 +55,8 @@ struct Links {
     CollectiveLane collectives = CollectiveLane::Compute;
 
     Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
+    Transit transit(int fromRank, int toRank, Bytes bytes) const;
+    bool haveBandwidth() const; // any of them
     bool operator==(const Links&) const = default;
 };
 
@@ -166,5 +175,7 @@ private:
 };
 
 std::int64_t scaled(std::int64_t value, double factor); // a time or a size, rounded
+// The forward of a microbatch over the stages of a rank, the mean over ranks: the unit of latencies that are given in forwards.
+Nanos forwardUnit(const Schedule& schedule, const CostModel& costs);
 
 } // namespace stagewright

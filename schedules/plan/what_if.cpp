@@ -11,12 +11,13 @@
 #include "schedules/library/registry.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, receives=posted, channels=1, channels=one, UNSHARD*2, m=16 or m+8";
 
 // "stage2" or "rank1"
 bool readPlace(std::string_view text, WhatIfChange& change)
@@ -28,7 +29,7 @@ bool readPlace(std::string_view text, WhatIfChange& change)
 
 int kindOf(std::string_view text)
 {
-    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute, OpKind::Unshard, OpKind::ReduceGrad, OpKind::Optimizer})
         if (ruleOf(kind).text == text) return static_cast<int>(kind);
     return -1;
 }
@@ -75,7 +76,11 @@ Result<WhatIfChange> readChange(std::string_view text)
         return change;
     } else if (text.starts_with("channels=")) {
         change.what = WhatIfChange::What::Channels;
-        if (readNumber(text.substr(9), change.channels) && change.channels >= 0 && change.channels <= 1'000'000) return change;
+        if (readLimit(text.substr(9), change.channels)) return change;
+    } else if (text == "receives=posted" || text == "receives=blocking") {
+        change.what = WhatIfChange::What::Receives;
+        change.receives = text == "receives=posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
+        return change;
     } else {
         const auto [subject, factor] = keyValueOf(text, '*');
         if (factor && readNumber(*factor, change.factor) && change.factor >= 0 && change.factor <= 1e6 && readSubject(subject, change)) return change;
@@ -95,6 +100,12 @@ Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
     return {};
 }
 
+// Whose duration a change of ops changes, if they match: collectives and optimizers only where it names them.
+bool canScale(OpKind kind, const WhatIfChange& change)
+{
+    return isCompute(kind) || (static_cast<int>(kind) == change.kind && (isCollective(kind) || kind == OpKind::Optimizer));
+}
+
 // A change of ops that the schedule does not have would change nothing: it is a mistake.
 Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
 {
@@ -102,9 +113,9 @@ Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
     std::array<bool, opKindCount> there{};
     for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank)
         for (const Op& op : schedule.order[static_cast<std::size_t>(rank)]) {
-            if (!isCompute(op.kind) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
+            if (!canScale(op.kind, change) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
             if (change.kind < 0 || static_cast<int>(op.kind) == change.kind) return {};
-            there[static_cast<std::size_t>(op.kind)] = true;
+            if (isCompute(op.kind)) there[static_cast<std::size_t>(op.kind)] = true;
         }
     std::string kinds;
     for (std::size_t k = 0; k < opKindCount; ++k)
@@ -131,6 +142,8 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
         if (change.rank < 0) {
             slow(costs.links.all);
             for (auto& [ends, link] : costs.links.overrides) slow(link);
+            for (int stage = 0; stage < costs.stages(); ++stage)
+                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.scale(kind, stage, factor); // links' users too
             break;
         }
         for (const auto& ends : {std::pair(change.rank, change.toRank), std::pair(change.toRank, change.rank)})
@@ -141,7 +154,7 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
             if (change.stage >= 0 && stage != change.stage) continue;
             for (std::size_t k = 0; k < opKindCount; ++k) {
                 const auto kind = static_cast<OpKind>(k);
-                if (!isCompute(kind) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
+                if (!canScale(kind, change) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
                 const auto& copies = schedule.placement.copiesOf(stage);
                 if (change.rank < 0)
                     costs.scale(kind, stage, factor);
@@ -173,7 +186,8 @@ std::string toText(const WhatIfChange& change)
     if (change.what == WhatIfChange::What::Microbatches) return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
     if (change.what == WhatIfChange::What::Lower) return "lower=" + toText(change.lowering);
     if (change.what == WhatIfChange::What::Sends) return change.sends == SendMode::Buffered ? "sends=buffered" : "sends=rendezvous";
-    if (change.what == WhatIfChange::What::Channels) return fmt::format("channels={}", change.channels);
+    if (change.what == WhatIfChange::What::Receives) return change.receives == ReceiveMode::Posted ? "receives=posted" : "receives=blocking";
+    if (change.what == WhatIfChange::What::Channels) return "channels=" + limitText(change.channels);
     std::string subject;
     if (change.what == WhatIfChange::What::Launch) subject = "launch";
     if (change.what == WhatIfChange::What::Jitter) subject = "jitter";
@@ -188,10 +202,16 @@ std::string toText(const WhatIfChange& change)
     return fmt::format("{}*{}", subject, change.factor);
 }
 
-Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels)
+Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels, const std::optional<Lowering>& lowering)
 {
     WhatIf out;
     out.m_channels = channels;
+    out.m_lowering = lowering;
+    if (lowering && !isLowered(schedule)) {
+        auto lowered = lower(schedule, *lowering);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        schedule = std::move(*lowered);
+    }
     auto result = simulate(schedule, costs, channels);
     if (!result) return tl::unexpected(std::move(result.error()));
     out.m_result = std::move(*result);
@@ -206,9 +226,10 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     const Shape shape{m_schedule.ranks, microbatches, m_schedule.ranks > 0 ? m_schedule.stages / m_schedule.ranks : 1};
     Shape now = shape;
     now.microbatches = m_schedule.microbatches;
-    std::string name = m_schedule.name; // its own name is tried first: recognising tries every schedule
+    const Schedule lists = isLowered(m_schedule) ? withoutMessages(m_schedule) : m_schedule;
+    std::string name = lists.name; // its own name is tried first: recognising tries every schedule
     const auto made = makeSchedule(name, now);
-    if (!made || !(*made == m_schedule)) name = recognise(m_schedule);
+    if (!made || !(*made == lists)) name = recognise(lists);
     if (name.empty() || name.find(',') != std::string::npos)
         return fail(ErrorCode::Usage,
                     fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
@@ -223,13 +244,19 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
 Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) const
 {
     WhatIfCase out{m_schedule, m_costs, m_channels, {}};
-    std::optional<Lowering> lowering;
+    std::optional<Lowering> asked;
+    std::optional<ReceiveMode> receives;
     bool sent = false; // how messages travel matters
     for (const WhatIfChange& change : changes) {
-        if (change.what == WhatIfChange::What::Lower) lowering = change.lowering;
+        if (change.what == WhatIfChange::What::Lower) asked = change.lowering;
         if (change.what == WhatIfChange::What::Sends) out.channels.sends = change.sends;
-        if (change.what == WhatIfChange::What::Channels) out.channels.perDirection = change.channels;
-        sent = sent || change.what == WhatIfChange::What::Sends || change.what == WhatIfChange::What::Channels;
+        if (change.what == WhatIfChange::What::Receives) receives = change.receives;
+        if (change.what == WhatIfChange::What::Channels) {
+            out.channels.perDirection = change.channels.perDirection;
+            out.channels.apart = change.channels.apart;
+            out.channels.oneStream = change.channels.oneStream;
+        }
+        sent = sent || change.what == WhatIfChange::What::Sends || (change.what == WhatIfChange::What::Channels && change.channels.limited());
         if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
         if (auto matches = checkMatches(m_schedule, change); !matches) return tl::unexpected(std::move(matches.error()));
         apply(change, m_schedule, out.costs);
@@ -238,13 +265,17 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
         if (!other) return tl::unexpected(std::move(other.error()).with(fmt::format("what if '{}'", toText(change))));
         out.schedule = std::move(*other);
     }
-    if (sent && !lowering && !isLowered(out.schedule)) lowering = Lowering{};
+    std::optional<Lowering> lowering = asked;
+    if (!asked && !isLowered(out.schedule) && (sent || isLowered(m_schedule))) lowering = m_lowering.value_or(Lowering{}); // other microbatches: as before
     if (lowering) {
-        auto lowered = lower(withoutCommunication(out.schedule), *lowering);
+        auto lowered = lower(sharesState(out.schedule) ? withoutMessages(out.schedule) : withoutCommunication(out.schedule), *lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         out.schedule = std::move(*lowered);
-        out.channels.receives = receivesOf(lowering->rule);
+        // Those meant for the rule, where the run's were meant for its own.
+        const ReceiveMode meant = receivesOf(m_lowering.value_or(Lowering{}).rule);
+        if (asked && m_channels.receives == meant) out.channels.receives = receivesOf(asked->rule);
     }
+    if (receives) out.channels.receives = *receives;
     auto result = simulate(out.schedule, out.costs, out.channels);
     if (!result) return tl::unexpected(std::move(result.error()));
     out.result = std::move(*result);

@@ -137,7 +137,7 @@ struct LoweredMessages {
 } // namespace
 
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result,
-                                                   const CostModel& costs, TimelineParts parts)
+                                                   const CostModel& costs, TimelineParts parts, const Channels& channels)
 {
     auto cells = cellsOf(schedule);
     if (!cells) return tl::unexpected(cells.error());
@@ -212,22 +212,25 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         LoweredMessages{schedule, result, index, spans, builder}.run();
         return builder.build();
     }
+    const auto flights = sharesBandwidth(costs.links, boundary, channels) ? flightsOf(schedule, index, result.end, costs.links, boundary, channels) : std::vector<MessageFlight>();
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < list.size(); ++i) {
             const auto to = static_cast<SpanId>(result.indexOf(r, i));
             index.eachInput(list[i], [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp) return;
-                const Nanos delay = messageDelay(schedule, costs.links, boundary, list[i],
-                                                 list[i].stage + need.stageOffset, need.stageOffset, r,
-                                                 cells->slices);
-                const Nanos end = result.end[from];
-                builder.addEdge(from, to, EdgeKind::Data, end + delay);
-                if (delay <= 0) return;
-                const OpPlace place = index.placeOf(from);
                 Span transfer;
-                transfer.start = end;
-                transfer.end = end + delay;
+                transfer.start = result.end[from];
+                transfer.end = transfer.start + messageDelay(schedule, costs.links, boundary, list[i],
+                                                             list[i].stage + need.stageOffset, need.stageOffset, r,
+                                                             cells->slices);
+                if (const auto flight = flightBetween(flights, from, to)) { // behind others on its link
+                    transfer.start = flight->begin;
+                    transfer.end = flight->arrival;
+                }
+                builder.addEdge(from, to, EdgeKind::Data, transfer.end);
+                if (transfer.end <= transfer.start) return;
+                const OpPlace place = index.placeOf(from);
                 transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
                 transfer.op.kind = need.stageOffset < 0 ? OpKind::SendF : OpKind::SendB;
                 builder.addSpan(builder.addTrack(place.rank, Lane::Send), transfer);
@@ -242,7 +245,7 @@ Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedu
 {
     auto result = simulate(schedule, costs, channels);
     if (!result) return tl::unexpected(result.error());
-    return timelineOf(schedule, *result, costs);
+    return timelineOf(schedule, *result, costs, TimelineParts::All, channels);
 }
 
 namespace {

@@ -11,16 +11,17 @@
 namespace stagewright {
 
 // The picture of a simulation: compute spans, transfer spans (lane Send of the producer's rank, kind SendF / SendB, from
-// the producer's end to the arrival) where a link costs time, Data edges, memory events (activations at op ends, per
+// its start to the arrival) where a link costs time, Data edges, memory events (activations at op ends, per
 // stage and microbatch). Of a lowered schedule its sends and receives, as timeline/message_view.h says. Provenance Simulated,
 // clock "model".
+// channels: those of the simulation.
 // SpansOnly: only the compute spans, about five times as fast; enough for a picture that changes under the pointer.
 enum class TimelineParts {
     All,
     SpansOnly,
 };
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs,
-                                                   TimelineParts parts = TimelineParts::All);
+                                                   TimelineParts parts = TimelineParts::All, const Channels& channels = {});
 
 // simulate() and timelineOf() in one.
 Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs,

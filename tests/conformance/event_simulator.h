@@ -116,16 +116,57 @@ private:
         return out;
     }
 
-    std::int64_t transfer(std::size_t from, std::size_t to, std::int64_t bytes) const
+    Link linkOf(std::size_t from, std::size_t to) const
     {
-        if (from == to) return 0;
         Link link = m_costs.links.all;
         for (const auto& [ends, own] : m_costs.links.overrides)
             if (ends.first == static_cast<int>(from) && ends.second == static_cast<int>(to)) link = own;
-        std::int64_t out = link.latency;
-        if (link.bytesPerSecond > 0) out += static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) / link.bytesPerSecond * 1e9));
-        return out;
+        return link;
     }
+
+    // What the op has made leaves for each op of another rank that takes some of it, in the order of microbatches and their parts. A link
+    // carries the bytes of one message after the other; its latency delays each.
+    void send(const Op& op, std::size_t from, Thing thing, std::int64_t now)
+    {
+        const int stage = op.stage + (thing == activation ? 1 : -1);
+        struct Parcel {
+            int microbatch, slice, half, count;
+            std::size_t to;
+            bool operator<(const Parcel& other) const { return std::tie(microbatch, slice, half) < std::tie(other.microbatch, other.slice, other.half); }
+        };
+        std::vector<Parcel> parcels;
+        for (std::size_t r = 0; r < m_schedule.order.size(); ++r)
+            for (const Op& other : m_schedule.order[r]) {
+                const bool takes = thing == activation ? other.kind == OpKind::Forward : other.kind == OpKind::Backward || other.kind == OpKind::InputGrad;
+                const bool apart = (op.slice >= 0 && other.slice >= 0 && op.slice != other.slice) || (op.half > 0 && other.half > 0 && op.half != other.half);
+                const int first = std::max(op.microbatch, other.microbatch);
+                const int behind = std::min(op.microbatch + op.count, other.microbatch + other.count);
+                if (r == from || !takes || static_cast<int>(other.stage) != stage || apart || first >= behind) continue;
+                parcels.push_back({first, std::max<int>(op.slice, other.slice), std::max<int>(op.half, other.half), behind - first, r});
+            }
+        std::stable_sort(parcels.begin(), parcels.end());
+        for (const Parcel& parcel : parcels) {
+            const Link link = linkOf(from, parcel.to);
+            Op cut = op;
+            cut.slice = static_cast<decltype(cut.slice)>(parcel.slice);
+            cut.half = static_cast<decltype(cut.half)>(parcel.half);
+            cut.microbatch = parcel.microbatch;
+            cut.count = static_cast<decltype(cut.count)>(parcel.count);
+            // Between stages s and s + 1 the message has the size of stage s's boundary.
+            const std::int64_t bytes = part(m_costs.memory[static_cast<std::size_t>(std::min<int>(stage, op.stage))].boundary * parcel.count, cut);
+            std::int64_t& taken = m_taken[{from, parcel.to}];
+            std::int64_t begin = now;
+            std::int64_t carried = 0;
+            if (link.bytesPerSecond > 0) carried = static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) / link.bytesPerSecond * 1e9));
+            if (carried > 0) {
+                begin = std::max(begin, taken);
+                taken = begin + carried;
+            }
+            for (const Piece& piece : piecesOf(thing, cut, op.stage)) m_there[{piece, parcel.to}] = begin + carried + link.latency;
+        }
+    }
+
+    std::int64_t news(std::size_t from, std::size_t to) const { return from == to ? 0 : linkOf(from, to).latency; }
 
     // When what the op needs of a thing made at a stage is on its rank; −1: not known yet.
     std::int64_t arrivalOf(Thing thing, const Op& op, int stage, std::size_t rank) const
@@ -134,15 +175,10 @@ private:
         for (const Piece& piece : piecesOf(thing, op, stage)) {
             const auto made = m_made.find(piece);
             if (made == m_made.end()) return -1;
-            latest = std::max(latest, made->second);
+            const auto there = m_there.find({piece, rank});
+            latest = std::max(latest, there == m_there.end() ? made->second : there->second); // it was made here, or sent here
         }
-        if (stage == op.stage) return latest;
-        std::size_t from = 0; // the copy that holds the microbatch
-        for (const auto& copy : m_schedule.placement.copiesOf(stage))
-            if (copy.firstMicrobatch <= op.microbatch) from = static_cast<std::size_t>(copy.rank);
-        // Between stages s and s + 1 the message has the size of stage s's boundary.
-        const std::int64_t bytes = part(m_costs.memory[static_cast<std::size_t>(std::min<int>(stage, op.stage))].boundary * op.count, op);
-        return latest + transfer(from, rank, bytes);
+        return latest;
     }
 
     // When an op could start for what it needs; −1: not known yet.
@@ -187,7 +223,7 @@ private:
             if (static_cast<std::size_t>(wanted) <= turn) continue;
             const auto& reached = m_reached[{op.stage, r}];
             if (reached.size() <= turn) return -1;
-            begin = std::max(begin, reached[turn] + transfer(r, rank, 0));
+            begin = std::max(begin, reached[turn] + news(r, rank));
         }
         return begin;
     }
@@ -239,7 +275,9 @@ private:
                 for (const Piece& piece : piecesOf(thing, op, op.stage)) m_made.try_emplace(piece, now);
             };
             if (op.kind == OpKind::Forward) make(activation);
+            if (op.kind == OpKind::Forward) send(op, r, activation, now);
             if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) make(gradient);
+            if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) send(op, r, gradient, now);
             if (op.kind == OpKind::InputGrad) make(inputGradient);
             if (op.kind == OpKind::Backward) make(inputGradient);
             count(rank, op);
@@ -271,6 +309,8 @@ private:
     std::vector<Rank> m_ranks;
     std::priority_queue<Event> m_events;
     std::map<Piece, std::int64_t> m_made;                                       // when
+    std::map<std::pair<Piece, std::size_t>, std::int64_t> m_there;              // when it has come to another rank
+    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> m_taken;        // until when a link's bandwidth is
     std::map<std::pair<int, std::size_t>, std::vector<std::int64_t>> m_reached; // reductions, by stage and rank: when it came to each
 };
 

@@ -57,6 +57,42 @@ private slots:
         QCOMPARE((*training)->clock(), ClockMode::Virtual);
     }
 
+    // Messages share the bandwidth of their emulated link: each comes at least its bytes' time behind the one before. Apart, each has its own.
+    void messagesShareTheirLink_data()
+    {
+        QTest::addColumn<int>("clock");
+        QTest::addColumn<bool>("apart");
+        QTest::newRow("wall") << static_cast<int>(ClockMode::Wall) << false;
+        QTest::newRow("virtual") << static_cast<int>(ClockMode::Virtual) << false;
+        QTest::newRow("virtual, apart") << static_cast<int>(ClockMode::Virtual) << true;
+    }
+    void messagesShareTheirLink()
+    {
+        QFETCH(int, clock);
+        QFETCH(bool, apart);
+        auto options = fakeOptions(static_cast<ClockMode>(clock));
+        options.links.all = {500'000, 64e2}; // 16 floats: 10 ms
+        options.channels.apart = apart;
+        auto training = fakeTraining(librarySchedule("gpipe", 2, 4), options, unitCosts(100'000));
+        auto outcome = (*training)->step({});
+        QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        const Track* sends = outcome->timeline->trackOf(0, Lane::Send);
+        QVERIFY(sends != nullptr);
+        std::vector<Nanos> forth; // when the activations can be had
+        for (const Span& span : outcome->timeline->spansOf(*sends)) {
+            forth.push_back(span.end);
+            if (apart) QCOMPARE(span.duration(), Nanos{10'500'000});
+        }
+        QCOMPARE(forth.size(), std::size_t(4));
+        std::sort(forth.begin(), forth.end());
+        for (std::size_t i = 1; i < 4 && !apart; ++i) {
+            if (clock == static_cast<int>(ClockMode::Virtual)) QCOMPARE(forth[i] - forth[i - 1], Nanos{10'000'000});
+            QVERIFY(forth[i] - forth[i - 1] >= 10'000'000);
+        }
+        const auto facts = (*training)->configuration();
+        QVERIFY(std::find(facts.begin(), facts.end(), std::pair(std::string("channels"), std::string(apart ? "0" : "shared"))) != facts.end());
+    }
+
     // Emulated links: the virtual clock's arrivals are exact, the wall clock's are not earlier.
     void linksHoldMessagesBack_data()
     {

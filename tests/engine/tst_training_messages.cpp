@@ -315,6 +315,26 @@ private slots:
         options.channels.sends = SendMode::Rendezvous;
         QCOMPARE(test::fakeTraining(low, options).error().code, ErrorCode::Usage);
     }
+    // One communication stream a rank: real ranks end where the lists do, and hang where a receive in front holds up a send.
+    void oneStream()
+    {
+        TrainingOptions options = test::fakeOptions(ClockMode::Auto);
+        options.channels.oneStream = true;
+        for (const char* rule : {"pytorch", "just-in-time", "grouped"}) {
+            options.lowering = *parseLowering(rule);
+            const Schedule s = test::librarySchedule("interleaved-1f1b", 2, 4, 2);
+            if (!isValid(*lower(s, options.lowering), options.channels)) continue;
+            auto training = test::fakeTraining(s, options);
+            QVERIFY(training);
+            for (int step = 0; step < 2; ++step) QVERIFY((*training)->step({}));
+            QCOMPARE((*training)->clock(), ClockMode::Wall);
+        }
+        const Schedule held = *readScheduleCsv("0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
+        QVERIFY(isValid(held) && !isValid(held, options.channels));
+        options.clock = ClockMode::Virtual;
+        const auto refused = test::fakeTraining(test::librarySchedule("gpipe", 2, 2), options);
+        QVERIFY(!refused && refused.error().message.find("communication streams") != std::string::npos);
+    }
     // Buffered messages on one channel each way queue behind each other.
     void limitedChannels()
     {

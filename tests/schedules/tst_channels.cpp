@@ -40,6 +40,21 @@ SpanId spanOf(const Timeline& timeline, Lane lane, const char* text)
     return noSpan;
 }
 
+Channels oneStream()
+{
+    Channels channels;
+    channels.oneStream = true;
+    return channels;
+}
+
+// Messages of `bytes` over links of 1 byte a nanosecond.
+CostModel withBandwidth(CostModel model, Bytes bytes, Nanos latency = 0)
+{
+    for (StageMemory& memory : model.memory) memory.boundary = bytes;
+    model.links.all = {latency, 1e9};
+    return model;
+}
+
 // Two forwards of stage 0 whose messages leave back to back, and one rank that takes them.
 const char* twoMessages = "0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
                           "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n";
@@ -54,7 +69,8 @@ private slots:
     {
         for (unsigned seed = 0; seed < 150; ++seed) {
             const Schedule s = test::randomSchedule(seed);
-            const CostModel model = costs(s, seed % 3 * 0.37);
+            CostModel model = costs(s, seed % 3 * 0.37);
+            if (seed % 2 == 1) model = withBandwidth(model, static_cast<Bytes>(seed % 5) * unit / 3, unit / 7); // links are shared alike
             const auto plain = simulate(s, model);
             QVERIFY(plain);
             for (const char* rule : {"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped"}) {
@@ -127,6 +143,105 @@ private slots:
         two.perDirection = 2;
         QCOMPARE(simulate(s, costs(s, 3), two)->makespan, free->makespan);
         QVERIFY(timed->makespan > free->makespan);
+    }
+    // Eight messages of 411 MB over 1 GB/s take 3.29 s, whatever produces them (pipedream's pull request 29): F 90 and 60 ms, B 180 and 120.
+    void messagesShareTheirLink()
+    {
+        const Schedule s = *makeSchedule("gpipe", Shape(2, 8));
+        CostModel model(2, CostSource::Uniform);
+        for (int stage = 0; stage < 2; ++stage) {
+            model.setDuration(OpKind::Forward, stage, stage == 0 ? 90'000'000 : 60'000'000);
+            model.setDuration(OpKind::Backward, stage, stage == 0 ? 180'000'000 : 120'000'000);
+        }
+        model = withBandwidth(model, 411'000'000, 5'000);
+        const Nanos way = 8 * 411'000'000 + 5'000;
+        const Nanos expected = 90'000'000 + way + 60'000'000 + 120'000'000 + way + 180'000'000;
+        QCOMPARE(simulate(s, model)->makespan, expected);
+        const Schedule lowered = *lower(s, {});
+        QCOMPARE(simulate(lowered, model)->makespan, expected);
+        for (const Schedule& lists : {s, lowered}) { // on the timeline a link carries one message after the other
+            const auto timeline = *simulatedTimeline(lists, model);
+            const Track* sends = timeline->trackOf(0, Lane::Send);
+            QVERIFY(sends != nullptr);
+            QCOMPARE(sends->end - sends->begin, 8U);
+            for (SpanId id = sends->begin + 1; id < sends->end; ++id) QCOMPARE(timeline->spans()[id].start - timeline->spans()[id - 1].start, Nanos{411'000'000});
+            QCOMPARE(timeline->spans()[sends->end - 1].end, 90'000'000 + way);
+        }
+        Channels apart;
+        apart.apart = true; // each as if the link were its own
+        QCOMPARE(simulate(s, model, apart)->makespan, 8 * 90'000'000 + 411'005'000 + 60'000'000 + 120'000'000 + 411'005'000 + 8 * 180'000'000);
+        Channels two;
+        two.perDirection = 2; // of which none lets a link carry more than it does
+        QCOMPARE(simulate(lowered, model, two)->makespan, expected);
+        Channels one;
+        one.perDirection = 1; // each also waits for the latency of the one before
+        QCOMPARE(simulate(lowered, model, one)->makespan, expected + Nanos{2} * 7 * 5'000);
+    }
+    // Under rendezvous a group of two messages to one rank shares the link too.
+    void groupsShareTheirLink()
+    {
+        Schedule s = fromCsv("0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F0,1RECV_F1,1F0,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n");
+        s.paired.assign(2, {});
+        s.paired[0] = {2};
+        Channels posted = strict();
+        posted.receives = ReceiveMode::Posted;
+        const CostModel model = withBandwidth(costs(s, 0), 3 * unit);
+        const auto timed = simulate(s, model, posted);
+        QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
+        QCOMPARE(timed->start[timed->indexOf(1, 2)], 5 * unit); // F0, at 2 + 3
+        QCOMPARE(timed->start[timed->indexOf(1, 3)], 8 * unit); // F1, behind it
+    }
+    // One communication stream a rank: a posted receive holds up the sends behind it, compute goes on (pytorch's issues 188833 and 165664).
+    void oneStreamARank_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("microbatches");
+        QTest::addColumn<double>("units");
+        QTest::addColumn<double>("apart");
+        QTest::newRow("p=8 m=8") << 8 << 8 << 60.0 << 34.5;
+        QTest::newRow("p=8 m=16") << 8 << 16 << 84.0 << 58.5;
+        QTest::newRow("p=2 m=4") << 2 << 4 << 13.5 << 13.5;
+    }
+    void oneStreamARank()
+    {
+        QFETCH(int, ranks);
+        QFETCH(int, microbatches);
+        QFETCH(double, units);
+        QFETCH(double, apart);
+        const Schedule s = *lower(*makeSchedule("interleaved-1f1b", Shape(ranks, microbatches, 2)), *parseLowering("pytorch"));
+        QCOMPARE(static_cast<double>(simulate(s, costs(s, 0))->makespan), apart * static_cast<double>(unit));
+        const auto timed = simulate(s, costs(s, 0), oneStream());
+        QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
+        QCOMPARE(static_cast<double>(timed->makespan), units * static_cast<double>(unit));
+    }
+    // On each rank no message starts before those in front of it are there, and none is faster than on its own.
+    void streamsKeepTheirOrder()
+    {
+        int ended = 0;
+        for (unsigned seed = 0; seed < 100; ++seed) {
+            const Schedule s = test::randomSchedule(seed);
+            const CostModel model = costs(s, seed % 3 * 0.4);
+            for (const char* rule : {"just-in-time", "pytorch"}) {
+                const Schedule lowered = *lower(s, *parseLowering(rule));
+                const auto timed = simulate(lowered, model, oneStream());
+                if (!timed) {
+                    QVERIFY(timed.error().message.starts_with("deadlock of"));
+                    continue;
+                }
+                ++ended;
+                QVERIFY(timed->makespan >= simulate(lowered, model)->makespan);
+                for (std::size_t r = 0; r < lowered.order.size(); ++r) {
+                    Nanos before = 0;
+                    for (std::size_t i = 0; i < lowered.order[r].size(); ++i)
+                        for (const MessageTimes& message : timed->messages)
+                            if (const std::size_t id = timed->indexOf(static_cast<int>(r), i); message.send == id || message.receive == id) {
+                                QVERIFY(message.begin >= before);
+                                before = message.arrival;
+                            }
+                }
+            }
+        }
+        QVERIFY(ended > 50);
     }
     // What a gap is made of, read from the timeline.
     void viewOfAMessage()

@@ -104,6 +104,32 @@ private slots:
         for (const QString& line : picture.split('\n'))
             QVERIFY2(line.size() <= 100, qPrintable(line));
     }
+    // Receives posted in front on one communication stream: the send behind one never has its turn, though its rank is past it.
+    void oneStream()
+    {
+        const Schedule s = *readScheduleCsv("0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
+        Channels stream;
+        stream.oneStream = true;
+        QVERIFY(!explainDeadlock(s)->hung());
+        const auto found = explainDeadlock(s, stream);
+        QVERIFY(found && found->hung());
+        QCOMPARE(found->cycle, (std::vector<int>{0, 1}));
+        QCOMPARE(opsOf(found->cycleOps), (QStringList{"0RECV_B0", "1SEND_B0", "1F0", "0SEND_F0"}));
+        QVERIFY(found->worksWithStreams && !found->worksIfBuffered && !found->worksIfPosted); // its sends are buffered and its receives posted
+        QVERIFY(found->fixed && validate(*found->fixed, stream).valid());
+        QVERIFY(!found->lowerings.empty());
+        QVERIFY(describeDeadlock(*found).find("it works if the messages of a rank don't share one stream\n") != std::string::npos);
+        QVERIFY(!validate(s, stream).valid() && !simulate(s, CostModel::uniform(s), stream));
+    }
+    // Of an order that hangs in every other way too, several ways out are named (pytorch's pull request 178815).
+    void severalWaysOut()
+    {
+        const Schedule s = lowered("1f1b", 4, 8);
+        const auto found = explainDeadlock(s, strict());
+        QCOMPARE(found->lowerings, (std::vector<Lowering>{*parseLowering("grouped"), *parseLowering("rank-parity"), *parseLowering("pytorch"), *parseLowering("eager-post")}));
+        QVERIFY(describeDeadlock(*found).find("inserted by another rule: grouped, rank-parity, pytorch, eager-post\n") != std::string::npos);
+        for (const Lowering& lowering : found->lowerings) QVERIFY(validate(*lower(withoutMessages(s), lowering), strict(receivesOf(lowering.rule))).valid());
+    }
     void nothingHangs()
     {
         QVERIFY(!explainDeadlock(lowered("gpipe", 4, 4), strict())->hung());

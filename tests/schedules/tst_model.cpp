@@ -5,6 +5,7 @@
 #include "schedules/base/nesting.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/cost_model.h"
+#include "schedules/model/mesh.h"
 #include "schedules/text/cost_json.h"
 
 using namespace stagewright;
@@ -139,6 +140,17 @@ private slots:
         QCOMPARE(links.delay(0, 1, 1000), 7);
         links.all.bytesPerSecond = 3e9;
         QCOMPARE(links.delay(1, 2, 1000), 433); // 100 + 333.3, rounded once
+    }
+    // The unit of latencies is a rank's forward of a microbatch, over its chunks, whatever pipelines stand beside it.
+    void forwardsOfARank()
+    {
+        const auto one = [](const Schedule& schedule) { return forwardUnit(schedule, CostModel::uniform(schedule)); };
+        QCOMPARE(one(*makeSchedule("1f1b", Shape(4, 8))), rankShare);
+        QCOMPARE(one(*makeSchedule("interleaved-1f1b", Shape(4, 8, 2))), rankShare);
+        QCOMPARE(one(*makeSchedule("zbv", Shape(4, 8))), rankShare);
+        QCOMPARE(one(*makeSchedule("terapipe", Shape(4, 8))), rankShare); // ops are slices
+        QCOMPARE(one(*makeSchedule("chimera", Shape(4, 8))), rankShare);
+        QCOMPARE(one(*overReplicas(*makeSchedule("interleaved-1f1b", Shape(2, 4, 2)), 3)), rankShare);
     }
     void deepJsonIsRefused()
     {

@@ -3,7 +3,9 @@
 
 #include "schedules/execute/perturb.h"
 #include "schedules/library/registry.h"
+#include "schedules/messages/lower.h"
 #include "schedules/model/analytic_costs.h"
+#include "schedules/model/shard_rules.h"
 #include "schedules/plan/what_if.h"
 
 using namespace stagewright;
@@ -40,13 +42,14 @@ private slots:
     void textRoundTrip()
     {
         for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "jitter*0", "m=16", "m+8", "lower=pytorch",
-                                 "sends=rendezvous", "sends=buffered", "channels=1"}) {
+                                 "sends=rendezvous", "sends=buffered", "receives=posted", "receives=blocking", "channels=1", "channels=0", "channels=one", "channels=shared",
+                                 "UNSHARD*2", "REDUCE_GRAD@stage1*0.5", "OPT*0"}) {
             const auto read = parseWhatIf(text).value();
             QCOMPARE(read.size(), std::size_t{1});
             QCOMPARE(toText(read.front()), std::string(text));
         }
         QCOMPARE(parseWhatIf("F*0.5,link*0,m=16").value().size(), std::size_t{3});
-        for (const char* text : {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,", "F*nan", "lower=x", "sends=x", "channels=-1"})
+        for (const char* text : {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,", "F*nan", "lower=x", "sends=x", "receives=x", "channels=-1", "channels=two"})
             QVERIFY2(!parseWhatIf(text), text);
     }
 
@@ -89,6 +92,52 @@ private slots:
         const auto hung = base.answer(parseWhatIf("sends=rendezvous").value());
         QVERIFY(!hung);
         QCOMPARE(hung.error().code, ErrorCode::Invalid);
+    }
+
+    // A run's own messages are what a change is compared with: receives as they were, other microbatches lowered by its rule.
+    void keepsHowMessagesTravelled()
+    {
+        const Lowering pytorch = *parseLowering("pytorch");
+        const Schedule schedule = makeSchedule("interleaved-1f1b", {2, 4, 2}).value();
+        const Channels strict{SendMode::Rendezvous, 0, ReceiveMode::Blocking};
+        const auto base = WhatIf::create(lower(schedule, pytorch).value(), unit(schedule, 1, 1, 1), strict, pytorch).value();
+        const auto time = [&](const char* text) {
+            const auto answer = base.answer(parseWhatIf(text).value()).value();
+            if (answer.makespanBefore != 20 * rankShare) throw std::runtime_error("its own figure is another");
+            return static_cast<double>(answer.makespanAfter) / rankShare;
+        };
+        QCOMPARE(time("sends=buffered"), 13.5);
+        QCOMPARE(time("receives=posted"), 13.5);
+        QCOMPARE(time("F*1"), 20.0);
+        const Schedule longer = lower(makeSchedule("interleaved-1f1b", {2, 8, 2}).value(), pytorch).value();
+        QCOMPARE(time("m=8"), static_cast<double>(simulate(longer, unit(longer, 1, 1, 1), strict).value().makespan) / rankShare);
+        // Compute-only, with the rule: the same.
+        QCOMPARE(WhatIf::create(schedule, unit(schedule, 1, 1, 1), strict, pytorch).value().answer({}).value().makespanAfter, 20 * rankShare);
+        // One communication stream a rank.
+        const Schedule eight = makeSchedule("interleaved-1f1b", {8, 8, 2}).value();
+        QCOMPARE(after(eight, unit(eight, 1, 1, 1), "lower=pytorch,channels=one"), 60.0);
+    }
+
+    // Gathers and reductions use links too, and are ops of their own.
+    void collectivesChange()
+    {
+        ShardRules rules;
+        rules.gather = GatherRule::Microbatch;
+        const Schedule schedule = addShardOps(makeSchedule("1f1b", {4, 8}).value(), ShardLevel::Weights, rules).value();
+        CostModel costs = unit(schedule, 1, 1, 1, 0.5);
+        costs.links.collectives = CollectiveLane::Beside;
+        for (int stage = 0; stage < 4; ++stage) {
+            costs.setDuration(OpKind::Unshard, stage, 5 * rankShare);
+            costs.setDuration(OpKind::ReduceGrad, stage, 7 * rankShare);
+        }
+        const double now = after(schedule, costs, "F*1");
+        QVERIFY(after(schedule, costs, "UNSHARD*2") > now);
+        CostModel free = unit(schedule, 1, 1, 1);
+        free.links.collectives = CollectiveLane::Beside;
+        QCOMPARE(after(schedule, costs, "link*0"), makespan(schedule, free));
+        QCOMPARE(after(schedule, costs, "link*0"), after(schedule, costs, "UNSHARD*0,REDUCE_GRAD*0,link0-1*0,link1-2*0,link2-3*0"));
+        const auto none = WhatIf::create(makeSchedule("1f1b", {4, 8}).value(), CostModel::uniform(makeSchedule("1f1b", {4, 8}).value())).value().answer(parseWhatIf("UNSHARD*2").value());
+        QVERIFY(!none && none.error().message.find("no op of the schedule matches") != std::string::npos);
     }
 
     void slowRankAndStageTogether()

@@ -8,13 +8,9 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
-#include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
-#include "schedules/messages/messages.h"
-#include "schedules/timeline/message_view.h"
 #include "traces/analysis/levers.h"
-#include "traces/fit/fit_costs.h"
-#include "traces/fit/residuals.h"
+#include "traces/fit/executed_run.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
 
@@ -22,39 +18,9 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostDraws = 16;
-constexpr std::size_t mostDrawnOps = 200'000; // ops simulated for each lever, at most, over all draws
-constexpr double slowStepFactor = 1.25;       // of a rank's time in one step compared with its median, beyond the change of all ranks
+constexpr double slowStepFactor = 1.25; // of a rank's time in one step compared with its median, beyond the change of all ranks
 constexpr std::size_t mostSlowSteps = 4;
 constexpr std::size_t fewestSteps = 3; // for a median over steps
-
-int configuredNumber(const Run& run, std::string_view key)
-{
-    return wholeOf<int>(configured(run, key)).value_or(0);
-}
-
-// Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the link's: that is
-// how long messages were in transit, by pair of ranks the median over at most this many messages.
-void setWireTimes(const Run& run, CostModel& costs)
-{
-    constexpr std::size_t mostMessages = 4096;
-    const Timeline& timeline = *run.timeline;
-    std::map<std::pair<int, int>, std::vector<Nanos>> times;
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Send) continue;
-        std::size_t seen = 0;
-        for (SpanId id = track.begin; id < track.end && seen < mostMessages; ++id) {
-            if (timeline.spans()[id].step < run.info.warmupSteps) continue;
-            const auto message = messageOfSend(timeline, id);
-            if (!message || message->receive == noSpan) continue;
-            times[{track.rank, timeline.trackOf(message->receive).rank}].push_back(message->arrival - message->begin);
-            ++seen;
-        }
-    }
-    for (auto& [ends, of] : times) {
-        costs.links.overrides[ends] = {std::max<Nanos>(0, lowerMedian(std::move(of))), 0};
-    }
-}
 
 std::vector<std::pair<int, int>> emulatedLinks(const Run& run)
 {
@@ -62,27 +28,6 @@ std::vector<std::pair<int, int>> emulatedLinks(const Run& run)
     if (const auto asked = parsePerturbation(configured(run, "perturb"), std::max(1, run.info.ranks)))
         for (const auto& link : asked->links) out.emplace_back(std::min(link.from, link.to), std::max(link.from, link.to));
     return out;
-}
-
-// Sends and receives matter where they wait: then they are in the lists.
-Result<void> addChannels(const Run& run, LeverSubject& out)
-{
-    if (configured(run, "sends") == "rendezvous") out.channels.sends = SendMode::Rendezvous;
-    out.channels.perDirection = configuredNumber(run, "channels");
-    const bool given = isLowered(out.schedule);
-    if (out.channels == Channels{} && !given) return {};
-    if (run.info.provenance != Provenance::Simulated) setWireTimes(run, out.costs);
-    const std::string rule = configured(run, "lowering");
-    out.lowering = Lowering{};
-    if (auto parsed = parseLowering(rule)) out.lowering = *parsed;
-    out.channels.receives = receivesOf(out.lowering->rule);
-    if (const std::string receives = configured(run, "receives"); !receives.empty())
-        out.channels.receives = receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
-    if (given) return {};
-    auto lowered = lower(out.schedule, *out.lowering);
-    if (!lowered) return tl::unexpected(std::move(lowered.error()));
-    out.schedule = std::move(*lowered);
-    return {};
 }
 
 // Busy time by measured step and rank, and its outliers.
@@ -147,28 +92,22 @@ std::vector<SlowStep> askedSlowSteps(const Run& run, int step)
 Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap)
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
-    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
-    auto costs = costsOf(run);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
+    auto executed = executedRun(run);
+    if (!executed) return tl::unexpected(std::move(executed.error()));
     LeverSubject out;
     out.step = step;
-    out.costs = std::move(*costs);
-    out.schedule = asExecuted(*run.schedule, *run.timeline);
+    out.costs = std::move(executed->costs);
+    out.schedule = std::move(executed->schedule);
+    out.channels = executed->channels;
+    out.lowering = executed->lowering;
     if (out.schedule.opCount() > mostLeverOps)
         return fail(ErrorCode::Usage, fmt::format("a step of {} ops is too large to simulate here, at most {} are simulated", out.schedule.opCount(), mostLeverOps));
     if (out.costs.stages() < out.schedule.stages)
         return fail(ErrorCode::Usage, fmt::format("the run's costs are for {} stages, its schedule has {}", out.costs.stages(), out.schedule.stages));
-    if (auto done = addChannels(run, out); !done) return tl::unexpected(std::move(done.error()));
     out.cap = cap ? cap : memoryCapOf(run);
     out.emulatedLinks = emulatedLinks(run);
     out.noArrivals = whyNoArrivals(*run.timeline);
     out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run, out);
-    out.seeds = {out.costs.jitterSeed};
-    if (out.costs.jitter > 0 && run.info.provenance != Provenance::Simulated) {
-        const std::size_t draws = std::clamp<std::size_t>(mostDrawnOps / std::max<std::size_t>(1, out.schedule.opCount()), 1, mostDraws);
-        out.seeds.clear();
-        for (std::size_t i = 1; i <= draws; ++i) out.seeds.push_back(i);
-    }
     const StepOps ops(*run.timeline, step);
     out.measured = ops.empty() ? 0 : ops.windowEnd() - ops.windowBegin();
     return out;

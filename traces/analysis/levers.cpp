@@ -59,7 +59,6 @@ public:
             if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
             if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
-            if (m_table.ofOtherStep(a) != m_table.ofOtherStep(b)) return m_table.ofOtherStep(b);
             if (a.gain != b.gain) return a.gain > b.gain;
             return a.kind < b.kind;
         });
@@ -72,21 +71,15 @@ private:
         std::optional<Bytes> peak;
     };
 
-    Result<Time> timeOf(const Schedule& schedule, CostModel costs, const Channels& channels) const
+    Result<Time> timeOf(const Schedule& schedule, const CostModel& costs, const Channels& channels) const
     {
+        if (m_stop.stop_requested()) return fail(ErrorCode::Cancelled, "simulating was cancelled");
+        auto result = simulate(schedule, costs, channels);
+        if (!result) return tl::unexpected(std::move(result.error()));
         Time out;
-        double sum = 0;
-        const std::size_t draws = costs.jitter > 0 ? m_subject.seeds.size() : 1;
-        for (std::size_t i = 0; i < draws; ++i) {
-            if (m_stop.stop_requested()) return fail(ErrorCode::Cancelled, "simulating was cancelled");
-            if (costs.jitter > 0) costs.jitterSeed = m_subject.seeds[i];
-            auto result = simulate(schedule, costs, channels);
-            if (!result) return tl::unexpected(std::move(result.error()));
-            sum += static_cast<double>(figuresOf(schedule, *result).makespan);
-            if (!costs.knowsActivations()) continue;
+        out.makespan = figuresOf(schedule, *result).makespan;
+        if (costs.knowsActivations())
             for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak.value_or(0), peak);
-        }
-        out.makespan = std::llround(sum / static_cast<double>(draws));
         return out;
     }
 
@@ -155,13 +148,39 @@ private:
         for (const std::size_t rank : slow)
             addCosts(LeverKind::Rank, fmt::format("rank:{}", rank), fmt::format("rank {} as fast as the others (it takes {:.2f}× as long)", rank, m_slowness[rank].factor),
                      withRank(static_cast<int>(rank), 1 / m_slowness[rank].factor));
+        replicas();
+    }
+
+    // A pipeline all of whose ranks are slow: one of them alone as fast as the others would hardly help.
+    void replicas()
+    {
+        const Schedule& schedule = m_subject.schedule;
+        const int pipeline = schedule.pipelineRanks();
+        if (schedule.replicas < 2 || pipeline < 2) return;
+        for (int replica = 0; replica < schedule.replicas; ++replica) {
+            const auto first = m_slowness.begin() + static_cast<std::ptrdiff_t>(replica) * pipeline;
+            const std::vector<RankSlowness> own(first, first + pipeline);
+            if (!std::all_of(own.begin(), own.end(), [](const RankSlowness& rank) { return rank.factor > slowRank; })) continue;
+            CostModel costs = m_subject.costs;
+            std::vector<double> factors;
+            for (int k = 0; k < pipeline; ++k) {
+                factors.push_back(own[static_cast<std::size_t>(k)].factor);
+                scaleRank(costs, replica * pipeline + k, 1 / factors.back());
+            }
+            addCosts(LeverKind::Replica, fmt::format("replica:{}", replica), fmt::format("replica {} as fast as the others (it takes {:.2f}× as long)", replica, lowerMedian(factors)), costs);
+        }
+    }
+
+    void scaleRank(CostModel& costs, int rank, double factor) const
+    {
+        for (const int stage : m_subject.schedule.placement.stagesOf(rank))
+            for (const OpKind kind : computeKinds()) costs.scaleOnRank(kind, stage, rank, m_subject.schedule.placement, factor);
     }
 
     CostModel withRank(int rank, double factor) const
     {
         CostModel costs = m_subject.costs;
-        for (const int stage : m_subject.schedule.placement.stagesOf(rank))
-            for (const OpKind kind : computeKinds()) costs.scaleOnRank(kind, stage, rank, m_subject.schedule.placement, factor);
+        scaleRank(costs, rank, factor);
         return costs;
     }
 
@@ -327,9 +346,11 @@ private:
             add(LeverKind::Sends, "sends", "buffered sends, which never wait", timeOf(m_subject.schedule, m_subject.costs, other));
             other = m_subject.channels;
         }
-        if (other.perDirection == 0) return;
+        if (!other.limited()) return;
+        const char* title = other.oneStream ? "messages that don't wait for each other on one stream" : "any number of messages in transit at once";
         other.perDirection = 0;
-        add(LeverKind::Channels, "channels", "any number of messages in transit at once", timeOf(m_subject.schedule, m_subject.costs, other));
+        other.oneStream = false;
+        add(LeverKind::Channels, "channels", title, timeOf(m_subject.schedule, m_subject.costs, other));
     }
 
     void recompute()
@@ -431,12 +452,12 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
 {
     switch (cause) {
     case IdleCause::Transfer: return {LeverKind::Links, LeverKind::Link};
-    case IdleCause::PeerWait: return {LeverKind::Sends};
+    case IdleCause::PeerWait: return {LeverKind::Sends, LeverKind::Replica};
     case IdleCause::HeadOfLine: return {LeverKind::Channels};
     case IdleCause::Memory: return {LeverKind::Cap};
     case IdleCause::Order: return {LeverKind::Order};
-    case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank};
-    case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Transient, LeverKind::Jitter};
+    case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank, LeverKind::Replica};
+    case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
     case IdleCause::Collective: return {LeverKind::Collectives};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};

@@ -35,7 +35,6 @@ struct LeverSubject {
     Channels channels;
     std::optional<Lowering> lowering; // if the lists contain sends and receives: the rule that inserts them again
     std::optional<Bytes> cap;         // of a rank's activations
-    std::vector<std::uint64_t> seeds; // of jitter: the mean over these draws; not empty
     std::vector<SlowStep> slowSteps;
     std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: slow on request
     int step = 0;
@@ -45,6 +44,7 @@ struct LeverSubject {
 
 enum class LeverKind : std::uint8_t {
     Transient,  // a rank's slowness in one step
+    Replica,    // of every rank of a pipeline
     Rank,       // a rank's slowness
     Link,       // a slow link
     LaunchRank, // a rank's launch delay
@@ -62,7 +62,7 @@ enum class LeverKind : std::uint8_t {
 
 struct Lever {
     LeverKind kind = LeverKind::Order;
-    std::string name;              // the JSON key: "rank:2", "link:0-1", "transient:1@4" (step from 1)
+    std::string name;              // the JSON key: "rank:2", "replica:1", "link:0-1", "transient:1@4" (step from 1)
     std::string title;             // "rank 2 as fast as the others"
     int step = -1;                 // Transient: the step it is about, from 0
     std::optional<Nanos> makespan; // with the lever; empty: it can't be simulated
@@ -76,7 +76,7 @@ struct LeverTable {
     Nanos measured = 0;             // the recorded step
     std::optional<Nanos> simulated; // with the run's costs: the reference of gains; empty: see reason
     std::string reason;
-    // All that apply, largest gain first; among equals the more specific first; then those of other steps, by gain; unknown ones last.
+    // All that apply, largest gain first, of other steps what they cost there; among equals the more specific first; unknown ones last.
     std::vector<Lever> levers;
 
     double error() const; // (simulated − measured) / measured
@@ -90,7 +90,7 @@ struct LeverTable {
 // The causes with any time, largest gain first, then largest total. table: null or unknown: by total.
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table);
 
-// O(levers × ops × draws of jitter), and a plan where there is a cap.
+// O(levers × ops), and a plan where there is a cap. Jitter is the one draw that every simulation with these costs has.
 LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {}); // stopped: what follows is not simulated
 
 // Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.

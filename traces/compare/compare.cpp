@@ -209,6 +209,7 @@ std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
         if (factsA[i].value != factsB[i].value) differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
     // a fact missing in one run does not count as a difference, except for the model and the batch
     std::erase_if(differences, [](const RunDifference& one) {
+        if (one.key == "channels" && (one.a.empty() || one.b.empty()) && (one.a == "shared" || one.b == "shared")) return true; // no limit there either
         return (one.a.empty() || one.b.empty()) && one.key != "model" && one.key != "microbatch_size" && one.key != "perturb" &&
                one.key != "recomputed_layers" && one.key != "sends" && one.key != "channels";
     });

@@ -9,8 +9,10 @@
 
 #include "schedules/edit/edit_ops.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/messages/lower.h"
+#include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
-#include "traces/fit/fit_costs.h"
+#include "traces/fit/executed_run.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {
@@ -126,21 +128,38 @@ std::string placementTitle(const Schedule& from, const Schedule& to)
     return text;
 }
 
+// How a run's messages travel, where that is more than links.
+struct Messages {
+    Channels channels;
+    std::optional<Lowering> lowering; // none: the lists are without
+    bool operator==(const Messages&) const = default;
+};
+
 struct Climb {
     std::stop_token stop;
     std::vector<LadderRung> rungs; // changes and peaks; makespans are filled in later
     Nanos last = 0;
+    Messages messages;
 };
+
+// The lists with the sends and receives that this takes; as they are where they have them.
+Result<Schedule> listsOf(const Schedule& schedule, const Messages& messages)
+{
+    if (!messages.lowering || isLowered(schedule)) return schedule;
+    return lower(schedule, *messages.lowering);
+}
 
 Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule& schedule, const CostModel& costs)
 {
     if (climb.stop.stop_requested()) return fail(ErrorCode::Cancelled, "comparing was cancelled");
-    const auto result = simulate(schedule, costs);
+    const auto lists = listsOf(schedule, climb.messages);
+    if (!lists) return tl::unexpected(lists.error());
+    const auto result = simulate(*lists, costs, climb.messages.channels);
     if (!result) return tl::unexpected(result.error());
     LadderRung rung;
     rung.kind = kind;
     rung.title = std::move(title);
-    const Nanos makespan = figuresOf(schedule, *result).makespan;
+    const Nanos makespan = figuresOf(*lists, *result).makespan;
     rung.change = kind == RungKind::Start ? 0 : makespan - climb.last;
     if (costs.knowsActivations())
         for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak.value_or(0), peak);
@@ -150,12 +169,15 @@ Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule
 }
 
 // From A to a B that splits whenever A does.
-Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& b, const CostModel& costsB, const std::stop_token& stop)
+Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std::stop_token& stop)
 {
-    Climb path{stop, {}, 0};
+    const CostModel &costsA = runA.costs, &costsB = runB.costs;
+    const Schedule a = withoutMessages(runA.schedule), b = withoutMessages(runB.schedule);
+    const Messages messagesB{runB.channels, runB.lowering};
+    Climb path{stop, {}, 0, {runA.channels, runA.lowering}};
     CostModel costs = costsOnStagesOf(a, costsA, costsB);
+    if (auto done = step(path, RungKind::Start, {}, runA.schedule, costsA); !done) return tl::unexpected(done.error());
     Schedule now = a;
-    if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
         now = splitEveryBackward(now);
         if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done) return tl::unexpected(done.error());
@@ -172,14 +194,18 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
         if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done) return tl::unexpected(done.error());
         costs = std::move(onB);
     }
+    if (path.messages != messagesB) {
+        path.messages = messagesB;
+        if (auto done = step(path, RungKind::Messages, "B's sends, receives and channels", runB.schedule, costs); !done) return tl::unexpected(done.error());
+    }
     if (!(costs.links == costsB.links)) {
         costs.links = costsB.links;
-        if (auto done = step(path, RungKind::Wire, "B's links", b, costs); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Wire, "B's links", runB.schedule, costs); !done) return tl::unexpected(done.error());
     }
-    const auto own = simulate(b, costsB);
+    const auto own = simulate(runB.schedule, costsB, runB.channels);
     if (!own) return tl::unexpected(own.error());
-    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(b, *own).makespan != path.last || costs.launch != costsB.launch)
-        if (auto done = step(path, RungKind::Costs, "op durations of B", b, costsB); !done) return tl::unexpected(done.error());
+    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).makespan != path.last || costs.launch != costsB.launch)
+        if (auto done = step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB); !done) return tl::unexpected(done.error());
     return path;
 }
 
@@ -200,6 +226,7 @@ Climb reversed(const Climb& up)
         case RungKind::Place: rung.title = "weight gradients directly after their input gradients"; break;
         case RungKind::Order: rung.title = "forwards and backwards in B's order"; break;
         case RungKind::Placement: rung.title = "B's placement and order"; break;
+        case RungKind::Messages: rung.title = "B's sends, receives and channels"; break;
         case RungKind::Wire: rung.title = "B's links"; break;
         case RungKind::Costs: rung.title = "op durations of B"; break;
         case RungKind::Start:
@@ -220,6 +247,7 @@ std::string_view toText(RungKind kind)
     case RungKind::Place: return "place";
     case RungKind::Order: return "order";
     case RungKind::Placement: return "placement";
+    case RungKind::Messages: return "messages";
     case RungKind::Wire: return "wire";
     case RungKind::Costs: return "costs";
     case RungKind::Rest: return "rest";
@@ -297,15 +325,15 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
 {
     if (!a.schedule || !b.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", a.schedule ? "B" : "A"));
-    auto costsA = usualCosts(a);
-    if (!costsA) return tl::unexpected(std::move(costsA.error()).with("run A"));
-    auto costsB = usualCosts(b);
-    if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
-    if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
+    auto runA = usualRun(a);
+    if (!runA) return tl::unexpected(std::move(runA.error()).with("run A"));
+    auto runB = usualRun(b);
+    if (!runB) return tl::unexpected(std::move(runB.error()).with("run B"));
+    if ((runA->costs.timeUnit == 1) != (runB->costs.timeUnit == 1))
         return fail(ErrorCode::Usage, "one run is timed in units and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
-    if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty()) costsB->links = costsA->links; // not known to differ
+    if (!whyNoArrivals(*a.timeline).empty() || !whyNoArrivals(*b.timeline).empty()) runB->costs.links = runA->costs.links; // not known to differ
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
-    auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA, stop) : climb(*a.schedule, *costsA, *b.schedule, *costsB, stop);
+    auto path = down ? climb(*runB, *runA, stop) : climb(*runA, *runB, stop);
     if (!path) return tl::unexpected(std::move(path.error()));
     std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
     rungs.front().title = "A as recorded";

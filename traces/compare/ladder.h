@@ -19,6 +19,7 @@ enum class RungKind {
     Place,
     Order,
     Placement,
+    Messages,
     Wire,
     Costs,
     Rest,

@@ -7,7 +7,7 @@
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/explain_gap.h"
-#include "traces/fit/fit_costs.h"
+#include "traces/fit/executed_run.h"
 #include "traces/run/simulated_run.h"
 
 namespace stagewright {
@@ -16,10 +16,10 @@ Result<Run> planOf(const Run& run)
 {
     if (!run.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule, so it has no plan", run.info.name), "only runs with a known schedule have a plan; the run's note says why its schedule is unknown");
-    auto costs = usualCosts(run);
-    if (!costs) return tl::unexpected(std::move(costs.error()));
-    costs->clearMicrobatchDurations(); // the comparison should show ops that took longer than their stage's others
-    auto plan = simulatedRun(*run.schedule, *costs);
+    auto executed = usualRun(run);
+    if (!executed) return tl::unexpected(std::move(executed.error()));
+    executed->costs.clearMicrobatchDurations(); // the comparison should show ops that took longer than their stage's others
+    auto plan = simulatedRun(executed->schedule, executed->costs, executed->channels, executed->lowering);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     plan->info.name = fmt::format("{} as planned", run.info.name);
     return plan;

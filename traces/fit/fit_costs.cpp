@@ -297,11 +297,4 @@ Result<CostModel> costsOf(const Run& run)
     return fitCosts(*run.timeline, std::clamp(run.info.warmupSteps, 0, std::max(0, run.timeline->steps() - 1)));
 }
 
-Result<CostModel> usualCosts(const Run& run)
-{
-    Result<CostModel> costs = costsOf(run);
-    if (costs && costs->jitterSeed == 0) costs->jitter = 0;
-    return costs;
-}
-
 } // namespace stagewright

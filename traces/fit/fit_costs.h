@@ -17,8 +17,5 @@ Result<CostModel> fitCosts(const Timeline& timeline, int firstStep = 0);
 
 // The costs of a run: stored with it, else fitted from its measured steps, of a run without any from its last. Fails as fitCosts().
 Result<CostModel> costsOf(const Run& run);
-// Costs of a usual step of the run: its stored costs, else fitted ones, without a fitted jitter (its draws are not the
-// run's). Fails as fitCosts().
-Result<CostModel> usualCosts(const Run& run);
 
 } // namespace stagewright

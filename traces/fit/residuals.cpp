@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "schedules/execute/simulate.h"
+#include "traces/fit/executed_run.h"
+#include "traces/fit/fit_costs.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {
@@ -35,21 +37,6 @@ bool paired(const Timeline& timeline, SpanId id)
 
 } // namespace
 
-Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
-{
-    if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); })) return schedule;
-    for (const Track& track : timeline.tracks()) {
-        const auto spans = timeline.spansOf(track);
-        if (track.lane != Lane::Compute) continue;
-        for (std::size_t i = 1; i < spans.size(); ++i)
-            if (spans[i].end > spans[i].start && spans[i].start == spans[i - 1].start && spans[i].end == spans[i - 1].end) return schedule;
-    }
-    Schedule serial = schedule;
-    for (std::size_t rank = 0; rank < serial.paired.size(); ++rank)
-        std::erase_if(serial.paired[rank], [&](std::uint32_t at) { return serial.order[rank][at].kind != OpKind::Recompute; });
-    return serial;
-}
-
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs)
 {
     std::vector<OpResidual> out;
@@ -66,8 +53,10 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
     const Timeline& timeline = *run.timeline;
-    const Schedule executed = asExecuted(*run.schedule, timeline);
-    auto predicted = simulate(executed, costs);
+    const auto own = costsOf(run);
+    const auto executed = own && *own == costs ? executedRun(run) : executedRun(run, costs);
+    if (!executed) return tl::unexpected(executed.error());
+    auto predicted = simulate(executed->schedule, executed->costs, executed->channels);
     if (!predicted) return tl::unexpected(std::move(predicted.error()));
     Residuals out;
 
@@ -116,7 +105,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     }
     out.steps = static_cast<std::int64_t>(steps.size());
     out.measuredStep = quantile(steps, 0.5);
-    out.predictedStep = figuresOf(executed, *predicted).makespan;
+    out.predictedStep = figuresOf(executed->schedule, *predicted).makespan;
     if (out.measuredStep > 0)
         out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
     return out;

@@ -42,10 +42,6 @@ struct OpResidual { // one op; residual: measured − predicted
 // Every op of one step with predicted costs (no overlapped pairs, no discarded ops), by rank, then start.
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
 
-// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: the
-// schedule without pairs. Only a recomputation still waits for what its backward needs.
-Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
-
 // The run's warm-up steps are left out, and of a large run those that were not read. Usage error if the run has no schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 

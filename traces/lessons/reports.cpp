@@ -238,7 +238,7 @@ void SimulatedReport::analyse() const
 {
     std::call_once(m_once, [&] {
         if (!m_result) return;
-        auto timeline = timelineOf(m_runnable, *m_result, m_costs);
+        auto timeline = timelineOf(m_runnable, *m_result, m_costs, TimelineParts::All, m_channels);
         if (!timeline) return;
         Run run;
         run.schedule = std::make_shared<const Schedule>(m_runnable);

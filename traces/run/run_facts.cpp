@@ -28,6 +28,8 @@ std::string readableLink(const std::string& recorded)
     std::string_view tail = latency->unit;
     tail.remove_prefix(3);
     if (tail == ", no bandwidth limit") tail = {};
+    if (const auto rate = tail.starts_with(", ") ? quantityOf(tail.substr(2)) : std::nullopt; rate && rate->unit == " bytes/s")
+        return fmt::format("{}, {}/s", formatDuration(static_cast<Nanos>(latency->value), 1), formatBytes(static_cast<Bytes>(rate->value)));
     return formatDuration(static_cast<Nanos>(latency->value), 1) + std::string(tail);
 }
 
@@ -124,6 +126,8 @@ std::vector<RunFact> factsOf(const Run& run)
     add("backend", "backend");
     add("transport", "transport");
     add("sends", "sends");
+    add("receives", "receives");
+    add("lowering", "lowering");
     add("channels", "channels");
     add("data", "data");
     add("stage_layers", "layers by stage");

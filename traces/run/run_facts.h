@@ -18,7 +18,7 @@ struct RunFact {
 };
 
 // Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
-// transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
+// transport, sends, receives, lowering, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
 // The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.

@@ -1,5 +1,6 @@
 #include "traces/run/simulated_run.h"
 
+#include "schedules/messages/channel_facts.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
@@ -16,7 +17,7 @@ Run runOfSchedule(const Schedule& schedule)
     return run;
 }
 
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels)
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels, const std::optional<Lowering>& lowering)
 {
     auto timeline = simulatedTimeline(schedule, costs, channels);
     if (!timeline) return tl::unexpected(std::move(timeline.error()));
@@ -31,8 +32,7 @@ Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const
                          {"stages", std::to_string(schedule.stages)},
                          {"microbatches", std::to_string(schedule.microbatches)},
                          {"costs", costs.origin}};
-    if (channels.sends == SendMode::Rendezvous) run.configuration.emplace_back("sends", "rendezvous");
-    if (channels.perDirection > 0) run.configuration.emplace_back("channels", std::to_string(channels.perDirection));
+    for (auto& fact : channelFacts(channels, lowering ? toText(*lowering) : std::string(), costs.links.haveBandwidth())) run.configuration.push_back(std::move(fact));
     run.costs = costs;
     run.timeline = std::move(*timeline);
     return run;

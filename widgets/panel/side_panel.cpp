@@ -54,6 +54,7 @@ static QString leverText(const Lever& lever)
     const QString place = name.section(QLatin1Char(':'), 1);
     switch (lever.kind) {
     case LeverKind::Transient: return SidePanel::tr("Rank %1 in step %2 as usual").arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));
+    case LeverKind::Replica: return SidePanel::tr("Replica %1 as fast as others").arg(place);
     case LeverKind::Rank: return SidePanel::tr("Rank %1 as fast as others").arg(place);
     case LeverKind::Link: return SidePanel::tr("Link %1 as fast as others").arg(place);
     case LeverKind::LaunchRank: return SidePanel::tr("No launch delay, rank %1").arg(place);

@@ -51,7 +51,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     form->add(tr("Sends"), m_sends, tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
     form->add(tr("Receives"), m_receives, tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
     form->add(tr("Channels"), m_perDirection, tr("Messages in flight at once from one rank to another; further messages queue in send order."));
-    form->add(tr("Link latency"), m_latency, tr("Message time, in mean forwards."));
+    form->add(tr("Link latency"), m_latency, tr("Message time, in forwards of a rank."));
     m_form->addWidget(form);
     m_deadlock = new QPushButton(tr("Show the cycle…"));
     m_deadlock->setToolTip(tr("Shows the waits on the lists, and a change that removes them."));

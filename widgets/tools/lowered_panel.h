@@ -19,7 +19,7 @@ public:
     explicit LoweredPanel(QWidget* parent = nullptr);
     Lowering lowering() const;
     Channels channels() const;
-    double latency() const; // in mean forwards; < 0: from the run's costs
+    double latency() const; // in forwards of a rank; < 0: from the run's costs
     void setPicture(const LoweredPicture& picture, const Units& units);
 
 signals:

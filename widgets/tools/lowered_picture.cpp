@@ -37,28 +37,17 @@ std::vector<ChannelUse> channelsOf(const SimResult& result)
 
 } // namespace
 
-Nanos meanForward(const Schedule& schedule, const CostModel& costs)
-{
-    Nanos sum = 0;
-    std::int64_t count = 0;
-    for (std::size_t r = 0; r < schedule.order.size(); ++r)
-        for (const Op& op : schedule.order[r])
-            if (op.kind == OpKind::Forward) {
-                sum += costs.duration(op, static_cast<int>(r));
-                ++count;
-            }
-    return count > 0 ? sum / count : 0;
-}
-
 LoweredPicture loweredPicture(const LoweredRequest& request)
 {
     LoweredPicture out;
     CostModel costs = request.costs;
     if (request.latency >= 0) {
         costs.links = {};
-        costs.links.all.latency = std::llround(request.latency * static_cast<double>(meanForward(*request.schedule, costs)));
+        costs.links.all.latency = std::llround(request.latency * static_cast<double>(forwardUnit(*request.schedule, costs)));
     }
-    if (const auto before = simulate(*request.schedule, costs)) out.makespanBefore = before->makespan;
+    Channels atOnce; // each message leaves when its op ends
+    atOnce.apart = request.channels.apart;
+    if (const auto before = simulate(*request.schedule, costs, atOnce)) out.makespanBefore = before->makespan;
     auto lowered = lower(*request.schedule, request.lowering);
     if (!lowered) {
         out.fault = lowered.error();
@@ -76,7 +65,7 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
     }
     out.makespan = result->makespan;
     out.channels = channelsOf(*result);
-    auto timeline = timelineOf(*out.lowered, *result, costs);
+    auto timeline = timelineOf(*out.lowered, *result, costs, TimelineParts::All, request.channels);
     if (!timeline) {
         out.fault = timeline.error();
         return out;

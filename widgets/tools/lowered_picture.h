@@ -18,7 +18,7 @@ struct LoweredRequest {
     CostModel costs;
     Lowering lowering;
     Channels channels;
-    double latency = -1; // of every link, in mean forwards; < 0: from the costs
+    double latency = -1; // of every link, in forwards of a rank (forwardUnit()); < 0: from the costs
 };
 
 // Messages from one rank to another.
@@ -43,7 +43,6 @@ struct LoweredPicture {
     std::vector<ChannelUse> channels; // by from, to
 };
 
-Nanos meanForward(const Schedule& schedule, const CostModel& costs); // 0: there is none
 LoweredPicture loweredPicture(const LoweredRequest& request);
 
 } // namespace stagewright

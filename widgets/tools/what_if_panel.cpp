@@ -103,7 +103,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     form->add(tr("Link"), m_link, tr("Both directions between two ranks."));
     form->add(tr("Link factor"), m_links, tr("Factor on latency and time per byte; 0: free."));
     m_links->field()->setAccessibleName(tr("Time factor of the link"));
-    form->add(tr("Latency"), m_latency, tr("Latency of every link, in mean forwards, with unlimited bandwidth; before the factor."));
+    form->add(tr("Latency"), m_latency, tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor."));
     form->add(tr("Messages"), m_rule, tr("At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into the lists."));
     form->add(tr("Sends"), m_sends, tr("Rendezvous: a send waits until its receive is posted."));
     form->add(tr("Channels"), m_channels, tr("Messages in flight at once from one rank to another."));
@@ -171,7 +171,7 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
         reset();
     }
     m_quiet = true;
-    m_latency->setToolTip(tr("Latency of every link, in mean forwards, with unlimited bandwidth; before the factor. Unchanged: %1.")
+    m_latency->setToolTip(tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor. Unchanged: %1.")
                               .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
     m_quiet = false;
 }
@@ -224,7 +224,7 @@ Result<WhatIfQuestion> WhatIfPanel::question() const
     }
     if (m_rule->currentData().toInt() >= 0) add(What::Lower).lowering.rule = static_cast<LoweringRule>(m_rule->currentData().toInt());
     if (m_sends->currentIndex() == 1) add(What::Sends).sends = SendMode::Rendezvous;
-    if (m_channels->value() > 0) add(What::Channels).channels = m_channels->value();
+    if (m_channels->value() > 0) add(What::Channels).channels.perDirection = m_channels->value();
     QString further = m_further->text();
     further.remove(QLatin1Char(' '));
     if (!further.isEmpty()) {

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "schedules/timeline/timeline_of.h"
-#include "widgets/tools/lowered_picture.h"
 
 namespace stagewright {
 namespace {
@@ -14,7 +13,7 @@ constexpr std::size_t explainedOps = 4'000; // above this, without causes and cr
 
 Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
 {
-    auto timeline = timelineOf(of.schedule, of.result, of.costs);
+    auto timeline = timelineOf(of.schedule, of.result, of.costs, TimelineParts::All, of.channels);
     if (!timeline) return tl::unexpected(std::move(timeline.error()));
     PanelOptions options;
     options.step = 0;
@@ -32,12 +31,14 @@ std::string toText(const WhatIfQuestion& question)
     return out;
 }
 
-WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs)
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels, const std::optional<Lowering>& lowering)
 {
     WhatIfBase out;
     out.schedule = std::move(schedule);
     out.costs = costs;
-    auto whatIf = WhatIf::create(*out.schedule, costs);
+    out.channels = channels;
+    out.lowering = lowering;
+    auto whatIf = WhatIf::create(*out.schedule, costs, channels, lowering);
     if (!whatIf) {
         out.fault = whatIf.error();
         return out;
@@ -64,8 +65,8 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     if (question.latency >= 0) {
         CostModel costs = base.costs;
         costs.links = {};
-        costs.links.all.latency = std::llround(question.latency * static_cast<double>(meanForward(*base.schedule, costs)));
-        auto made = WhatIf::create(*base.schedule, std::move(costs));
+        costs.links.all.latency = std::llround(question.latency * static_cast<double>(forwardUnit(*base.schedule, costs)));
+        auto made = WhatIf::create(*base.schedule, std::move(costs), base.channels, base.lowering);
         if (!made) {
             out.fault = made.error();
             return out;

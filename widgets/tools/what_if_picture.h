@@ -14,7 +14,7 @@ namespace stagewright {
 
 struct WhatIfQuestion {
     std::vector<WhatIfChange> changes;
-    double latency = -1; // of every link, in mean forwards, before the changes; < 0: from the costs
+    double latency = -1; // of every link, in forwards of a rank (forwardUnit()), before the changes; < 0: from the costs
     bool empty() const { return changes.empty() && latency < 0; }
     bool operator==(const WhatIfQuestion&) const = default;
 };
@@ -25,6 +25,8 @@ struct WhatIfBase {
     std::optional<Error> fault;
     std::shared_ptr<const Schedule> schedule;
     CostModel costs;
+    Channels channels;
+    std::optional<Lowering> lowering;
     std::optional<WhatIf> whatIf; // nullopt on a fault
     std::shared_ptr<const TimelinePanel> panel;
 };
@@ -35,7 +37,8 @@ struct WhatIfPicture {
     std::shared_ptr<const TimelinePanel> panel; // changed; null on a fault
 };
 
-WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs);
+// channels, lowering: as the run's messages travelled (traces/fit/executed_run.h).
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs, const Channels& channels = {}, const std::optional<Lowering>& lowering = {});
 WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& question);
 
 } // namespace stagewright

@@ -24,7 +24,13 @@ void addLowerOption(OptionSet& verb, std::string& lower)
 void addChannelOptions(OptionSet& verb, ChannelOptions& options)
 {
     verb.value("--sends", &options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]").form("MODE").check(oneOf({"buffered", "rendezvous"}));
-    verb.value("--channels", &options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]").form("N").check(wholeNumber(0, 1'000'000));
+    verb.value("--channels", &options.channels,
+               "Messages in flight at once from one rank to another: N; shared: any number, which share a link's bandwidth; 0: any number, each with the whole bandwidth; one: sends and receives of a rank one after the other, in the order of its list [shared]")
+        .form("N|one|shared")
+        .check([](const std::string& text) {
+            Channels channels;
+            return readLimit(text, channels) ? std::string() : fmt::format("'{}' is not a limit: {}", text, limitForms);
+        });
     addLowerOption(verb, options.lower);
     verb.value("--receives", &options.receives,
                "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
@@ -32,16 +38,22 @@ void addChannelOptions(OptionSet& verb, ChannelOptions& options)
         .check(oneOf({"blocking", "posted"}));
 }
 
+bool limitsMessages(const ChannelOptions& options)
+{
+    Channels channels;
+    return readLimit(options.channels, channels) && channels.limited();
+}
+
 Result<ChannelChoice> chooseChannels(const std::string& name, bool lowered, const ChannelOptions& options, Session& session)
 {
     ChannelChoice out;
     out.channels.sends = options.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
-    out.channels.perDirection = options.channels;
+    readLimit(options.channels, out.channels);
     if (!options.lower.empty()) {
         auto rule = parseLowering(options.lower);
         if (!rule) return tl::unexpected(std::move(rule.error()).with("--lower"));
         out.lowering = *rule;
-    } else if ((out.channels.sends == SendMode::Rendezvous || out.channels.perDirection > 0) && !lowered) {
+    } else if ((out.channels.sends == SendMode::Rendezvous || out.channels.limited()) && !lowered) {
         out.lowering = Lowering{};
         session.note("sends and receives inserted just in time; --lower chooses another rule");
     }
@@ -104,12 +116,19 @@ void addDeadlockJson(Json& object, const Deadlock& deadlock)
     object["fix_rule"] = textOrNull(deadlock.fixRule);
     object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);
     object["grouping_works"] = Json(deadlock.groupingWorks);
+    object["works_if_posted"] = deadlock.hung() ? Json(deadlock.worksIfPosted) : Json(nullptr);
+    object["works_with_streams"] = deadlock.hung() ? Json(deadlock.worksWithStreams) : Json(nullptr);
+    Json lowerings = Json::array();
+    for (const Lowering& lowering : deadlock.lowerings) lowerings.push_back(toText(lowering));
+    object["lowerings_that_end"] = std::move(lowerings);
 }
 
 void addChannelsJson(Json& object, const LoweredChoice& choice)
 {
     object["sends"] = choice.channels.sends == SendMode::Rendezvous ? "rendezvous" : "buffered";
     object["channels"] = choice.channels.perDirection;
+    object["links_shared"] = !choice.channels.apart;
+    object["one_stream"] = choice.channels.oneStream;
     object["receives"] = choice.channels.blockingReceives() ? "blocking" : "posted";
     object["lowering"] = choice.lowering ? Json(toText(*choice.lowering)) : Json(nullptr);
 }

@@ -18,10 +18,11 @@ class Session;
 
 struct ChannelOptions {
     std::string sends = "buffered";
-    int channels = 0;
-    std::string lower;    // "": none requested
-    std::string receives; // "": as the rule says
+    std::string channels = "shared"; // limitText()
+    std::string lower;               // "": none requested
+    std::string receives;            // "": as the rule says
 };
+bool limitsMessages(const ChannelOptions& options); // beyond what links carry
 void addChannelOptions(OptionSet& verb, ChannelOptions& options);
 void addLowerOption(OptionSet& verb, std::string& lower);
 
@@ -44,9 +45,10 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
 
 // Sentences, and the cycle drawn on the lists.
 std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
-// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works; empty lists where nothing hangs.
+// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works, works_if_posted, works_with_streams,
+// lowerings_that_end; empty lists where nothing hangs.
 void addDeadlockJson(Json& object, const Deadlock& deadlock);
-// Keys sends, channels, receives, lowering.
+// Keys sends, channels, links_shared, one_stream, receives, lowering.
 void addChannelsJson(Json& object, const LoweredChoice& choice);
 
 } // namespace stagewright

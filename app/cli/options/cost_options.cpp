@@ -197,16 +197,6 @@ Result<Link> parseLink(const std::string& text)
     return link;
 }
 
-Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
-{
-    double total = 0;
-    for (int rank = 0; rank < schedule.ranks; ++rank)
-        for (const int stage : schedule.placement.stagesOf(rank))
-            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
-                     static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size(), 1));
-    return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
-}
-
 namespace {
 
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& options)

@@ -64,7 +64,7 @@ void addSeedOption(OptionSet& verb, std::int64_t& seed)
 void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions)
 {
     verb.value("--what-if", &questions,
-               "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; repeat the option for several")
+               "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, UNSHARD*2, lower=pytorch, sends=rendezvous, receives=posted, channels=1, channels=one, m=16, m+8; repeat the option for several")
         .form("CHANGE,…")
         .each();
 }

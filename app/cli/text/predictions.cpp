@@ -21,9 +21,9 @@ std::optional<Bytes> largest(const std::vector<Bytes>& peaks)
 } // namespace
 
 Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
-                                             const Channels& channels)
+                                             const Channels& channels, const std::optional<Lowering>& lowering)
 {
-    auto base = WhatIf::create(schedule, costs, channels);
+    auto base = WhatIf::create(schedule, costs, channels, lowering);
     if (!base) return tl::unexpected(std::move(base.error()));
     std::vector<WhatIfRow> rows;
     for (const std::string& question : questions) {

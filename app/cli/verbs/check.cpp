@@ -74,7 +74,7 @@ std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
 // Nothing is named, and nothing changes what ranks wait for.
 bool checksStateGrid(const CheckChoice& options)
 {
-    const bool plainMessages = options.channels.sends == "buffered" && options.channels.channels == 0 && options.channels.lower.empty() && options.memoryLimit.empty() && options.rankMemory.empty();
+    const bool plainMessages = options.channels.sends == "buffered" && !limitsMessages(options.channels) && options.channels.lower.empty() && options.memoryLimit.empty() && options.rankMemory.empty();
     return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() && options.link.empty() && options.comm < 0;
 }
 
@@ -356,7 +356,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         }
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
-    if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
+    if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || limitsMessages(channels))) {
         channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }

@@ -15,6 +15,7 @@
 #include "app/cli/text/table_report.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/text/draw_text.h"
+#include "traces/fit/executed_run.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/run/note_text.h"
 #include "traces/run/run_facts.h"
@@ -137,7 +138,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         }
         if (!options.whatIf.empty()) {
             if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
-            auto answered = answerWhatIfs(*run.schedule, *costs, options.whatIf);
+            auto executed = executedRun(run);
+            if (!executed) return tl::unexpected(std::move(executed.error()).with("--what-if"));
+            auto answered = answerWhatIfs(executed->schedule, executed->costs, options.whatIf, executed->channels, executed->lowering);
             if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
             answers = std::move(*answered);
         }

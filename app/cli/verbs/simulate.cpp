@@ -142,7 +142,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!limits) return tl::unexpected(limits.error());
     const bool one = !limits->empty() && std::all_of(limits->begin(), limits->end(), [&](Bytes limit) { return limit == limits->front(); });
     const auto limit = one ? std::optional<Bytes>(limits->front()) : std::nullopt;
-    auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
+    auto simulated = simulatedRun(*schedule, *costs, chosen->channels, chosen->lowering);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
     simulated->info.createdUnixMs = unixMilliseconds();
     auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
@@ -152,13 +152,12 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!limits->empty()) simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
     if (!limits->empty()) simulated->configuration.emplace_back("memory_limit_bytes", memoryLimitText(*limits));
     addReplicaFacts(simulated->configuration, *replicas);
-    if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
     auto figures = reportOf(*simulated, {.step = 0, .memoryCap = limit, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()));
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {
-        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf, chosen->channels);
+        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf, chosen->channels, chosen->lowering);
         if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
         answers = std::move(*answered);
     }

@@ -7,6 +7,7 @@
 #include "app/ui/workspace/deadlock.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "traces/fit/executed_run.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
 #include "widgets/memory/memory_view.h"
@@ -171,6 +172,15 @@ Result<std::shared_ptr<const ToolsController::ToolInput>> ToolsController::toolI
     auto input = std::make_shared<ToolInput>();
     input->schedule = std::make_shared<const Schedule>(withoutCommunication(*schedule));
     input->costs = std::move(*costs);
+    Run run = *m_workspace.shown().view()->run;
+    if (!run.schedule) run.schedule = std::make_shared<const Schedule>(*schedule);
+    auto executed = executedRun(run);
+    if (!executed) return tl::unexpected(executed.error());
+    input->executed = std::make_shared<const Schedule>(std::move(executed->schedule));
+    input->executedCosts = std::move(executed->costs);
+    completeWhole(input->executedCosts, schedule->ranks);
+    input->channels = executed->channels;
+    input->lowering = executed->lowering;
     m_toolInput = input;
     m_whatIf->setSchedule(*input->schedule, input->costs);
     return m_toolInput;
@@ -218,9 +228,9 @@ void ToolsController::askWhatIf(const ToolInput& input)
         WhatIfPicture picture;
     };
     m_making.start(
-        [schedule = input.schedule, costs = input.costs, base = m_whatIfBase, question = *question] {
+        [schedule = input.executed, costs = input.executedCosts, channels = input.channels, lowering = input.lowering, base = m_whatIfBase, question = *question] {
             auto answer = std::make_shared<Answer>();
-            answer->base = base ? base : std::make_shared<const WhatIfBase>(whatIfBase(schedule, costs));
+            answer->base = base ? base : std::make_shared<const WhatIfBase>(whatIfBase(schedule, costs, channels, lowering));
             answer->picture = whatIfPicture(*answer->base, question);
             return std::shared_ptr<const Answer>(std::move(answer));
         },

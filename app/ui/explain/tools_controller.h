@@ -8,6 +8,8 @@
 
 #include "app/ui/workspace/feature.h"
 #include "app/ui/workspace/shown.h"
+#include "schedules/messages/channels.h"
+#include "schedules/messages/lower.h"
 #include "schedules/model/cost_model.h"
 #include "widgets/job.h"
 
@@ -32,6 +34,10 @@ private:
     struct ToolInput {
         std::shared_ptr<const Schedule> schedule; // compute-only
         CostModel costs;
+        std::shared_ptr<const Schedule> executed; // what changes are compared with (traces/fit/executed_run.h)
+        CostModel executedCosts;
+        Channels channels;
+        std::optional<Lowering> lowering;
     };
     void forget();
     void toolSet();
