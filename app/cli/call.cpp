@@ -1,8 +1,11 @@
 #include "app/cli/call.h"
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
+
+#include <fnmatch.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -126,15 +129,56 @@ bool asksFor(int count, char** words, std::string_view option)
     return false;
 }
 
+// A value as it was typed.
+struct CallWord {
+    std::string option;
+    std::string value;
+    bool replaces = false;
+};
+using CallWords = std::vector<CallWord>;
+
+// Whether what was typed names this file: as it is, as FILE#RUN, FILE:FUNCTION or ID=FILE, by a pattern, or by a folder that it is in.
+bool names(const std::string& typed, const std::filesystem::path& file)
+{
+    namespace fs = std::filesystem;
+    std::error_code unknown;
+    for (const std::string& name : {typed, typed.substr(0, typed.rfind('#')), typed.substr(0, typed.rfind(':')), typed.substr(typed.find('=') + 1)}) {
+        if (name.empty()) continue;
+        if (fs::equivalent(name, file, unknown) || (name.find_first_of("*?[") != std::string::npos && ::fnmatch(name.c_str(), file.c_str(), FNM_PATHNAME) == 0)) return true;
+    }
+    if (!fs::is_directory(typed, unknown)) return false;
+    for (fs::path above = fs::canonical(file, unknown).parent_path(); !above.empty(); above = above.parent_path()) {
+        if (fs::equivalent(typed, above, unknown)) return true;
+        if (above == above.parent_path()) break;
+    }
+    return false;
+}
+
+// A file that is read is not replaced by the same call. Run files are: runs are added to them, and nothing else replaces them.
+Result<void> keepsWhatItReads(const CallWords& words)
+{
+    std::error_code unknown;
+    for (const CallWord& output : words) {
+        if (!output.replaces || output.value.ends_with(".stagewright") || !std::filesystem::is_regular_file(output.value, unknown)) continue;
+        for (const CallWord& input : words)
+            if (!input.replaces && names(input.value, output.value))
+                return fail(ErrorCode::Usage, fmt::format("{} {}: it would replace a file that is read ({})", output.option, output.value, input.option), "choose another name");
+    }
+    return {};
+}
+
 } // namespace
 
-// Hands the options of a verb to the parser.
+// Hands the options of a verb to the parser. `words` gets what was typed.
 class CallReader {
 public:
-    static void add(CLI::App& app, const OptionSet& set)
+    static void add(CLI::App& app, const OptionSet& set, const std::shared_ptr<CallWords>& words)
     {
         std::map<const Option*, CLI::Option*> made;
-        for (const Option& option : set.m_options) made[&option] = add(app, option);
+        for (const Option& option : set.m_options) {
+            CLI::Option* one = made[&option] = add(app, option);
+            if (!option.m_flag) one->each([words, name = one->get_name(), replaces = option.m_replaces](const std::string& value) { words->push_back({name, value, replaces}); });
+        }
         for (const auto& [option, one] : made) {
             if (option->m_excluded) one->excludes(made.at(option->m_excluded));
             if (set.m_watch && !one->get_lnames().empty())
@@ -189,6 +233,7 @@ Result<Call> readCall(int count, char** words, Session& session)
 
     std::string level = "info";
     std::map<const CLI::App*, Runner> runners;
+    const auto typed = std::make_shared<CallWords>(); // of the verb that was called
     for (const Command& command : allCommands()) {
         CLI::App* verb = app.add_subcommand(std::string(command.name), std::string(command.summary));
         verb->group("Verbs");
@@ -203,7 +248,7 @@ Result<Call> readCall(int count, char** words, Session& session)
                 .check(oneOf({"auto", "jsonl", "none"}));
             options.flag("--stdin-control", session.stdinControl, "Cancel when standard input ends");
         }
-        CallReader::add(*verb, options);
+        CallReader::add(*verb, options, typed);
     }
     try {
         app.parse(count, words);
@@ -219,6 +264,7 @@ Result<Call> readCall(int count, char** words, Session& session)
                        : level == "warning" ? LogLevel::Warning
                        : level == "debug"   ? LogLevel::Debug
                                             : LogLevel::Info;
+    if (auto keeps = keepsWhatItReads(*typed); !keeps) return tl::unexpected(std::move(keeps.error()));
     return Call{verb->get_name(), runners.at(verb)};
 }
 

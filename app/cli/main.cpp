@@ -16,6 +16,7 @@
 #include "app/cli/session.h"
 #include "app/cli/session_of_call.h"
 #include "schedules/base/shown_text.h"
+#include "schedules/base/standard_streams.h"
 
 namespace stagewright {
 namespace {
@@ -84,6 +85,7 @@ int runProgram(int count, char** words)
 
 int main(int count, char** words)
 {
+    stagewright::tieStandardStreams();
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
     std::signal(SIGXFSZ, SIG_IGN); // a file at its size limit is like a full disk: an error that can be reported
     stagewright::Interrupt::endOnSignals();
@@ -93,9 +95,9 @@ int main(int count, char** words)
     } catch (const std::bad_alloc&) {
         stagewright::endUncaught();
     } catch (const std::system_error& error) { // threads, as a rule
-        fmt::print(stderr, "stagewright: the system refuses more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message()));
+        stagewright::sayOnStandardError(fmt::format("stagewright: the system refuses more threads or memory: {}\n  raise ulimit -u or -v\n", stagewright::shownText(error.code().message())));
     } catch (const std::exception& error) {
-        fmt::print(stderr, "stagewright: {}\n", stagewright::shownText(error.what()));
+        stagewright::sayOnStandardError(fmt::format("stagewright: {}\n", stagewright::shownText(error.what())));
     }
     stagewright::endNow(stagewright::ExitFailed);
 }

@@ -89,6 +89,12 @@ Option& Option::excludes(const Option& other)
     return *this;
 }
 
+Option& Option::replaces()
+{
+    m_replaces = true;
+    return *this;
+}
+
 Option& OptionSet::flag(std::string names, bool& place, std::string help)
 {
     return m_options.emplace_back(std::move(names), &place, std::move(help), true);

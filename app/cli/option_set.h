@@ -41,6 +41,7 @@ public:
     Option& values(int least, int most);   // how many values a list takes each time
     Option& given(bool& given);            // set where it is on the command line
     Option& excludes(const Option& other); // not both
+    Option& replaces();                    // names a file that is replaced: none that the call also reads
 
 private:
     friend class CallReader;
@@ -56,6 +57,7 @@ private:
     bool m_required = false;
     bool m_each = false;
     bool m_commas = false;
+    bool m_replaces = false;
 };
 
 class OptionSet {

@@ -4,7 +4,11 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -24,6 +28,8 @@ namespace stagewright {
 
 namespace {
 
+constexpr const char* startedMark = "started"; // in the folder of the flight records
+constexpr const char* joinedMark = "joined";
 constexpr int endTag = 4; // of the job's own: the leader is done
 constexpr Nanos leaderEnds = 10'000'000'000;
 constexpr Nanos firstSpeaks = 3'000'000'000;
@@ -101,6 +107,21 @@ public:
     FlightFolder(const FlightFolder&) = delete;
     FlightFolder& operator=(const FlightFolder&) = delete;
 
+    // Marks of the processes: how far they came.
+    static void mark(const char* name)
+    {
+        const char* folder = std::getenv(flightFolderVariable);
+        if (folder == nullptr || !launchedProcesses()) return;
+        const int file = ::open(fmt::format("{}/{}", folder, name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (file >= 0) ::close(file);
+    }
+    // Empty where there is no folder for them.
+    std::function<bool()> marked(const char* name) const
+    {
+        if (m_name.empty()) return {};
+        return [path = m_name + "/" + name] { return ::access(path.c_str(), F_OK) == 0; };
+    }
+
     // What the ranks were doing, where the leader could not tell it itself.
     std::string standing() const
     {
@@ -150,7 +171,7 @@ Result<ProcessesEnd> startProcesses(int count, Session& session)
     session.note(fmt::format("started as: {}", fmt::join(*mpirun, " ")));
     if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
     const FlightFolder flights;
-    auto end = runUnderMpi(*mpirun, session.stop());
+    auto end = runUnderMpi({*mpirun, count, flights.marked(startedMark), flights.marked(joinedMark)}, session.stop());
     if (!end) return tl::unexpected(std::move(end.error()));
     if (end->signal == 0 && end->code == ExitDone) return ProcessesEnd{};
     if (session.stop().stop_requested()) return ProcessesEnd{end->signal == 0 ? end->code : ExitInterrupted, {}};
@@ -164,8 +185,10 @@ Result<ProcessesEnd> startProcesses(int count, Session& session)
 Result<int> inProcesses(Session& session, const std::function<Result<int>(std::shared_ptr<ProcessJob> job)>& body)
 {
     if (!launchedProcesses()) return body(nullptr);
+    FlightFolder::mark(startedMark);
     auto processes = mpi::joinProcesses();
     if (!processes) return tl::unexpected(std::move(processes.error()));
+    FlightFolder::mark(joinedMark);
     const bool leads = (*processes)->index() == 0;
     if (!leads) {
         session.silent = true;

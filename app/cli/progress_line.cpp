@@ -8,6 +8,7 @@
 #include "app/cli/text/json.h"
 #include "app/cli/version.h"
 #include "schedules/base/shown_text.h"
+#include "schedules/base/standard_streams.h"
 
 namespace stagewright {
 
@@ -48,9 +49,8 @@ void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t t
     const double seconds = std::chrono::duration<double>(now - m_begin).count();
     std::string rest;
     if (done > 0 && done < total && seconds > 2) rest = fmt::format("  {:.0f} s left", seconds * (1 - share) / share);
-    fmt::print(stderr, "\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar, m_colour ? "\033[0m" : "", done,
-               total, shownText(what), detail.empty() ? "" : fmt::format("  {}", shownText(detail)), rest);
-    std::fflush(stderr);
+    sayOnStandardError(fmt::format("\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar, m_colour ? "\033[0m" : "", done,
+                                   total, shownText(what), detail.empty() ? "" : fmt::format("  {}", shownText(detail)), rest));
     m_drawn = true;
 }
 
@@ -73,8 +73,7 @@ void ProgressLine::clear()
 {
     const std::lock_guard lock(m_mutex);
     if (!m_drawn) return;
-    fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    sayOnStandardError("\r\033[K");
     m_drawn = false;
 }
 

@@ -18,6 +18,7 @@
 #include "app/cli/text/json.h"
 #include "app/launch/hosts/job_folder.h"
 #include "schedules/base/shown_text.h"
+#include "schedules/base/standard_streams.h"
 
 namespace stagewright {
 
@@ -80,7 +81,7 @@ void Session::note(std::string_view text)
 {
     if (silent || logLevel < LogLevel::Info || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}\n", forTerminal(text, m_colourErr));
+    sayOnStandardError(forTerminal(text, m_colourErr) + "\n");
 }
 
 void Session::warn(std::string_view text)
@@ -89,7 +90,7 @@ void Session::warn(std::string_view text)
     if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (logLevel < LogLevel::Warning || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr));
+    sayOnStandardError(fmt::format("{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr)));
 }
 
 void Session::unmet(std::string_view text)
@@ -97,7 +98,7 @@ void Session::unmet(std::string_view text)
     if (silent) return;
     if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr));
+    sayOnStandardError(fmt::format("{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", forTerminal(text, m_colourErr)));
 }
 
 void Session::complain(const Error& error)
@@ -117,8 +118,8 @@ void Session::complain(const Error& error)
     if (progressMode == "jsonl") return; // stderr holds objects only
     const char* red = m_colourErr ? "\033[31m" : "";
     const char* plain = m_colourErr ? "\033[0m" : "";
-    fmt::print(stderr, "{}stagewright:{} {}\n", red, plain, shownText(error.message));
-    if (!error.remedy.empty()) fmt::print(stderr, "  {}\n", shownText(error.remedy));
+    sayOnStandardError(fmt::format("{}stagewright:{} {}\n", red, plain, shownText(error.message)));
+    if (!error.remedy.empty()) sayOnStandardError(fmt::format("  {}\n", shownText(error.remedy)));
 }
 
 std::stop_token Session::stop()

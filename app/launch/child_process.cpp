@@ -200,6 +200,13 @@ std::optional<ChildEnd> ChildProcess::poll()
     return m_end;
 }
 
+void ChildProcess::leave()
+{
+    m_pid = -1;
+    for (int* end : {&m_output, &m_errors, &m_input})
+        if (*end >= 0) ::close(std::exchange(*end, -1));
+}
+
 void ChildProcess::signalGroup(int signal)
 {
     if (m_pid > 0 && !m_end) ::kill(-m_pid, signal);

@@ -54,6 +54,7 @@ public:
     // Empty: it runs. Its group is ended with it.
     std::optional<ChildEnd> poll();
     void signalGroup(int signal);
+    void leave(); // it is not ended with this object; its input and output end
 
 private:
     ChildProcess() = default;

@@ -14,13 +14,17 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "app/launch/program_path.h"
+#include "schedules/base/open_files.h"
 #include "schedules/base/text.h"
 
 extern char** environ;
@@ -31,8 +35,69 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::seconds patience{10}; // after a stop request
+constexpr std::chrono::seconds afterTerm{2}; // after SIGTERM
+constexpr double beginSeconds = 6;           // for all processes to meet, where few files may be open
 constexpr int interrupted = 130;             // this program's exit code, not mpirun's for SIGINT
+
+// Open MPI 4.1 needs 34 files at once for two processes, and may wait for ever where it gets fewer.
+bool fewFiles(int processes)
+{
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 25 + 5 * static_cast<rlim_t>(processes);
+}
+
+// Ends a process and its group after this program, however that ends: a process of its own, which waits for the end of a pipe. mpirun passes the end of
+// its input on and ends then by itself; one that hangs does not.
+class GroupGuard {
+public:
+    explicit GroupGuard(pid_t leader)
+    {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+        const auto process = static_cast<int>(::syscall(SYS_pidfd_open, leader, 0));
+        m_guard = ::fork();
+        if (m_guard == 0) watch(leader, process, ends[0]);
+        if (process >= 0) ::close(process);
+        ::close(ends[0]);
+        m_alive = ends[1];
+    }
+    GroupGuard(const GroupGuard&) = delete;
+    GroupGuard& operator=(const GroupGuard&) = delete;
+    ~GroupGuard()
+    {
+        if (m_guard > 0) {
+            ::kill(m_guard, SIGKILL);
+            ::waitpid(m_guard, nullptr, 0);
+        }
+        if (m_alive >= 0) ::close(m_alive);
+    }
+
+private:
+    [[noreturn]] static void watch(pid_t leader, int process, int alive) // only what may be called after a fork of a program with threads
+    {
+        ::setsid();
+        const int kept = ::fcntl(process, F_DUPFD, STDERR_FILENO + 1); // not one of the next two; -1: not known when it ends
+        ::dup2(alive, STDIN_FILENO);
+        process = kept < 0 ? -1 : ::dup2(kept, STDOUT_FILENO);
+        ::close_range(STDERR_FILENO, ~0U, 0); // who reads this program's output sees its end
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+        char byte = 0;
+        while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
+        }
+        const auto endsWithin = [&](std::chrono::milliseconds time) {
+            pollfd end{process, POLLIN, 0};
+            return ::poll(&end, 1, static_cast<int>(time.count())) > 0;
+        };
+        if (!endsWithin(patience)) ::kill(-leader, SIGTERM);
+        if (!endsWithin(afterTerm)) ::kill(-leader, SIGKILL);
+        ::_exit(0);
+    }
+    pid_t m_guard = -1;
+    int m_alive = -1;
+};
 
 } // namespace
 
@@ -67,15 +132,18 @@ Result<std::vector<std::string>> ownArguments()
     return arguments;
 }
 
-Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::stop_token& stop)
+Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
 {
-    std::vector<std::string> words = mpirun;
+    std::vector<std::string> words = run.mpirun;
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     std::array<int, 2> input{};
-    if (::pipe2(input.data(), O_CLOEXEC) != 0) return fail(ErrorCode::Failed, fmt::format("no pipe: {}", std::strerror(errno)));
+    if (::pipe2(input.data(), O_CLOEXEC) != 0) {
+        if (auto full = tooManyOpenFiles(errno, "mpirun")) return tl::unexpected(std::move(*full));
+        return fail(ErrorCode::Failed, fmt::format("no pipe: {}", std::strerror(errno)));
+    }
     // In a process group of its own: Ctrl+C of the terminal reaches this program, which passes it on.
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
@@ -98,27 +166,39 @@ Result<ChildEnd> runUnderMpi(const std::vector<std::string>& mpirun, const std::
     ::close(input[0]);
     if (failed != 0) {
         ::close(input[1]);
-        return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", mpirun.front(), std::strerror(failed)));
+        return fail(ErrorCode::Unavailable, fmt::format("{} can't be started: {}", run.mpirun.front(), std::strerror(failed)));
     }
-    using Clock = std::chrono::steady_clock;
+    const GroupGuard guard(child);
+    const auto begin = Clock::now();
+    const bool few = fewFiles(run.processes);
     std::optional<Clock::time_point> asked;
-    bool ended = false;
+    std::optional<Clock::time_point> ended;
+    bool begun = false;
+    bool late = false;
     int status = 0;
     for (;;) {
         const pid_t waited = ::waitpid(child, &status, WNOHANG);
         if (waited == child || (waited < 0 && errno != EINTR)) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        if (stop.stop_requested() && !asked) {
+        begun = begun || !few || !run.joined || run.joined();
+        if (!begun && !asked && secondsSince(begin) > beginSeconds) late = true;
+        if ((late || stop.stop_requested()) && !asked) {
             asked = Clock::now();
             ::close(std::exchange(input[1], -1));
         }
-        if (asked && !ended && Clock::now() - *asked > patience) {
-            ended = true;
-            ::kill(child, SIGTERM);
+        // before its processes have begun there is nothing that could end in good order
+        if (asked && !ended && (!begun || Clock::now() - *asked > patience)) {
+            ended = Clock::now();
+            ::kill(-child, SIGTERM);
         }
+        if (ended && Clock::now() - *ended > afterTerm) ::kill(-child, SIGKILL);
     }
+    ::kill(-child, SIGKILL); // what it left behind
     if (input[1] >= 0) ::close(input[1]);
+    if (late) return tl::unexpected(*tooManyOpenFiles(EMFILE, fmt::format("mpirun has not brought {} processes together within {:.0f} s", run.processes, beginSeconds)));
     if (!WIFEXITED(status)) return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
+    if (few && WEXITSTATUS(status) != 0 && run.started && !run.started() && !stop.stop_requested())
+        return tl::unexpected(*tooManyOpenFiles(EMFILE, fmt::format("mpirun ended with code {} and started no process", WEXITSTATUS(status))));
     constexpr int bySignal = 128; // of one of the processes: mpirun adds the signal
     const int code = WEXITSTATUS(status);
     if (code <= bySignal || code == interrupted) return ChildEnd{code, 0};

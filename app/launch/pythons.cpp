@@ -15,6 +15,7 @@
 
 #include "app/launch/child_process.h"
 #include "app/launch/program_path.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -145,8 +146,9 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
         ::poll(&waiting, child->atEnd() ? 0U : 1U, 50);
         end = child->poll();
         text += child->read();
+        if (constexpr std::size_t most = std::size_t{1} << 20; text.size() > most) text.erase(0, text.size() - most); // its last line counts
     }
-    const auto answer = nlohmann::json::parse(lastLineOf(text), nullptr, false);
+    const auto answer = readForeignJson(lastLineOf(text));
     if (!end->good() || !answer.is_object()) {
         found.reason = fmt::format("it {}{}", end->good() ? "gave no answer" : toText(*end), text.empty() ? "" : ": " + lastLineOf(text));
         return found;

@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/foreign_json.h"
+
 namespace stagewright {
 
 namespace {
@@ -104,8 +106,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
     if (length > longestHeader || length > size - sizeof(length)) return damaged(fmt::format("its header would have {} bytes, the file has {}", length, size));
     std::string text(length, '\0');
     if (!file.read(text.data(), static_cast<std::streamsize>(length))) return damaged("its header is cut off");
-    const Json header = Json::parse(text, nullptr, false);
-    if (!header.is_object()) return damaged("its header is not a JSON object");
+    const Json header = readForeignJson<Json>(text);
+    if (!header.is_object()) return damaged("its header is not a JSON object, or nested too deep");
 
     SafetensorsFile out;
     out.m_path = path;

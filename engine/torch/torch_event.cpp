@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/foreign_json.h"
+
 namespace stagewright {
 
 namespace {
@@ -17,7 +19,7 @@ std::optional<TorchEvent> parseTorchEvent(std::string_view line)
 {
     using Json = nlohmann::json;
     if (!line.starts_with("{\"event\":")) return std::nullopt;
-    const Json object = Json::parse(line, nullptr, false);
+    const Json object = readForeignJson<Json>(line);
     if (!object.is_object()) return std::nullopt;
     const auto text = [&object](const char* key) {
         const auto found = object.find(key);

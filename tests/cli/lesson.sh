@@ -241,3 +241,43 @@ run stagewright report plain.stagewright --reveal
 expect_code 2
 expect_err 'has no secret disturbance'
 expect_err 'runs recorded with --perturb secret=SEED have one'
+
+# What a learner or a host wrote is nested without end, endless, or a pipe: an error of that one, and the others are graded.
+nested() { printf '%*s' "$1" '' | tr ' ' "$2"; }
+mkdir -p deep
+printf '{"format":%s%s,"version":1,"answers":[]}' "$(nested 100000 '[')" "$(nested 100000 ']')" >deep/eve.json
+printf '{"format":"stagewright-lessons","version":%s%s,"answers":[]}' "$(nested 100000 '[')" "$(nested 100000 ']')" >deep/mallory.json
+printf '{"format":"stagewright-lessons","version":1,"answers":[%s%s]}' "$(nested 100000 '{"a":')" "$(nested 100000 '}')" >deep/trent.json
+cp right.csv deep/bob.csv
+run stagewright lesson latency --answer-dir deep
+expect_code 1
+for name in eve mallory trent; do expect_out "$name +file +fail +deep/$name.json: it is nested too deep"; done
+expect_out 'bob +latency +hide-it +pass'
+mkdir -p damaged/stagewright
+cp deep/eve.json damaged/stagewright/lessons.json
+run env XDG_DATA_HOME="$PWD/damaged" "$STAGEWRIGHT" lesson
+expect_code 0
+expect_err 'lessons.json: it is nested too deep'
+run stagewright lesson /dev/zero
+expect_code 3
+expect_err '/dev/zero: it has more than [0-9]+ bytes'
+mkfifo pipe.md
+run stagewright lesson ./pipe.md
+expect_code 3
+run stagewright lesson <(stagewright lesson --new made >/dev/null; cat made.md)
+expect_code 0
+
+# Answers that are given at the same time are all kept, and hosts as well.
+export XDG_DATA_HOME=$PWD/together XDG_CONFIG_HOME=$PWD/together
+for ((i = 0; i < 3; ++i)); do
+    rm -rf together
+    for call in 'latency --say limit=1.625' 'bubbles --say total=1' 'bubbles --say not-yet=1' 'deadlock --say circle-size=4' 'deadlock --say odd-ranks=GPipe'; do
+        # shellcheck disable=SC2086
+        "$STAGEWRIGHT" lesson $call >/dev/null 2>&1 &
+    done
+    for ((host = 0; host < 5; ++host)); do "$STAGEWRIGHT" hosts add h$host me@h$host >/dev/null 2>&1 & done
+    wait
+    expect_same "$(sed -n 's/.*"check": "\(.*\)".*/\1/p' together/stagewright/lessons.json | sort | xargs)" 'circle-size limit not-yet odd-ranks total'
+    run stagewright hosts list
+    expect_same "$(grep -c 'me@h' out.txt)" 5
+done

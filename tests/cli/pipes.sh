@@ -15,6 +15,48 @@ if [ -w /dev/full ]; then
     expect_code 5
     expect_err 'standard output'
 fi
+# a standard error that is full or closed changes nothing: the codes, what is done, what is written elsewhere
+tiny='--model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1 -p 2 -m 2 --clock virtual --steps 2'
+number=0
+while read -r code words; do
+    for end in full closed; do
+        [ $end = closed ] || [ -w /dev/full ] || continue
+        number=$((number + 1))
+        rc=0 last="stagewright ${words/OUT/out$number} with standard error $end" out='' err=''
+        # shellcheck disable=SC2086
+        if [ $end = full ]; then "$STAGEWRIGHT" ${words/OUT/out$number} >/dev/null 2>/dev/full </dev/null || rc=$?
+        else "$STAGEWRIGHT" ${words/OUT/out$number} >/dev/null 2>&- </dev/null || rc=$?; fi
+        expect_code "$code"
+        case $words in *OUT*) expect_file out$number ;; esac
+    done
+done <<CALLS
+3 runs nonexist
+2 nosuch
+2 simulate --nosuch
+0 simulate -o OUT
+0 simulate -o sim.stagewright
+0 export sim.stagewright --format csv -o OUT
+0 runs sim.stagewright --note 1 words
+0 sweep -s 1f1b -p 2 -m 2 -o OUT
+0 record -s 1f1b $tiny -o OUT
+0 record -s 1f1b $tiny --progress jsonl -o OUT
+2 record -s 1f1b $tiny --steps 0 -o never.stagewright
+CALLS
+expect_no_file never.stagewright
+for ((i = 1; i <= number; ++i)); do # nothing that was to be said is in a file
+    [ ! -e out$i ] || expect_that "out$i holds no messages" test "$(grep -ac 'stagewright: \|recorded in\|written to\|wrote ' out$i)" = 0
+done
+rc=0 last='simulate with everything closed'
+"$STAGEWRIGHT" simulate -o shut.stagewright >&- 2>&- <&- || rc=$?
+expect_code 5 # its answer can't be written
+expect_file shut.stagewright
+if [ -w /dev/full ] && [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ] && command -v mpirun >/dev/null; then
+    # shellcheck disable=SC2086
+    "$STAGEWRIGHT" record -s 1f1b ${tiny/--clock virtual/--clock wall} --processes -o processes.stagewright >/dev/null 2>/dev/full </dev/null || true
+    run stagewright runs processes.stagewright --json
+    expect_json complete runs 0 state
+fi
+
 # a recording outlives the reader of its progress
 "$STAGEWRIGHT" record -s 1f1b --model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1 -p 2 -m 2 --clock virtual --steps 20 \
     --progress jsonl -o r.stagewright 2>&1 >/dev/null </dev/null | head -n 1 >/dev/null

@@ -162,4 +162,22 @@ for signal in TERM INT; do
     expect_that "steps kept: $steps" [ "${steps:-0}" -ge 5 ]
 done
 expect_gone 'killed\.stagewright'
+
+# too few files at once for mpirun, which then waits for ever: a sentence, and nothing is left
+for limit in 16 20 24 28 32; do
+    rc=0
+    (ulimit -n $limit && exec "$STAGEWRIGHT" record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 3 --processes -o few.stagewright >out.txt 2>err.txt </dev/null) || rc=$?
+    out=$(cat out.txt) err=$(cat err.txt) last="record --processes with ulimit -n $limit"
+    expect_that 'an error' test "$rc" -ge 3 -a "$rc" -le 5
+    expect_err 'too many (open files|files are open)|ulimit -n|MPI'
+done
+expect_gone 'few\.stagewright'
+# a second signal ends the command at once, and mpirun soon after
+(ulimit -n 28 && exec "$STAGEWRIGHT" record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 3 --processes -o twice.stagewright >out.txt 2>err.txt </dev/null) &
+job=$!
+for ((i = 0; i < 200; ++i)); do [ -z "$(pgrep -P $job mpirun)" ] || break; sleep 0.05; done
+kill -KILL $job
+wait $job 2>/dev/null || true
+for ((i = 0; i < 300; ++i)); do [ -n "$(pgrep -f 'mpirun.*twice\.stagewright')" ] || break; sleep 0.1; done
+expect_same "$(pgrep -f 'mpirun.*twice\.stagewright')" ''
 rm -rf "$TMPDIR"

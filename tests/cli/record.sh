@@ -270,3 +270,13 @@ if [ -s cache/stagewright/products ]; then # else there is one library only, and
     run measured devices
     expect_out 'products_best: measured: .* GFLOP/s a core \(hidden 32, 64 tokens\)'
 fi
+# a folder for a job is made, with those above it
+run stagewright record -s 1f1b --model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1 -p 2 -m 2 --clock virtual --steps 2 --job new/job --progress jsonl -o job.stagewright
+expect_code 0
+expect_file new/job/steps.stream
+expect_file new/job/events.jsonl
+: >taken
+run stagewright record -s 1f1b -p 2 -m 2 --steps 2 --job taken/job -o never.stagewright
+expect_code 3
+expect_err 'job taken/job: Not a directory'
+expect_no_file never.stagewright

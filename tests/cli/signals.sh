@@ -87,7 +87,7 @@ expect_code 0
 expect_json 1 runs
 expect_that 'nothing is beside it' [ "$(compgen -G 'run.stagewright*')" = run.stagewright ]
 
-# what a killed one left beside the file goes with the next one; what another program is writing stays
+# what another program called so, or is writing, stays
 mkdir new.stagewright.part-aB3xYz new.stagewright.part-held00 new.stagewright.part-longer-name other.stagewright.part-aB3xYz
 : >new.stagewright.part-aB3xYz/runs.stagewright
 : >new.stagewright.part-aB3xYz/runs.stagewright-journal
@@ -99,13 +99,14 @@ for ((i = 0; i < 200; ++i)); do
 done
 run stagewright simulate -s 1f1b -p 2 -m 4 -o new.stagewright
 expect_code 0
-expect_same "$(echo new.stagewright* other.stagewright*)" 'new.stagewright new.stagewright.part-held00 new.stagewright.part-longer-name other.stagewright.part-aB3xYz'
+expect_same "$(echo new.stagewright* other.stagewright*)" 'new.stagewright new.stagewright.part-aB3xYz new.stagewright.part-held00 new.stagewright.part-longer-name other.stagewright.part-aB3xYz'
+expect_that "with what is in it" test -e new.stagewright.part-aB3xYz/runs.stagewright
 pkill -P $pid 2>/dev/null || true
 kill $pid 2>/dev/null || true
 wait $pid 2>/dev/null || true
 run stagewright simulate -s 1f1b -p 2 -m 4 -o new.stagewright
 expect_code 0
-expect_no_file new.stagewright.part-held00
+expect_that 'it is still there' test -d new.stagewright.part-held00
 rm -rf ./*.part-*
 
 # the window: it keeps its session, and its next start does not speak of a crash

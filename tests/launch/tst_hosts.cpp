@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -56,6 +57,19 @@ private slots:
         QVERIFY(removeHost("node1").has_value());
         QVERIFY(!findHost("node1").has_value());
         QVERIFY(findHost("node1").error().remedy.find("hosts are a;") != std::string::npos);
+    }
+
+    // Each change is made to the list as it is by then, whoever wrote it.
+    void hostsOfSeveralProgramsAreAllKept()
+    {
+        constexpr int writers = 4, hosts = 10;
+        std::vector<std::thread> threads;
+        for (int writer = 0; writer < writers; ++writer)
+            threads.emplace_back([writer] {
+                for (int i = 0; i < hosts; ++i) (void)keepHost(host("h" + std::to_string(writer) + "-" + std::to_string(i), "me@there"));
+            });
+        for (std::thread& thread : threads) thread.join();
+        QCOMPARE(readHosts().value().size(), std::size_t(writers * hosts));
     }
 
     void whatCantBeAHost()

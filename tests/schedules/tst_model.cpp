@@ -1,8 +1,16 @@
 // Placements, schedules as values, cost models and their JSON.
 #include <QtTest>
 
+#include <atomic>
+#include <thread>
+
+#include <sys/stat.h>
+
 #include "random_schedules.h"
+#include "schedules/base/change_lock.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/nesting.h"
+#include "schedules/base/small_file.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/mesh.h"
@@ -159,6 +167,51 @@ private slots:
         QVERIFY2(deep.error().message.find("nest 18 deep, at most 16") != std::string::npos, deep.error().message.c_str());
         const std::string brackets = "{\"[[[\\\"{{{\":[[1],{\"a\":[]}]}"; // those of the key are none
         QCOMPARE(nestingOf(brackets), std::size_t{4});
+    }
+    void foreignJson()
+    {
+        QVERIFY(!nestedTooDeep(std::string(100, '[')));
+        QVERIFY(nestedTooDeep(std::string(101, '[')));
+        QVERIFY(readForeignJson("{\"a\":[1]}").is_object());
+        QVERIFY(readForeignJson(std::string(100000, '[') + std::string(100000, ']')).is_discarded());
+        QVERIFY(readForeignJson("{").is_discarded());
+    }
+    // Whatever has the file's name: an end, an error, no more memory than asked for.
+    void smallFiles()
+    {
+        QTemporaryDir folder;
+        const auto path = [&](const char* name) { return folder.filePath(name).toStdString(); };
+        QCOMPARE(readSmallFile(path("absent")).value(), std::string());
+        QFile file(folder.filePath("a"));
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("12345") == 5);
+        file.close();
+        QCOMPARE(readSmallFile(path("a"), 5).value(), std::string("12345"));
+        QVERIFY(readSmallFile(path("a"), 4).error().message.find("more than 4 bytes") != std::string::npos);
+        QVERIFY(!readSmallFile("/dev/zero", 1000));
+        QVERIFY(!readSmallFile(folder.path().toStdString()));
+        QCOMPARE(::mkfifo(path("pipe").c_str(), 0600), 0);
+        QCOMPARE(readSmallFile(path("pipe")).value(), std::string()); // nobody writes to it
+    }
+    void changesWaitForEachOther()
+    {
+        QTemporaryDir folder;
+        const std::string path = folder.filePath("list").toStdString();
+        std::atomic<int> inside = 0;
+        std::atomic<int> most = 0;
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 4; ++i)
+            threads.emplace_back([&] {
+                for (int turn = 0; turn < 20; ++turn) {
+                    const auto lock = ChangeLock::take(path);
+                    most = std::max<int>(most, ++inside);
+                    std::this_thread::yield();
+                    --inside;
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        QCOMPARE(most.load(), 1);
+        QVERIFY(ChangeLock::take(folder.filePath("absent/list").toStdString())); // the writing says why
+        QCOMPARE(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden).size(), 0);
     }
     void jsonRoundTrips()
     {

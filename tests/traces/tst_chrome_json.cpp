@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -207,12 +209,29 @@ private slots:
         QCOMPARE(modeOf(many), 0750);
         ::umask(before);
 
-        const QString left = folder.filePath("out.json.part-abc123"), leftFolder = folder.filePath("more.part-abc123"), other = folder.filePath("out.json.part-notours");
-        for (const QString& name : {left, other}) {
-            QFile file(name);
-            QVERIFY(file.open(QIODevice::WriteOnly));
-        }
-        QVERIFY(QDir().mkpath(leftFolder + "/traces"));
+        const QString other = folder.filePath("out.json.part-notours"), otherFolder = folder.filePath("more.part-abc123abcdefghi");
+        QFile file(other);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        QVERIFY(QDir().mkpath(otherFolder + "/traces"));
+        const auto killedWhileWriting = [](const auto& write) { // what it wrote so far stays
+            const pid_t child = ::fork();
+            if (child == 0) write();
+            int status = 0;
+            return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7;
+        };
+        QVERIFY(killedWhileWriting([&] {
+            (void)writeFileAtomically(path, [](const Sink& out) -> Result<void> {
+                out("half");
+                ::_exit(7);
+            });
+        }));
+        QVERIFY(killedWhileWriting([&] {
+            (void)writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) -> Result<void> {
+                (void)writeFileAtomically(inside + "/a", "a");
+                ::_exit(7);
+            });
+        }));
+        QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 4);
         bool beside = false;
         QVERIFY(writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
             out("three");
@@ -221,10 +240,10 @@ private slots:
             return {};
         }));
         QVERIFY(beside);
-        QVERIFY(!QFile::exists(left) && QFile::exists(other));
+        QVERIFY(QFile::exists(other));
         QVERIFY(writeFolderAtomically(folder.filePath("more").toStdString(), [](const std::string& inside) { return writeFileAtomically(inside + "/b", "b"); }));
-        QVERIFY(!QDir(leftFolder).exists() && QFile::exists(folder.filePath("more/b")));
-        QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 1);
+        QVERIFY(QDir(otherFolder + "/traces").exists() && QFile::exists(folder.filePath("more/b")));
+        QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 2); // of others
     }
 
     void aSinkThatFailsStops()

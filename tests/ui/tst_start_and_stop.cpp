@@ -266,6 +266,32 @@ private slots:
             QCOMPARE(again.workspace().shown().view()->run->info.ranks, 3);
             QCOMPARE(again.workspace().runs()->refs().size(), std::size_t(3));
         }
+        { // it can't be read, as one of a newer version: it is set aside with all that is in it, and named
+            const QString kept = SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString();
+            QFile file(kept + QStringLiteral(".simulated"));
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            const QByteArray good = file.readAll();
+            file.close();
+            QByteArray newer = good;
+            newer[63] = 99; // its version
+            for (const QByteArray& bytes : {newer, good.left(good.size() / 2), QByteArray("not a run file"), QByteArray()}) {
+                QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate) && file.write(bytes) == bytes.size());
+                file.close();
+                {
+                    MainWindow again;
+                    QVERIFY(WindowFixture::show(again));
+                    again.workspace().feature<SessionController>()->restore(state);
+                    QTRY_VERIFY_WITH_TIMEOUT(again.workspace().settled() && !again.workspace().feature<SessionController>()->restoring(), waitOfAProcess);
+                    QVERIFY2(again.workspace().banner()->text().contains(QStringLiteral("-unread.stagewright")), qPrintable(again.workspace().banner()->text()));
+                    again.workspace().feature<SessionController>()->keepSimulated(true); // as at its end
+                }
+                QFile aside(kept + QStringLiteral("-unread.stagewright"));
+                QVERIFY(aside.open(QIODevice::ReadOnly));
+                QCOMPARE(aside.readAll(), bytes);
+                QVERIFY(aside.remove());
+            }
+            QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate) && file.write(good) == good.size());
+        }
         { // it is gone: shows the first of the others, not the welcome page
             QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
             MainWindow again;

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "widgets/runs/runs_model.h"
+#include "widgets/runs/runs_panel.h"
 
 using namespace stagewright;
 
@@ -42,6 +43,61 @@ private slots:
         QCOMPARE(model.rowCount(), 1);
         model.removeFile(QStringLiteral("/nothing"));
         QCOMPARE(model.rowCount(), 1);
+    }
+
+    // A long list comes and goes as one change, and the list of the window looks at each row once, not at all of them for each.
+    void longLists()
+    {
+        class Counted : public RunsModel {
+        public:
+            mutable qint64 looks = 0;
+            QVariant data(const QModelIndex& index, int role) const override
+            {
+                ++looks;
+                return RunsModel::data(index, role);
+            }
+        };
+        const auto looksFor = [](std::int64_t count) {
+            Counted model;
+            RunsPanel panel(&model);
+            std::vector<RunInfo> runs;
+            for (std::int64_t id = 1; id <= count; ++id) runs.push_back(info(id, "1f1b"));
+            const QString path = QStringLiteral("/many.stagewright");
+            QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
+            QSignalSpy removed(&model, &QAbstractItemModel::rowsRemoved);
+            model.setRuns(path, runs);
+            for (const RunInfo& run : runs) model.setSummary({path, run.id}, {1, 0.5, {}});
+            const bool came = inserted.count() == 2 && model.runCount() == count && model.hasSummary({path, count}); // its file, and all of its runs
+            runs.erase(runs.begin() + 1, runs.end() - 1);
+            model.setRuns(path, runs);
+            return came && removed.count() == 1 && model.runCount() == 2 && model.indexOf({path, count}).row() == 1 ? model.looks : -1;
+        };
+        const qint64 few = looksFor(1000);
+        const qint64 many = looksFor(4000);
+        QVERIFY(few >= 0 && many >= 0);
+        QVERIFY2(many <= 5 * few + 1000, qPrintable(QStringLiteral("%1 looks for 1,000 runs, %2 for 4,000").arg(few).arg(many)));
+    }
+
+    // What stays, what goes and what comes, mixed: rows and ids agree.
+    void idsFindTheirRows()
+    {
+        RunsModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QString path = QStringLiteral("/a.stagewright");
+        std::vector<RunInfo> odd, third;
+        for (std::int64_t id = 1; id <= 60; ++id) {
+            if (id % 2 == 1) odd.push_back(info(id, "1f1b"));
+            if (id % 3 == 0) third.push_back(info(id, "gpipe"));
+        }
+        for (const auto* runs : {&odd, &third, &odd}) {
+            model.setRuns(path, *runs);
+            QCOMPARE(model.runCount(), static_cast<qsizetype>(runs->size()));
+            for (const RunInfo& run : *runs) {
+                QCOMPARE(model.refAt(model.indexOf({path, run.id})), (RunRef{path, run.id}));
+                QCOMPARE(model.info({path, run.id})->id, run.id);
+            }
+        }
+        QVERIFY(!model.indexOf({path, 6}).isValid() && model.info({path, 6}) == nullptr);
     }
 
     void rowsSayWhatARunIs()

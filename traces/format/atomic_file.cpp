@@ -1,5 +1,7 @@
 #include "traces/format/atomic_file.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -16,14 +18,17 @@
 #include <unistd.h>
 
 #include "schedules/base/folder.h"
+#include "schedules/base/hashing.h"
 #include "schedules/base/open_files.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr const char* partEnding = ".part-";
-constexpr std::size_t partDigits = 6;
+constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr std::string_view partEnding = ".part-";
+constexpr std::size_t chanceDigits = 8;
+constexpr std::size_t checkDigits = 7;
 std::atomic<int> direct = 0; // devices and pipes under way
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -49,34 +54,80 @@ std::string target(const std::string& path)
     return code ? path : real.string();
 }
 
-// Parts that a killed export left beside `path`: nobody holds their lock.
-void removeLeftParts(const std::string& path)
+// "out.json.part-" with eight digits by chance and seven that follow from them and the name: nobody else's file is called so.
+std::string partOf(std::string_view name, std::string_view chance)
 {
-    namespace fs = std::filesystem;
-    const fs::path whole(path);
-    const std::string beginning = whole.filename().string() + partEnding;
-    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
-    for (const std::string& name : namesIn(folder)) {
-        if (name.size() != beginning.size() + partDigits || !name.starts_with(beginning)) continue;
-        const fs::path part = folder / name;
-        const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (descriptor < 0) continue;
-        std::error_code ignored;
-        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
-        ::close(descriptor);
-    }
+    std::string part = std::string(name).append(partEnding).append(chance);
+    std::uint64_t check = mixBits(hashText(part));
+    for (std::size_t i = 0; i < checkDigits; ++i, check /= letters.size()) part += letters[check % letters.size()];
+    return part;
 }
 
 // A name that no other export has.
 std::string partName(const std::string& path)
 {
-    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
     static std::mutex mutex;
     static std::mt19937_64 random(std::random_device{}());
     const std::lock_guard lock(mutex);
-    std::string name = path + partEnding;
-    for (std::size_t i = 0; i < partDigits; ++i) name += letters[random() % letters.size()];
-    return name;
+    std::string chance;
+    for (std::size_t i = 0; i < chanceDigits; ++i) chance += letters[random() % letters.size()];
+    const std::size_t name = path.rfind('/') + 1;
+    return path.substr(0, name) + partOf(path.substr(name), chance);
+}
+
+// Parts that a killed export of this user left beside `path`: nobody holds their lock.
+void removeLeftParts(const std::string& path)
+{
+    namespace fs = std::filesystem;
+    const fs::path whole(path);
+    const std::string beginning = whole.filename().string().append(partEnding);
+    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+    for (const std::string& name : namesIn(folder)) {
+        if (name.size() != beginning.size() + chanceDigits + checkDigits || !name.starts_with(beginning)) continue;
+        if (name != partOf(whole.filename().string(), std::string_view(name).substr(beginning.size(), chanceDigits))) continue;
+        const fs::path part = folder / name;
+        const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (descriptor < 0) continue;
+        struct stat found {};
+        const bool own = ::fstat(descriptor, &found) == 0 && found.st_uid == ::geteuid() && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode));
+        std::error_code ignored;
+        if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
+        ::close(descriptor);
+    }
+}
+
+// Whether it is a database, or the log or journal of one, whatever its name says.
+bool holdsDatabase(const std::string& path)
+{
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return false;
+    std::array<char, 16> bytes{};
+    const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
+    ::close(descriptor);
+    const std::string_view text(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+    for (const std::string_view magic : {std::string_view("SQLite format 3\0", 16), std::string_view("\x37\x7f\x06\x82", 4), std::string_view("\x37\x7f\x06\x83", 4), std::string_view("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8)})
+        if (text.starts_with(magic)) return true;
+    return false;
+}
+
+bool isFileWithBytes(const std::string& path)
+{
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
+}
+
+// Recorded runs are what nobody has a second time: a file that holds them, or belongs to one that does, is never replaced by something else.
+Result<void> mayReplace(const std::string& path, const std::string& shown)
+{
+    constexpr const char* remedy = "choose another name, or remove it first";
+    if (isFileWithBytes(path) && (path.ends_with(".stagewright") || holdsDatabase(path)))
+        return fail(ErrorCode::Usage, "file " + shown + ": it is a run file or another database, and would be replaced", remedy);
+    for (const std::string_view ending : {"-wal", "-shm", "-journal", "-lock"}) {
+        if (!path.ends_with(ending)) continue;
+        const std::string database = path.substr(0, path.size() - ending.size());
+        if (isFileWithBytes(database) && holdsDatabase(database)) return fail(ErrorCode::Usage, "file " + shown + ": it would be taken for a part of " + database, "choose another name");
+    }
+    return {};
 }
 
 // Locks what was just created; closes it where another export took it for one that was left, in the moment before.
@@ -166,6 +217,7 @@ bool writingDirectly() noexcept
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write)
 {
     const std::string real = target(path);
+    if (auto may = mayReplace(real, path); !may) return may;
     TemporaryFile file(real);
     if (!file.isOpen()) {
         if (auto full = tooManyOpenFiles(errno, "file " + path)) return tl::unexpected(std::move(*full));

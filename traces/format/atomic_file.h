@@ -14,7 +14,7 @@ using Sink = std::function<bool(std::string_view)>; // false: the bytes could no
 // Calls write with a sink; renames to `path` if both succeed, else removes the temporary file. A full disk is an Error
 // (Failed) that names the file; a missing or read-only folder is Unreadable. An existing file is replaced, a link
 // followed; a device or pipe is written directly. A replaced file's mode stays, a new one has what the umask leaves. Parts that a killed
-// export left for the same path are removed.
+// export left for the same path are removed. A run file or another database, and what belongs to one, is never replaced (Usage).
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
 // A device or pipe is being opened or written, which may wait for its reader without end. Safe in a signal's handler.

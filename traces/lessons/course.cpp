@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "schedules/base/folder.h"
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/lesson_file.h"
 
@@ -29,11 +28,9 @@ std::vector<std::string> lessonsIn(const std::string& folder)
 
 Result<std::string> courseText(const std::string& path, const std::string& remedy)
 {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), remedy);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
+    std::error_code code;
+    if (!fs::exists(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), remedy);
+    return readSmallFile(path);
 }
 
 } // namespace

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "schedules/base/folder.h"
+#include "schedules/base/small_file.h"
 #include "traces/lessons/course.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/words.h"
@@ -23,12 +22,8 @@ Result<std::string> textOfFile(const std::string& path)
 {
     std::error_code code;
     if (fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a lesson", path), "name a file in it");
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check its name and permissions");
-    std::ostringstream text;
-    text << in.rdbuf();
-    if (in.bad()) return fail(ErrorCode::Unreadable, fmt::format("{} can't be read", path));
-    return text.str();
+    if (!fs::exists(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check its name and permissions");
+    return readSmallFile(path);
 }
 
 std::string installedFolder()

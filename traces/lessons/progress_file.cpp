@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/change_lock.h"
+#include "schedules/base/nesting.h"
+#include "schedules/base/small_file.h"
 #include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
@@ -68,14 +69,14 @@ Result<LearnerProgress> LearnerProgress::read(const std::string& path)
     LearnerProgress out;
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return out;
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
+    constexpr std::size_t mostBytes = std::size_t{16} << 20;
     const auto damaged = [&](const std::string& what) {
         return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what), "move it away; the lessons then start from scratch");
     };
-    if (!in) return damaged("it can't be read");
-    const Json object = Json::parse(text.str(), nullptr, false);
+    const auto text = readSmallFile(path, mostBytes);
+    if (!text) return damaged("it can't be read, or is too large");
+    if (nestedTooDeep(*text)) return damaged("it is nested too deep");
+    const Json object = Json::parse(*text, nullptr, false);
     if (!object.is_object() || object.value("format", Json()) != Json(formatName) || !object.contains("answers") || !object["answers"].is_array())
         return damaged("it is not a file of lesson progress");
     if (const Json version = object.value("version", Json(0)); version != Json(0) && version != Json(1))
@@ -117,6 +118,19 @@ Result<void> LearnerProgress::write(const std::string& path) const
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
     return writeFileAtomically(path, object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Result<LearnerProgress> LearnerProgress::change(const std::string& path, const std::function<void(LearnerProgress&)>& change)
+{
+    std::error_code code;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
+    const auto lock = ChangeLock::take(path);
+    if (!lock) return tl::unexpected(lock.error());
+    auto progress = read(path);
+    if (!progress) return progress;
+    change(*progress);
+    if (auto written = progress->write(path); !written) return tl::unexpected(std::move(written.error()));
+    return progress;
 }
 
 const KeptAnswer* LearnerProgress::find(const std::string& lesson, const std::string& check) const

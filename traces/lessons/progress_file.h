@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ public:
     static Result<LearnerProgress> read(const std::string& path);
     static std::string defaultPath();
     Result<void> write(const std::string& path) const; // completely or not at all
+    // Reads, changes and writes what is there now, and gives it back: answers that other programs of the learner keep meanwhile stay.
+    static Result<LearnerProgress> change(const std::string& path, const std::function<void(LearnerProgress&)>& change);
 
     const KeptAnswer* find(const std::string& lesson, const std::string& check) const;
     void keep(KeptAnswer answer);           // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer

@@ -1,6 +1,7 @@
 #include "widgets/runs/runs_model.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <QFileInfo>
 
@@ -266,30 +267,59 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
     File& file = *m_files[static_cast<std::size_t>(row)];
     const QModelIndex parent = index(row, 0);
     file.error.clear();
-    // Removes runs that are gone, updates the others in place, appends new ones: a view keeps its selection.
-    for (std::size_t i = file.runs.size(); i-- > 0;) {
-        const auto id = file.runs[i].info.id;
-        if (std::any_of(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == id; })) continue;
-        beginRemoveRows(parent, static_cast<int>(i), static_cast<int>(i));
-        file.runs.erase(file.runs.begin() + static_cast<std::ptrdiff_t>(i));
-        endRemoveRows();
-    }
-    for (RunInfo& info : runs) {
-        const auto found = std::find_if(file.runs.begin(), file.runs.end(), [&](const Item& item) { return item.info.id == info.id; });
-        if (found != file.runs.end()) {
-            const RunInfo& old = found->info;
-            if (old.steps != info.steps || old.spanCount != info.spanCount || old.state != info.state) found->summary.reset();
-            found->info = std::move(info);
-            const int at = static_cast<int>(found - file.runs.begin());
-            emit dataChanged(index(at, 0, parent), index(at, ColumnCount - 1, parent));
+    // Removes runs that are gone, updates the others in place, appends new ones: a view keeps its selection. Rows side by side go and come together: a view
+    // looks at all of its rows each time.
+    QHash<qint64, std::size_t> wanted;
+    for (std::size_t i = 0; i < runs.size(); ++i) wanted.insert(runs[i].id, i);
+    for (std::size_t end = file.runs.size(); end > 0;) {
+        if (wanted.contains(file.runs[end - 1].info.id)) {
+            --end;
             continue;
         }
-        const int at = static_cast<int>(file.runs.size());
-        beginInsertRows(parent, at, at);
-        file.runs.push_back({std::move(info), std::nullopt});
+        std::size_t begin = end - 1;
+        while (begin > 0 && !wanted.contains(file.runs[begin - 1].info.id)) --begin;
+        beginRemoveRows(parent, static_cast<int>(begin), static_cast<int>(end) - 1);
+        file.runs.erase(file.runs.begin() + static_cast<std::ptrdiff_t>(begin), file.runs.begin() + static_cast<std::ptrdiff_t>(end));
+        numberRows(file);
+        endRemoveRows();
+        end = begin;
+    }
+    const int before = static_cast<int>(file.runs.size());
+    std::vector<Item> added;
+    for (RunInfo& info : runs) {
+        const auto found = file.rowOf.constFind(info.id);
+        if (found == file.rowOf.constEnd()) {
+            added.push_back({std::move(info), std::nullopt});
+            continue;
+        }
+        Item& item = file.runs[static_cast<std::size_t>(*found)];
+        if (item.info.steps != info.steps || item.info.spanCount != info.spanCount || item.info.state != info.state) item.summary.reset();
+        item.info = std::move(info);
+    }
+    if (before > 0) emit dataChanged(index(0, 0, parent), index(before - 1, ColumnCount - 1, parent));
+    if (!added.empty()) {
+        beginInsertRows(parent, before, before + static_cast<int>(added.size()) - 1);
+        std::move(added.begin(), added.end(), std::back_inserter(file.runs));
+        numberRows(file);
         endInsertRows();
     }
     emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
+}
+
+void RunsModel::numberRows(File& file)
+{
+    file.rowOf.clear();
+    file.rowOf.reserve(static_cast<qsizetype>(file.runs.size()));
+    for (std::size_t i = file.runs.size(); i-- > 0;) file.rowOf.insert(file.runs[i].info.id, static_cast<int>(i)); // the first of equal ones
+}
+
+RunsModel::Item* RunsModel::itemOf(const RunRef& ref) const
+{
+    const int row = fileRow(ref.file);
+    if (row < 0) return nullptr;
+    File& file = *m_files[static_cast<std::size_t>(row)];
+    const auto found = file.rowOf.constFind(ref.id);
+    return found == file.rowOf.constEnd() ? nullptr : &file.runs[static_cast<std::size_t>(*found)];
 }
 
 void RunsModel::setFailed(const QString& path, const QString& message)
@@ -326,10 +356,8 @@ void RunsModel::setHidden(const QString& path, bool hidden)
 
 bool RunsModel::hasSummary(const RunRef& ref) const
 {
-    const int row = fileRow(ref.file);
-    if (row < 0) return false;
-    const auto& items = m_files[static_cast<std::size_t>(row)]->runs;
-    return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.info.id == ref.id && item.summary; });
+    const Item* item = itemOf(ref);
+    return item != nullptr && item->summary.has_value();
 }
 
 void RunsModel::setMarks(std::vector<RunRef> refs)
@@ -353,9 +381,8 @@ QStringList RunsModel::files() const
 
 const RunInfo* RunsModel::info(const RunRef& ref) const
 {
-    const QModelIndex at = indexOf(ref);
-    if (!at.isValid()) return nullptr;
-    return &m_files[static_cast<std::size_t>(at.parent().row())]->runs[static_cast<std::size_t>(at.row())].info;
+    const Item* item = ref.valid() ? itemOf(ref) : nullptr;
+    return item != nullptr ? &item->info : nullptr;
 }
 
 std::vector<RunRef> RunsModel::refs() const
@@ -365,6 +392,13 @@ std::vector<RunRef> RunsModel::refs() const
         for (const Item& item : file->runs)
             refs.push_back({file->path, item.info.id});
     return refs;
+}
+
+qsizetype RunsModel::runCount() const
+{
+    qsizetype count = 0;
+    for (const auto& file : m_files) count += static_cast<qsizetype>(file->runs.size());
+    return count;
 }
 
 RunRef RunsModel::refAt(const QModelIndex& index) const
@@ -378,10 +412,8 @@ QModelIndex RunsModel::indexOf(const RunRef& ref) const
 {
     const int row = ref.valid() ? fileRow(ref.file) : -1;
     if (row < 0) return {};
-    const auto& runs = m_files[static_cast<std::size_t>(row)]->runs;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-        if (runs[i].info.id == ref.id) return index(static_cast<int>(i), 0, index(row, 0));
-    return {};
+    const int run = m_files[static_cast<std::size_t>(row)]->rowOf.value(ref.id, -1);
+    return run < 0 ? QModelIndex() : index(run, 0, index(row, 0));
 }
 
 QModelIndex RunsModel::indexOfFile(const QString& path) const

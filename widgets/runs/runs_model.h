@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <QAbstractItemModel>
+#include <QHash>
 
 #include "traces/run/run.h"
 #include "widgets/numbers.h"
@@ -80,6 +81,7 @@ public:
     bool hasFile(const QString& path) const { return fileRow(path) >= 0; }
     const RunInfo* info(const RunRef& ref) const; // valid until the next change
     std::vector<RunRef> refs() const;             // every run, in order
+    qsizetype runCount() const;                   // of all files
     RunRef refAt(const QModelIndex& index) const; // invalid for a file's row
     QModelIndex indexOf(const RunRef& ref) const;
     QModelIndex indexOfFile(const QString& path) const;
@@ -94,7 +96,10 @@ private:
         FileState state = FileState::Reading;
         QString error;
         std::vector<Item> runs;
+        QHash<qint64, int> rowOf; // by the run's id
     };
+    static void numberRows(File& file);
+    Item* itemOf(const RunRef& ref) const; // null: it is not there
     int fileRow(const QString& path) const;
     QVariant fileData(const File& file, int column, int role) const;
     QVariant runData(const File& file, const Item& item, int column, int role) const;

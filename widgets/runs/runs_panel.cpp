@@ -159,27 +159,45 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     });
     auto changed = [this] {
         m_empty->setVisible(m_model->rowCount() == 0);
-        m_find->setVisible(m_model->refs().size() > 1);
-        m_tree->expandAll();
-        sift();
+        const bool wasHidden = m_find->isHidden();
+        m_find->setVisible(m_model->runCount() > 1);
+        return m_find->isHidden() != wasHidden && !m_find->text().isEmpty(); // the words count now, or no longer
     };
-    connect(m_model, &QAbstractItemModel::rowsInserted, this, changed);
-    connect(m_model, &QAbstractItemModel::rowsRemoved, this, changed);
+    connect(m_model, &QAbstractItemModel::rowsInserted, this, [this, changed](const QModelIndex& parent, int first, int last) {
+        if (changed()) return sift();
+        siftRows(parent, first, last);
+    });
+    connect(m_model, &QAbstractItemModel::rowsRemoved, this, [this, changed] {
+        if (changed()) sift();
+    });
     changed();
+    sift();
 }
 
 void RunsPanel::sift()
 {
+    if (m_model->rowCount() > 0) siftRows({}, 0, m_model->rowCount() - 1);
+}
+
+// Those rows, and those in them: shows them open, and hides what isn't looked for.
+void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
+{
     const QStringList words = m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    for (int f = 0; f < m_model->rowCount(); ++f) {
-        const QModelIndex file = m_model->index(f, 0);
-        m_tree->setRowHidden(f, {}, file.data(RunsModel::HiddenRole).toBool());
-        for (int r = 0; r < m_model->rowCount(file); ++r) {
-            const QModelIndex run = m_model->index(r, 0, file);
-            const QString text = run.data().toString() + QLatin1Char(' ') + run.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') + run.data(RunsModel::DetailRole).toString();
-            m_tree->setRowHidden(r, file, !std::all_of(words.begin(), words.end(), [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); }));
+    for (int row = first; row <= last; ++row) {
+        const QModelIndex index = m_model->index(row, 0, parent);
+        if (!parent.isValid()) {
+            m_tree->expand(index);
+            m_tree->setRowHidden(row, {}, index.data(RunsModel::HiddenRole).toBool());
+            if (const int runs = m_model->rowCount(index); runs > 0) siftRows(index, 0, runs - 1);
+            continue;
         }
+        const auto isIn = [&, text = QString()](const QString& word) mutable {
+            if (text.isEmpty()) text = index.data().toString() + QLatin1Char(' ') + index.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') + index.data(RunsModel::DetailRole).toString();
+            return text.contains(word, Qt::CaseInsensitive);
+        };
+        m_tree->setRowHidden(row, parent, !std::all_of(words.begin(), words.end(), isIn));
     }
+    if (parent.isValid()) m_tree->expand(parent); // an empty one can't be opened
 }
 
 bool RunsPanel::eventFilter(QObject* watched, QEvent* event)

@@ -52,6 +52,7 @@ protected:
 
 private:
     void sift();
+    void siftRows(const QModelIndex& parent, int first, int last);
     QLineEdit* m_find;
     RunsModel* m_model;
     QTreeView* m_tree;

@@ -234,7 +234,7 @@ Command command_export()
                 verb.value("--against", &options->against, "html, pictures: compare with another run (A)").form("RUN");
                 verb.value("--step", &options->step, "html, pictures: a step, from 1 [the one with the median time]").form("N").check(wholeNumber(1, 1'000'000'000));
                 addFormatOptions(verb, options);
-                verb.value("-o,--output", &options->output, "The file to write, or the folder").form("OUT").required();
+                verb.value("-o,--output", &options->output, "The file to write, or the folder").form("OUT").required().replaces();
                 verb.flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
                 verb.notes("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
                 return [options](Session& session) { return runExport(*options, session); };

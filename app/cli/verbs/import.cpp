@@ -226,7 +226,7 @@ Command command_import()
                 verb.value("FILES", &options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run").required();
                 verb.value("-o,--output,--into", &options->output, "Run file to add them to [none: only describe them]").form("FILE");
                 verb.value("--rules", &options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)").form("FILE");
-                verb.value("--suggest-rules", &options->suggested, "Write a draft of such a file, with what its rules match and the schedule it would be; stores no run").form("FILE");
+                verb.value("--suggest-rules", &options->suggested, "Write a draft of such a file, with what its rules match and the schedule it would be; stores no run").form("FILE").replaces();
                 verb.value("--name", &options->name, "Name of the runs [the files' name without the rank]").form("NAME");
                 verb.flag("--host-ops", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
                 verb.flag("--host", options->oldHostOps, "The former name of --host-ops");

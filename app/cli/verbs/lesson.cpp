@@ -208,8 +208,7 @@ Result<int> checkAll(const LessonChoice& options, Session& session)
 
 void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector<GradedBlock>& graded, Session& session)
 {
-    auto read = LearnerProgress::read(LearnerProgress::defaultPath());
-    if (!read) return; // reported when the lessons are listed; the file stays as it is
+    std::vector<KeptAnswer> answers;
     std::map<std::string, bool> runHolds;
     for (const GradedBlock& one : graded) {
         KeptAnswer kept;
@@ -229,11 +228,14 @@ void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector
         auto order = given.orders.find(one.id);
         if (order == given.orders.end()) order = given.orders.find("");
         if (one.kind == "check" && order != given.orders.end()) kept.csv = writeScheduleCsv(order->second).value_or("");
-        read->keep(std::move(kept));
+        answers.push_back(std::move(kept));
     }
     for (const auto& [id, holdsAll] : runHolds)
-        if (holdsAll) read->keep({lesson.id, id, lesson.hash, Mark::Proved, {}, {}, {}, {}, unixMilliseconds()});
-    if (auto written = read->write(LearnerProgress::defaultPath()); !written) session.warn("progress is not saved: " + written.error().message);
+        if (holdsAll) answers.push_back({lesson.id, id, lesson.hash, Mark::Proved, {}, {}, {}, {}, unixMilliseconds()});
+    const auto kept = LearnerProgress::change(LearnerProgress::defaultPath(), [&](LearnerProgress& progress) {
+        for (KeptAnswer& answer : answers) progress.keep(std::move(answer));
+    });
+    if (!kept) session.warn("progress is not saved: " + kept.error().message);
 }
 
 Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session& session)
@@ -332,10 +334,8 @@ Result<int> runLesson(const LessonChoice& options, Session& session)
     auto lesson = findLesson(options.names.front());
     if (!lesson) return tl::unexpected(std::move(lesson.error()));
     if (options.startOver) {
-        auto progress = LearnerProgress::read(LearnerProgress::defaultPath());
-        if (!progress) return tl::unexpected(std::move(progress.error()));
-        progress->forget(lesson->id);
-        if (auto written = progress->write(LearnerProgress::defaultPath()); !written) return tl::unexpected(std::move(written.error()));
+        const auto progress = LearnerProgress::change(LearnerProgress::defaultPath(), [&](LearnerProgress& kept) { kept.forget(lesson->id); });
+        if (!progress) return tl::unexpected(progress.error());
         session.out(fmt::format("lesson {} starts over\n", lesson->id));
         return ExitDone;
     }
@@ -372,7 +372,7 @@ Command command_lesson()
                 verb.value("--answer-dir", &options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv, NAME.txt (lines ID=VALUE) or NAME.json (their lessons.json) in a folder").form("FOLDER");
                 verb.flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
                 verb.value("--new", &options->makeNew, "Write a commented template of a lesson").form("NAME");
-                verb.value("--start", &options->start, "Write the order that a step starts with").form("FILE.csv");
+                verb.value("--start", &options->start, "Write the order that a step starts with").form("FILE.csv").replaces();
                 verb.value("--step", &options->step, "Which step --start means [the first]").form("ID");
                 verb.value("--figures", &options->figures, "Draw the lesson's figures into a folder").form("FOLDER");
                 verb.value("--hints", &options->hints, "Number of hints to print for each goal [0]").form("N").check(wholeNumber(0, 3));

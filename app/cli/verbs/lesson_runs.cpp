@@ -19,6 +19,7 @@
 #include "app/cli/options/files.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
+#include "schedules/base/foreign_json.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
 #include "traces/lessons/record_plan.h"
@@ -83,7 +84,7 @@ Result<int> runSelf(std::vector<std::string> words, const std::string& out, cons
 RunFailure failureOf(const std::string& answer, const std::string& complaints)
 {
     RunFailure failure;
-    const auto object = nlohmann::json::parse(answer, nullptr, false);
+    const auto object = readForeignJson(answer);
     if (object.is_object() && object.contains("error")) {
         const auto& error = object["error"];
         failure.message = error.is_object() ? error.value("message", std::string()) : error.is_string() ? error.get<std::string>()

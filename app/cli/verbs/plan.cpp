@@ -317,7 +317,7 @@ Command command_plan()
                 verb.value("--pareto", &options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
                     .form("N")
                     .check(wholeNumber(2, 200));
-                verb.value("-o,--output", &options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file").form("FILE");
+                verb.value("-o,--output", &options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file").form("FILE").replaces();
                 verb.notes("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
                            "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce overlapped --costs analytic:gpt-6.2b@a100\n"
                            "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/core.h>
 
@@ -205,14 +206,18 @@ Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<Process
 }
 
 // What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a folder of its own in it.
-void useJobFolder(EngineOptions& engine, Session& session)
+Result<void> useJobFolder(EngineOptions& engine, Session& session)
 {
-    if (engine.job.empty()) return;
+    if (engine.job.empty()) return {};
     const bool prepared = fileExists(engine.job + "/job.sh");
     const bool own = engine.engine == "own";
-    if (!own && !prepared) return;
+    if (!own && !prepared) return {};
+    std::error_code problem;
+    std::filesystem::create_directories(engine.job, problem);
+    if (problem) return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", engine.job, problem.message()), "name a folder that can be made and written");
     session.jobFolder = engine.job;
     if (!own) engine.job += "/pytorch";
+    return {};
 }
 
 // What ranks left behind belongs to the run that they could not complete: the newest one that is not.
@@ -282,7 +287,7 @@ Command command_record()
                 addEngineOptions(verb, options->engine);
                 addPlaceOptions(verb, options->place);
                 verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
-                verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE");
+                verb.value("--keep-trace", &options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU").form("FILE").replaces();
                 verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]").form("S").check(realNumber(0.1, 1e6));
                 verb.value("-o,--output", &options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]").form("FILE");
                 verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
@@ -294,7 +299,7 @@ Command command_record()
                 return [options](Session& session) -> Result<int> {
                     if (auto honoured = engineHonours(options->engine); !honoured) return tl::unexpected(std::move(honoured.error()));
                     if (auto can = placeHonours(options->place, options->engine.given); !can) return tl::unexpected(std::move(can.error()));
-                    useJobFolder(options->engine, session);
+                    if (auto made = useJobFolder(options->engine, session); !made) return tl::unexpected(std::move(made.error()));
                     return runRecordAnywhere(*options, session);
                 };
             },

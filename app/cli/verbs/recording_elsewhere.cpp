@@ -16,6 +16,7 @@
 #include "app/cli/text/json.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "traces/store/add_runs.h"
@@ -93,9 +94,9 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
 // The words of an event on the bar; warnings at once.
 void showEvent(const std::string& line, Session& session)
 {
-    const auto value = nlohmann::json::parse(line, nullptr, false);
+    const auto value = readForeignJson(line);
     if (!value.is_object()) return;
-    const std::string name = value.value("event", std::string());
+    const std::string name = value.contains("event") && value["event"].is_string() ? value["event"].get<std::string>() : std::string();
     ProgressLine& progress = session.progress();
     if (name == "error" || name == "done" || name == "hello") return; // this end has its own
     if (progress.mode() == ProgressLine::Mode::JsonLines) return progress.eventLine(line);

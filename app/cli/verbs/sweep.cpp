@@ -321,7 +321,7 @@ Command command_sweep()
                 addPerturbOption(verb, options->perturb);
                 addSeedOption(verb, options->seed);
                 addReplicaOptions(verb, options->replicas);
-                verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE");
+                verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE").replaces();
                 verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
                            "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
                            "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");

@@ -11,6 +11,7 @@
 #include "app/launch/hosts/link.h"
 #include "app/launch/hosts/messages.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 #include <fmt/format.h>
 
@@ -22,10 +23,11 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double answerSeconds = 60;
-constexpr double keepEvery = 1;     // seconds between writings of job.json
-constexpr double firstSeconds = 20; // tries where there was no connection yet
-constexpr double longestPause = 10; // between two tries to reconnect
-constexpr double stopSeconds = 60;  // for the job's last steps after a stop request
+constexpr double startSeconds = 150; // sbatch, and the queue where it gave no answer, may take 60 s each
+constexpr double keepEvery = 1;      // seconds between writings of job.json
+constexpr double firstSeconds = 20;  // tries where there was no connection yet
+constexpr double longestPause = 10;  // between two tries to reconnect
+constexpr double stopSeconds = 60;   // for the job's last steps after a stop request
 
 // As textOf(), for showing: it comes from elsewhere.
 std::string shownOf(const Message& message, const char* key, std::size_t most = 4000)
@@ -87,21 +89,21 @@ Result<void> sendFiles(HostLink& link, const std::vector<SentFile>& files, const
 }
 
 // The next answer; signs of life are not. refused: the other end says no, so nothing has begun there.
-Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr)
+Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refused = nullptr, double seconds = answerSeconds)
 {
     const auto begin = Clock::now();
-    while (secondsSince(begin) < answerSeconds) {
+    while (secondsSince(begin) < seconds) {
         if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
         auto frame = link.next(0.2);
         if (!frame) return tl::unexpected(std::move(frame.error()));
         if (!*frame || (*frame)->kind != FrameKind::Message) continue;
-        Message value = Message::parse((*frame)->bytes, nullptr, false);
+        Message value = readForeignJson<Message>((*frame)->bytes);
         if (!value.is_object() || value.contains("alive")) continue;
         if (refused) *refused = value.contains("error");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
         return value;
     }
-    return fail(ErrorCode::Unavailable, fmt::format("the host gives no answer within {:.0f} s", answerSeconds));
+    return fail(ErrorCode::Unavailable, fmt::format("the host gives no answer within {:.0f} s", seconds));
 }
 
 Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
@@ -164,9 +166,13 @@ void JobFollower::keep(bool now)
 
 Result<void> JobFollower::status(const Message& value)
 {
+    const auto isOf = [&](const char* key, bool (Message::*type)() const noexcept) { return !value.contains(key) || value[key].is_null() || (value[key].*type)(); };
+    if (!isOf("status", &Message::is_string) || !isOf("all", &Message::is_boolean) || !isOf("exit_code", &Message::is_number_integer))
+        return fail(ErrorCode::Unreadable, "what the host sends is damaged: a status has values of a wrong type", "check what answers there");
     const std::string kind = shownOf(value, "status", 20);
     JobState state = JobState::Running;
     std::string words = shownOf(value, "words", 500);
+    if (m_job.slurmJob.empty()) m_job.slurmJob = shownOf(value, "slurm_job", 40);
     if (kind == "queued")
         state = JobState::Queued;
     else if (kind == "ended")
@@ -216,12 +222,12 @@ Result<bool> JobFollower::take(const Frame& frame)
         return false;
     }
     if (frame.kind != FrameKind::Message) return false;
-    const Message value = Message::parse(frame.bytes, nullptr, false);
+    const Message value = readForeignJson<Message>(frame.bytes);
     if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
     if (value.contains("error")) return tl::unexpected(errorOf(value));
     if (!value.contains("status")) return false;
     if (auto done = status(value); !done) return tl::unexpected(std::move(done.error()));
-    return value.value("all", false);
+    return flagOf(value, "all");
 }
 
 bool JobFollower::stopDue(HostLink& link)
@@ -300,8 +306,9 @@ Result<HostJob> startJob(const JobOrder& order, const std::stop_token& stop)
     (*link)->send(FrameKind::Message, dumped(*value));
     if (auto sent = sendFiles(**link, order.files, (*value)["files"]); !sent) return refused(std::move(sent.error()));
     bool no = false;
-    auto answer = answerOf(**link, stop, &no);
-    if (!answer && !no) { // it may have started
+    auto answer = answerOf(**link, stop, &no, startSeconds);
+    if (!answer && !no) { // it may have started, and who starts it keeps its number
+        (*link)->leave();
         answer.error().remedy = fmt::format("it may have started: see 'stagewright hosts attach {}'", job.id);
         return tl::unexpected(std::move(answer.error()));
     }
@@ -375,7 +382,7 @@ Result<int> callThere(const RemoteCall& call, const RemoteOutput& output, const 
         if ((*frame)->kind == FrameKind::Out && output.out) output.out((*frame)->bytes);
         if ((*frame)->kind == FrameKind::Err && output.err) output.err((*frame)->bytes);
         if ((*frame)->kind != FrameKind::Message) continue;
-        const Message value = Message::parse((*frame)->bytes, nullptr, false);
+        const Message value = readForeignJson<Message>((*frame)->bytes);
         if (!value.is_object()) return fail(ErrorCode::Unreadable, "what the host sends is damaged: a message is not JSON");
         if (value.contains("error")) return tl::unexpected(errorOf(value));
         if (value.contains("exit_code") && value["exit_code"].is_number_integer()) return static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));

@@ -1,12 +1,17 @@
 #include "app/launch/hosts/host_list.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/change_lock.h"
+#include "schedules/base/foreign_json.h"
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -41,8 +46,16 @@ Result<Host> hostOf(const Value& value)
     return host;
 }
 
-Result<void> write(std::vector<Host> hosts)
+// The list as it is now, changed: hosts that another program adds meanwhile stay.
+Result<void> changed(const std::function<void(std::vector<Host>&)>& change)
 {
+    if (auto made = makePrivateFolder(std::filesystem::path(hostsFile()).parent_path().string()); !made) return made;
+    const auto lock = ChangeLock::take(hostsFile());
+    if (!lock) return tl::unexpected(lock.error());
+    auto known = readHosts();
+    if (!known) return tl::unexpected(std::move(known.error()));
+    std::vector<Host>& hosts = *known;
+    change(hosts);
     std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) { return a.name < b.name; });
     Value list = Value::array();
     for (const Host& host : hosts)
@@ -94,8 +107,8 @@ Result<std::vector<Host>> readHosts()
     std::vector<Host> hosts;
     if (text->empty()) return hosts;
     const auto refuse = [](std::string message) { return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", hostsFile(), message), "correct it, or move it away and add the hosts again"); };
-    const Value all = Value::parse(*text, nullptr, false);
-    if (all.is_discarded()) return refuse("it is not JSON");
+    const Value all = readForeignJson<Value>(*text);
+    if (all.is_discarded()) return refuse("it is not JSON, or nested too deep");
     if (!all.is_object() || !all.contains("hosts") || !all["hosts"].is_array()) return refuse("it has no list of hosts");
     for (const Value& value : all["hosts"]) {
         auto host = hostOf(value);
@@ -124,20 +137,16 @@ Result<Host> findHost(std::string_view name)
 Result<void> keepHost(const Host& host)
 {
     if (auto good = checkHost(host); !good) return good;
-    auto hosts = readHosts();
-    if (!hosts) return tl::unexpected(std::move(hosts.error()));
-    std::erase_if(*hosts, [&](const Host& other) { return other.name == host.name; });
-    hosts->push_back(host);
-    return write(std::move(*hosts));
+    return changed([&](std::vector<Host>& hosts) {
+        std::erase_if(hosts, [&](const Host& other) { return other.name == host.name; });
+        hosts.push_back(host);
+    });
 }
 
 Result<void> removeHost(std::string_view name)
 {
     if (auto known = findHost(name); !known) return tl::unexpected(std::move(known.error()));
-    auto hosts = readHosts();
-    if (!hosts) return tl::unexpected(std::move(hosts.error()));
-    std::erase_if(*hosts, [&](const Host& host) { return host.name == name; });
-    return write(std::move(*hosts));
+    return changed([&](std::vector<Host>& hosts) { std::erase_if(hosts, [&](const Host& host) { return host.name == name; }); });
 }
 
 } // namespace stagewright

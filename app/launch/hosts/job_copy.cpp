@@ -16,6 +16,7 @@
 #include "app/launch/hosts/frames.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/foreign_json.h"
 
 namespace stagewright {
 
@@ -126,7 +127,7 @@ Result<void> JobCopy::State::replayFile()
 
 void JobCopy::State::takeLine(const std::string& text)
 {
-    Value value = Value::parse(text, nullptr, false);
+    Value value = readForeignJson<Value>(text);
     if (!value.is_object() || !value.contains("event") || !value["event"].is_string()) return; // of a library that prints
     const std::string name = value["event"].get<std::string>();
     if (name == "hello") return;

@@ -19,6 +19,8 @@
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
 #include "app/launch/slurm/slurm_queue.h"
+#include "schedules/base/foreign_json.h"
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
 
 extern char** environ;
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* processFile = "process";
 constexpr const char* slurmFile = "slurm";
+constexpr const char* submittingFile = "submitting";
 constexpr std::size_t tailBytes = 2000;
 
 std::string nodeName()
@@ -107,28 +110,58 @@ Result<pid_t> startApart(const std::string& folder)
 JobStatus endedStatus(const std::string& folder, const std::string& text)
 {
     JobStatus status{JobStatus::Kind::Ended, {}, std::nullopt, lastLines(folder)};
-    const auto value = nlohmann::json::parse(text, nullptr, false);
+    const auto value = readForeignJson(text);
     if (value.is_object() && value.contains("code") && value["code"].is_number_integer()) status.exitCode = value["code"].get<int>();
     return status;
 }
 
-JobStatus processStatus(const std::string& folder)
+// Who does something for the job: a process, when it began, where, and since which start of that computer.
+std::string whoText(pid_t process)
 {
-    const auto text = readSmallFile(folder + "/" + processFile);
-    const auto words = text ? wordsOf(*text) : std::vector<std::string_view>();
-    if (words.size() < 3) return {JobStatus::Kind::Lost, "it never started", std::nullopt, lastLines(folder)};
-    if (words[2] != nodeName()) return {JobStatus::Kind::Running, fmt::format("on {}; ask there", plainText(words[2], 64)), std::nullopt, {}};
-    const auto number = wholeOf<int>(words[0]);
-    const bool lives = number && words.size() > 3 && words[3] == bootId() && beginOf(*number) == words[1];
-    if (lives) return {JobStatus::Kind::Running, {}, std::nullopt, {}};
-    const bool restarted = words.size() > 3 && words[3] != bootId();
-    return {JobStatus::Kind::Lost, restarted ? "its computer was restarted" : "it was killed or crashed", std::nullopt, lastLines(folder)};
+    return fmt::format("{} {} {} {}\n", process, beginOf(process), nodeName(), bootId());
 }
 
-std::string slurmNumber(const std::string& folder)
+struct Who {
+    bool known = false;
+    std::string node; // another computer's; else ""
+    bool lives = false;
+    bool restarted = false; // the computer, since
+};
+
+Who whoIn(const std::string& file)
 {
-    const auto text = readSmallFile(folder + "/" + slurmFile);
-    return text ? std::string(trimmed(*text)) : std::string();
+    const auto text = readSmallFile(file);
+    const auto words = text ? wordsOf(*text) : std::vector<std::string_view>();
+    if (words.size() < 3) return {};
+    Who who;
+    who.known = true;
+    if (words[2] != nodeName()) {
+        who.node = words[2];
+        return who;
+    }
+    const auto number = wholeOf<int>(words[0]);
+    who.lives = number && words.size() > 3 && words[3] == bootId() && beginOf(*number) == words[1];
+    who.restarted = words.size() > 3 && words[3] != bootId();
+    return who;
+}
+
+JobStatus processStatus(const std::string& folder)
+{
+    const Who who = whoIn(folder + "/" + processFile);
+    if (!who.known) return {JobStatus::Kind::Lost, "it never started", std::nullopt, lastLines(folder)};
+    if (!who.node.empty()) return {JobStatus::Kind::Running, fmt::format("on {}; ask there", plainText(who.node, 64)), std::nullopt, {}};
+    if (who.lives) return {JobStatus::Kind::Running, {}, std::nullopt, {}};
+    return {JobStatus::Kind::Lost, who.restarted ? "its computer was restarted" : "it was killed or crashed", std::nullopt, lastLines(folder)};
+}
+
+// Whether sbatch has been called and has not answered yet. Where whoever called it is gone, the queue is asked for the job, and its number kept.
+bool isSubmitting(const std::string& folder)
+{
+    const Who who = whoIn(folder + "/" + submittingFile);
+    if (!who.known || !queueNumberOf(folder).empty()) return false;
+    if (!who.node.empty() || who.lives) return true;
+    if (const std::string number = jobNamed(fs::path(folder).filename().string()); !number.empty()) (void)writePrivateFile(folder + "/" + slurmFile, number + "\n");
+    return false;
 }
 
 } // namespace
@@ -145,16 +178,26 @@ Result<std::string> startJobFolder(const JobSetUp& job)
     std::error_code ignored;
     fs::permissions(script, fs::perms::owner_exec, fs::perm_options::add, ignored);
     if (job.queued) {
-        auto number = submitBatch(script);
-        if (!number) return number;
+        const std::string submitting = job.folder + "/" + submittingFile;
+        if (auto kept = writePrivateFile(submitting, whoText(::getpid())); !kept) return tl::unexpected(std::move(kept.error()));
+        auto number = submitBatch(script, job.name);
+        if (!number) {
+            ::unlink(submitting.c_str());
+            return number;
+        }
         if (auto kept = writePrivateFile(job.folder + "/" + slurmFile, *number + "\n"); !kept) return tl::unexpected(std::move(kept.error()));
         return number;
     }
     auto process = startApart(job.folder);
     if (!process) return tl::unexpected(std::move(process.error()));
-    const std::string who = fmt::format("{} {} {} {}\n", *process, beginOf(*process), nodeName(), bootId());
-    if (auto kept = writePrivateFile(job.folder + "/" + processFile, who); !kept) return tl::unexpected(std::move(kept.error()));
+    if (auto kept = writePrivateFile(job.folder + "/" + processFile, whoText(*process)); !kept) return tl::unexpected(std::move(kept.error()));
     return std::string();
+}
+
+std::string queueNumberOf(const std::string& folder)
+{
+    const auto text = readSmallFile(folder + "/" + slurmFile);
+    return text ? std::string(trimmed(*text)) : std::string();
 }
 
 JobStatus jobStatus(const std::string& folder)
@@ -169,7 +212,8 @@ JobStatus jobStatus(const std::string& folder)
         return endedStatus(folder, *text);
     };
     if (auto status = ended()) return *status;
-    const std::string number = slurmNumber(folder);
+    if (isSubmitting(folder)) return {JobStatus::Kind::Queued, "sbatch has not answered yet", std::nullopt, {}};
+    const std::string number = queueNumberOf(folder);
     if (number.empty()) {
         JobStatus status = processStatus(folder);
         if (status.kind == JobStatus::Kind::Lost) // it may have ended meanwhile
@@ -189,7 +233,8 @@ JobStatus jobStatus(const std::string& folder)
 Result<void> stopJobFolder(const std::string& folder)
 {
     if (auto asked = writePrivateFile(folder + "/" + jobfile::stop, "\n"); !asked) return asked;
-    const std::string number = slurmNumber(folder);
+    if (isSubmitting(folder)) return {}; // it ends by the file, once it runs
+    const std::string number = queueNumberOf(folder);
     if (number.empty()) return {};
     const auto state = slurmState(number);
     if (state && state->kind != SlurmState::Kind::Queued) return {}; // it ends by itself, with its steps

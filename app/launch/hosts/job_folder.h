@@ -4,6 +4,7 @@
 //     events.jsonl  what --progress jsonl says     run.stagewright its run file there
 //     log           everything else that it wrote  stop           asks it to stop, once it is there
 //     ended.json    how it ended                   process, slurm who runs it
+//     submitting    who gives it to the queue, until that has taken it
 #pragma once
 
 #include <optional>
@@ -56,6 +57,9 @@ struct JobStatus {
 };
 // One in a queue asks Slurm: every few seconds is often enough.
 JobStatus jobStatus(const std::string& folder);
+
+// Its number in the queue, if it is known; else "".
+std::string queueNumberOf(const std::string& folder);
 
 // Asks it to stop; one in the queue that does not run yet is cancelled.
 Result<void> stopJobFolder(const std::string& folder);

@@ -14,6 +14,8 @@
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
 #include "schedules/base/folder.h"
+#include "schedules/base/foreign_json.h"
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -122,7 +124,7 @@ std::vector<HostJob> readJobs(std::vector<std::string>* damaged)
     for (const std::string& id : namesIn(jobsFolder())) {
         if (!isJobId(id)) continue;
         const auto text = readSmallFile(jobFile(id));
-        const Value value = text ? Value::parse(*text, nullptr, false) : Value(Value::value_t::discarded);
+        const Value value = text ? readForeignJson<Value>(*text) : Value(Value::value_t::discarded);
         auto job = value.is_object() ? jobOf(value) : std::nullopt;
         if (job && job->id == id)
             jobs.push_back(std::move(*job));

@@ -15,6 +15,7 @@
 #include "app/launch/hosts/serve.h"
 #include "app/launch/hosts/ssh.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -80,7 +81,7 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
         auto frame = frames.next();
         if (!frame) return tl::unexpected(std::move(frame.error()).with(name()));
         if (*frame) {
-            const auto hello = nlohmann::json::parse((*frame)->bytes, nullptr, false);
+            const auto hello = readForeignJson((*frame)->bytes);
             if (!hello.is_object() || !hello.contains("version") || !hello["version"].is_string() || !hello.contains("protocol") || !hello["protocol"].is_number_integer())
                 return fail(ErrorCode::Unreadable, fmt::format("{}: what answers there is not stagewright", name()));
             const std::string version = plainText(hello["version"].get<std::string>(), 60);
@@ -123,6 +124,11 @@ Result<std::unique_ptr<HostLink>> HostLink::open(const std::optional<Host>& host
 HostLink::HostLink(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 HostLink::~HostLink() = default;
+
+void HostLink::leave()
+{
+    m_state->child->leave();
+}
 
 void HostLink::send(FrameKind kind, std::string_view bytes, std::uint64_t offset)
 {

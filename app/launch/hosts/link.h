@@ -20,6 +20,8 @@ public:
     static Result<std::unique_ptr<HostLink>> open(const std::optional<Host>& host, const std::stop_token& stop = {});
     ~HostLink();
 
+    // The other end does what it was asked for, and ends then by itself: nothing more is heard of it.
+    void leave();
     void send(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0); // a lost connection shows in next()
     // Waits so long at most; none where nothing came. Unavailable: the connection is lost. Unreadable: damaged bytes.
     Result<std::optional<Frame>> next(double seconds);

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <stop_token>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -26,6 +31,7 @@
 #include "app/launch/hosts/messages.h"
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -40,6 +46,7 @@ constexpr double signOfLife = 3; // seconds
 constexpr double statusEvery = 0.3;
 constexpr double queueEvery = 3; // Slurm's programs are asked less often
 constexpr std::size_t longestFileName = 200;
+constexpr std::uint64_t mostTasks = 1'000'000;
 constexpr std::size_t chunk = std::size_t{256} << 10;
 
 const char* toText(JobStatus::Kind kind)
@@ -77,14 +84,57 @@ struct Growing {
     }
 };
 
+// Says that this end lives, from a thread of its own: whatever is waited for, such as one of Slurm's programs, the link isn't taken for lost.
+// All that is written goes through here.
+class HostLine {
+public:
+    explicit HostLine(int out) : m_out(out), m_thread([this](const std::stop_token& stop) { keepAlive(stop); }) {}
+    void send(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0);
+    bool gone() const { return m_gone; } // nobody listens any more
+
+private:
+    void keepAlive(const std::stop_token& stop);
+    int m_out;
+    std::atomic<bool> m_gone = false;
+    std::mutex m_mutex;
+    std::condition_variable_any m_wake;
+    Clock::time_point m_said = Clock::now();
+    std::jthread m_thread; // last: it uses the others
+};
+
+void HostLine::send(FrameKind kind, std::string_view bytes, std::uint64_t offset)
+{
+    const std::string frame = frameBytes(kind, bytes, offset);
+    const std::lock_guard lock(m_mutex);
+    for (std::size_t at = 0; at < frame.size() && !m_gone;) {
+        const ssize_t count = ::write(m_out, frame.data() + at, frame.size() - at);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0)
+            m_gone = true;
+        else
+            at += static_cast<std::size_t>(count);
+    }
+    m_said = Clock::now();
+}
+
+void HostLine::keepAlive(const std::stop_token& stop)
+{
+    std::unique_lock lock(m_mutex);
+    while (!m_wake.wait_for(lock, stop, std::chrono::milliseconds(500), [&] { return stop.stop_requested(); })) {
+        if (m_gone || secondsSince(m_said) < signOfLife) continue;
+        lock.unlock();
+        send(FrameKind::Message, dumped({{"alive", true}}));
+        lock.lock();
+    }
+}
+
 class HostServer {
 public:
-    HostServer(std::string scratch, int in, int out) : m_scratch(std::move(scratch)), m_in(in), m_out(out) {}
+    HostServer(std::string scratch, int in, int out) : m_scratch(std::move(scratch)), m_in(in), m_line(out) {}
     Result<void> run();
 
 private:
-    void send(FrameKind kind, std::string_view bytes, std::uint64_t offset = 0);
-    void answer(const Message& value) { send(FrameKind::Message, dumped(value)); }
+    void answer(const Message& value) { m_line.send(FrameKind::Message, dumped(value)); }
     void refuse(const Error& error) { answer({{"error", {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"remedy", error.remedy}}}}); }
     void take(const Frame& frame);
     void request(const Message& value);
@@ -98,10 +148,8 @@ private:
 
     std::string m_scratch;
     int m_in;
-    int m_out;
-    bool m_gone = false;
+    HostLine m_line;
     FrameReader m_frames;
-    Clock::time_point m_said = Clock::now();
 
     // What is being started.
     Message m_order;
@@ -122,20 +170,6 @@ private:
     std::optional<ChildProcess> m_call;
 };
 
-void HostServer::send(FrameKind kind, std::string_view bytes, std::uint64_t offset)
-{
-    const std::string frame = frameBytes(kind, bytes, offset);
-    for (std::size_t at = 0; at < frame.size() && !m_gone;) {
-        const ssize_t count = ::write(m_out, frame.data() + at, frame.size() - at);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0)
-            m_gone = true;
-        else
-            at += static_cast<std::size_t>(count);
-    }
-    m_said = Clock::now();
-}
-
 Result<void> HostServer::begin(const Message& value, bool call)
 {
     const std::string id = textOf(value, "job");
@@ -147,7 +181,7 @@ Result<void> HostServer::begin(const Message& value, bool call)
     m_file = 0;
     m_written = 0;
     std::uint64_t number = 0;
-    for (const Message& file : value.value("files", Message::array())) {
+    for (const Message& file : listOf(value, "files")) {
         const std::string name = textOf(file, "name");
         const bool good = !name.empty() && name.size() <= longestFileName && name != "." && name != ".." && name.find('/') == std::string::npos && whyNotSent(name).empty();
         if (!good || !file.contains("bytes") || !file["bytes"].is_number_unsigned()) return fail(ErrorCode::Usage, fmt::format("file {} of the job has no usable name", number));
@@ -168,7 +202,7 @@ Result<void> HostServer::launch()
     std::error_code error;
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe", error).string()};
     if (const char* wrapper = ::secure_getenv("STAGEWRIGHT_PROGRAM"); wrapper && *wrapper == '/') command.front() = wrapper; // it finds the libraries
-    for (const Message& word : m_order.value("arguments", Message::array())) {
+    for (const Message& word : listOf(m_order, "arguments")) {
         if (!word.is_string()) return fail(ErrorCode::Usage, "an argument is not text");
         std::string text = word.get<std::string>();
         for (std::size_t i = 0; i < m_files.size(); ++i) {
@@ -189,16 +223,16 @@ Result<void> HostServer::launch()
     job.folder = m_folder;
     job.name = textOf(m_order, "job");
     job.command = std::move(command);
-    job.queued = m_order.value("queued", false);
-    job.tasks = m_order.value("tasks", 0);
-    for (const Message& line : m_order.value("setup", Message::array()))
+    job.queued = flagOf(m_order, "queued");
+    job.tasks = static_cast<int>(std::min<std::uint64_t>(countOf(m_order, "tasks"), mostTasks));
+    for (const Message& line : listOf(m_order, "setup"))
         if (line.is_string()) job.setup.push_back(line.get<std::string>());
-    for (const Message& option : m_order.value("slurm", Message::array())) {
+    for (const Message& option : listOf(m_order, "slurm")) {
         auto parsed = parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string());
         if (!parsed) return tl::unexpected(std::move(parsed.error()));
         job.slurm.push_back(std::move(*parsed));
     }
-    if (m_order.value("script_only", false)) {
+    if (flagOf(m_order, "script_only")) {
         answer({{"script", batchText(job)}});
         return {};
     }
@@ -213,18 +247,18 @@ void HostServer::follow(const Message& value)
     const std::string id = textOf(value, "job");
     if (!isJobId(id)) return refuse({ErrorCode::Usage, "the job has no usable name", {}});
     const std::string folder = folderOf(id);
-    m_steps = {folder + "/" + jobfile::steps, FrameKind::Steps, value.value("steps", std::uint64_t{0})};
-    m_events = {folder + "/" + jobfile::events, FrameKind::Events, value.value("events", std::uint64_t{0})};
+    m_steps = {folder + "/" + jobfile::steps, FrameKind::Steps, countOf(value, "steps")};
+    m_events = {folder + "/" + jobfile::events, FrameKind::Events, countOf(value, "events")};
     if (m_steps.sent > 0) {
         const std::uint64_t from = m_steps.sent > checkedBytes ? m_steps.sent - checkedBytes : 0;
         const std::string bytes = m_steps.read(from, static_cast<std::size_t>(m_steps.sent - from));
         const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
-        if (bytes.size() != m_steps.sent - from || sum != value.value("sum", std::uint64_t{0})) {
+        if (bytes.size() != m_steps.sent - from || sum != countOf(value, "sum")) {
             m_job.clear();
             return refuse({ErrorCode::Unreadable, fmt::format("the steps in {} are not those that were fetched so far", folder), {}});
         }
     }
-    m_once = value.value("once", false);
+    m_once = flagOf(value, "once");
     m_job = id;
     m_told.reset();
     m_asked = {};
@@ -253,7 +287,7 @@ void HostServer::request(const Message& value)
 void HostServer::take(const Frame& frame)
 {
     if (frame.kind == FrameKind::Message) {
-        const Message value = Message::parse(frame.bytes, nullptr, false);
+        const Message value = readForeignJson<Message>(frame.bytes);
         return value.is_object() ? request(value) : refuse({ErrorCode::Usage, "a request is not JSON", {}});
     }
     if (frame.kind != FrameKind::File || m_file >= m_files.size()) return;
@@ -280,10 +314,10 @@ void HostServer::take(const Frame& frame)
 bool HostServer::sendGrown(Growing& file, std::uint64_t upTo)
 {
     bool any = false;
-    while (file.sent < upTo && !m_gone) {
+    while (file.sent < upTo && !m_line.gone()) {
         const std::string bytes = file.read(file.sent, static_cast<std::size_t>(std::min<std::uint64_t>(chunk, upTo - file.sent)));
         if (bytes.empty()) break;
-        send(file.kind, bytes, file.sent);
+        m_line.send(file.kind, bytes, file.sent);
         file.sent += bytes.size();
         any = true;
     }
@@ -306,7 +340,7 @@ void HostServer::pump()
     if (m_told == status && !over && !m_once) return;
     m_told = status;
     const bool all = over || m_once;
-    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)}, {"last_lines", status.lastLines}, {"all", all}});
+    answer({{"status", toText(status.kind)}, {"words", status.words}, {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)}, {"last_lines", status.lastLines}, {"slurm_job", queueNumberOf(folderOf(m_job))}, {"all", all}});
     if (all) m_job.clear();
 }
 
@@ -314,8 +348,8 @@ void HostServer::pumpCall()
 {
     const std::string out = m_call->read();
     const std::string err = m_call->readErrors();
-    for (std::size_t at = 0; at < out.size(); at += chunk) send(FrameKind::Out, std::string_view(out).substr(at, chunk));
-    for (std::size_t at = 0; at < err.size(); at += chunk) send(FrameKind::Err, std::string_view(err).substr(at, chunk));
+    for (std::size_t at = 0; at < out.size(); at += chunk) m_line.send(FrameKind::Out, std::string_view(out).substr(at, chunk));
+    for (std::size_t at = 0; at < err.size(); at += chunk) m_line.send(FrameKind::Err, std::string_view(err).substr(at, chunk));
     if (!m_call->atEnd() || m_call->errors() >= 0) return;
     const auto end = m_call->poll();
     if (!end) return;
@@ -329,7 +363,7 @@ Result<void> HostServer::run()
 {
     ::signal(SIGPIPE, SIG_IGN);
     answer({{"hello", "stagewright"}, {"protocol", linkProtocol}, {"version", serveVersion()}});
-    while (!m_gone) {
+    while (!m_line.gone()) {
         pollfd in{m_in, POLLIN, 0};
         const int ready = ::poll(&in, 1, m_job.empty() && !m_call ? 1000 : pollMs);
         if (ready < 0 && errno != EINTR) break;
@@ -347,7 +381,6 @@ Result<void> HostServer::run()
         }
         if (!m_job.empty()) pump();
         if (m_call) pumpCall();
-        if (secondsSince(m_said) > signOfLife) answer({{"alive", true}});
     }
     if (m_call) { // in the foreground: it ends with the connection
         m_call.reset();

@@ -22,12 +22,18 @@ namespace stagewright {
 
 namespace {
 
-constexpr double patience = 60; // seconds for one of Slurm's programs
+constexpr double patience = 60;                         // seconds for one of Slurm's programs
+constexpr std::size_t mostSaid = std::size_t{16} << 20; // by one of them: the names of a cluster's nodes are a tenth of it
 
 struct Said {
     ChildEnd end;
     std::string out, err;
 };
+
+tl::unexpected<Error> late(const std::string& program)
+{
+    return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
+}
 
 Result<Said> ask(const std::string& program, const std::vector<std::string>& arguments)
 {
@@ -44,15 +50,22 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
         ::poll(ready.data(), ready.size(), 200);
         said.out += child->read();
         said.err += child->readErrors();
-        if (secondsSince(begin) > patience) return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience), "try again later: the job is not affected");
+        if (said.out.size() + said.err.size() > mostSaid) return fail(ErrorCode::Failed, fmt::format("{} prints more than {} MiB, so it is not Slurm's", program, mostSaid >> 20), "check which one is first on PATH");
+        if (secondsSince(begin) > patience) return late(program);
     }
-    for (;;) {
+    while (secondsSince(begin) <= patience) {
         if (const auto end = child->poll()) {
             said.end = *end;
             return said;
         }
         ::poll(nullptr, 0, 10);
     }
+    return late(program);
+}
+
+bool isNumber(std::string_view text)
+{
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 struct Meaning {
@@ -147,13 +160,22 @@ std::optional<SlurmState> readScontrol(const std::string& text)
     return stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"), valueOf("ExitCode"));
 }
 
-Result<std::string> submitBatch(const std::string& scriptFile)
+std::string jobNamed(const std::string& name)
+{
+    const auto said = ask("squeue", {"--noheader", "--me", "--name=" + name, "--states=all", "--format=%A"});
+    const std::string_view number = said && said->end.good() ? firstLine(said->out) : std::string_view();
+    return isNumber(number) ? std::string(number) : std::string();
+}
+
+Result<std::string> submitBatch(const std::string& scriptFile, const std::string& name)
 {
     auto said = ask("sbatch", {"--parsable", scriptFile});
-    if (!said) return tl::unexpected(std::move(said.error()));
+    if (!said) { // the queue may have it all the same
+        if (std::string number = jobNamed(name); !number.empty()) return number;
+        return tl::unexpected(std::move(said.error()));
+    }
     const std::string_view number = firstLine(said->out).substr(0, firstLine(said->out).find(';'));
-    const bool good = said->end.good() && !number.empty() && std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (good) return std::string(number);
+    if (said->end.good() && isNumber(number)) return std::string(number);
     return fail(ErrorCode::Failed, fmt::format("sbatch refused the job: {}", plainText(trimmed(said->err + said->out), 600)), fmt::format("the script is {}", scriptFile));
 }
 

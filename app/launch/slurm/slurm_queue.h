@@ -24,8 +24,10 @@ struct SlurmState {
     bool over() const { return kind == Kind::Done || kind == Kind::Failed || kind == Kind::TimeLimit || kind == Kind::Cancelled; }
 };
 
-// The number of the new job. Unavailable where Slurm is missing, Failed with what sbatch said.
-Result<std::string> submitBatch(const std::string& scriptFile);
+// The number of the new job, which the script calls `name`. Unavailable where Slurm is missing, Failed with what sbatch said.
+Result<std::string> submitBatch(const std::string& scriptFile, const std::string& name);
+// The number of this user's job of that name; "": Slurm doesn't know one, or does not say.
+std::string jobNamed(const std::string& name);
 Result<SlurmState> slurmState(const std::string& job);
 Result<void> cancelBatch(const std::string& job);
 

@@ -11,6 +11,7 @@
 
 #include "app/ui/files/welcome_page.h"
 #include "app/ui/workspace/deadlock.h"
+#include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/heuristic/building_block.h"
@@ -267,10 +268,12 @@ QStringList FilesController::recentFiles() const
 
 void FilesController::remember(const QString& path)
 {
-    QStringList files = recentFiles();
-    files.removeAll(path);
-    files.prepend(path);
-    QSettings().setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
+    changeSettings([&](QSettings& settings) {
+        QStringList files = recentFiles();
+        files.removeAll(path);
+        files.prepend(path);
+        settings.setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
+    });
     refreshRecent();
 }
 

@@ -6,7 +6,9 @@
 
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/banner.h"
+#include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/base/small_file.h"
 #include "traces/lessons/lesson_file.h"
 #include "widgets/background.h"
 #include "widgets/lessons/lesson_shelf.h"
@@ -110,21 +112,26 @@ void LessonController::fillShelf()
 
 void LessonController::openFile(const QString& path)
 {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
+    if (!QFileInfo::exists(path)) {
+        m_workspace.banner()->showError(tr("file %1 is not there").arg(path), tr("choose a readable lesson"));
         return;
     }
-    auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
+    const auto text = readSmallFile(path.toStdString());
+    if (!text) {
+        m_workspace.banner()->showError(QString(), text.error());
+        return;
+    }
+    auto lesson = lessons::readLesson(*text, path.toStdString());
     if (!lesson) {
         m_workspace.banner()->showError(QString(), lesson.error());
         return;
     }
-    QStringList files = ownFiles();
-    const QString absolute = QFileInfo(path).absoluteFilePath();
-    files.removeAll(absolute);
-    files << absolute;
-    QSettings().setValue(QLatin1String(ownKey), files);
+    changeSettings([absolute = QFileInfo(path).absoluteFilePath()](QSettings& settings) {
+        QStringList files = settings.value(QLatin1String(ownKey)).toStringList();
+        files.removeAll(absolute);
+        files << absolute;
+        settings.setValue(QLatin1String(ownKey), files);
+    });
     auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
     m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }), m_own.end());
     m_own.push_back(shared);

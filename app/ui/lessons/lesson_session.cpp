@@ -241,6 +241,7 @@ void LessonSession::keepFigure(const std::string& file)
         changed.check = check->id;
         changed.figure = file;
         m_progress.keep(std::move(changed));
+        m_changed.insert(check->id);
         break;
     }
     write();
@@ -249,6 +250,8 @@ void LessonSession::keepFigure(const std::string& file)
 void LessonSession::startOver()
 {
     m_progress.forget(m_lesson->id);
+    m_changed.clear();
+    m_forgotten = true;
     write();
     m_learner = {};
     m_hints.clear();
@@ -281,6 +284,7 @@ void LessonSession::keep(const std::string& id, lessons::Mark mark, bool withCan
     if (said != m_learner.said.end()) answer.said = said->second;
     answer.unixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
     m_progress.keep(std::move(answer));
+    m_changed.insert(id);
 }
 
 // A pass is saved with its order; an unfinished order only while there is nothing better.
@@ -324,7 +328,19 @@ void LessonSession::read(const PageReading& reading)
 void LessonSession::write()
 {
     if (m_fault && m_fault->code == ErrorCode::Unreadable) return; // a damaged file is left for the learner to fix
-    if (auto written = m_progress.write(lessons::LearnerProgress::defaultPath()); !written) m_fault = written.error();
+    auto written = lessons::LearnerProgress::change(lessons::LearnerProgress::defaultPath(), [this](lessons::LearnerProgress& kept) {
+        if (m_forgotten) kept.forget(m_lesson->id);
+        kept.regrade(*m_lesson);
+        for (const std::string& check : m_changed)
+            if (const lessons::KeptAnswer* answer = m_progress.find(m_lesson->id, check)) kept.keep(*answer);
+    });
+    if (!written) {
+        m_fault = written.error();
+        return;
+    }
+    m_progress = std::move(*written);
+    m_changed.clear();
+    m_forgotten = false;
 }
 
 } // namespace stagewright

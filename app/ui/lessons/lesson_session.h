@@ -72,7 +72,9 @@ private:
     int m_page = 0;
     lessons::Canvas m_canvas;
     lessons::Learner m_learner;
-    lessons::LearnerProgress m_progress;
+    lessons::LearnerProgress m_progress; // as it was last read or written, with the answers of here
+    std::set<std::string> m_changed;     // checks of it that are not written yet
+    bool m_forgotten = false;            // it starts over, and that is not written yet
     std::optional<Error> m_fault;
     std::map<std::string, int> m_hints;
     std::map<std::string, lessons::Canvas> m_shown; // solutions that the program showed

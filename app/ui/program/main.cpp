@@ -18,6 +18,7 @@
 #include "app/ui/version.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/base/standard_streams.h"
 
 using namespace stagewright;
 
@@ -40,6 +41,7 @@ void openAsked(MainWindow& window, const CommandLine& line)
 
 int main(int argc, char** argv)
 {
+    tieStandardStreams();
     QStringList words;
     for (int i = 1; i < argc; ++i)
         words << QString::fromLocal8Bit(argv[i]);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include <QBuffer>
 #include <QDialog>
 #include <QFileInfo>
 #include <QPainter>
@@ -12,6 +13,7 @@
 #include "app/ui/shell/main_window.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "traces/format/atomic_file.h"
 #include "widgets/import/import_dialog.h"
 #include "widgets/theme.h"
 
@@ -76,7 +78,11 @@ int screenshot(MainWindow& window, const CommandLine& line, QDialog* open)
         open = over.dialog;
     }
     if (open != nullptr) drawOver(image, *open, Theme::named(line.theme.value_or(ThemeName::Light)));
-    if (!image.save(line.screenshot)) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png and a writable folder"));
+    QBuffer bytes;
+    bytes.open(QIODevice::WriteOnly);
+    if (!image.save(&bytes, QFileInfo(line.screenshot).suffix().toUtf8().constData())) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png"));
+    const auto written = writeFileAtomically(line.screenshot.toStdString(), std::string_view(bytes.data().constData(), static_cast<std::size_t>(bytes.size())));
+    if (!written) return complain(5, QString::fromStdString(written.error().message), QString::fromStdString(written.error().remedy));
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <QSettings>
 
 #include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "widgets/panel/op_query.h"
@@ -64,10 +65,12 @@ CommandPalette* PaletteController::open()
     m_palette->setAttribute(Qt::WA_DeleteOnClose);
     connect(m_palette, &CommandPalette::performed, this, [](const QString& id) {
         if (id.startsWith(QLatin1String("op:"))) return;
-        QStringList used = usedLately();
-        used.removeAll(id);
-        used.prepend(id);
-        QSettings().setValue(QStringLiteral("palette/used"), QStringList(used.mid(0, usedKept)));
+        changeSettings([&id](QSettings& settings) {
+            QStringList used = usedLately();
+            used.removeAll(id);
+            used.prepend(id);
+            settings.setValue(QStringLiteral("palette/used"), QStringList(used.mid(0, usedKept)));
+        });
     });
     m_palette->model()->setProvider([this](const QString& pattern) { return ops(pattern); });
     m_palette->model()->setEntries(entries(), usedLately());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <algorithm>
+#include <optional>
 
 #include <QComboBox>
 #include <QDir>
@@ -32,7 +33,7 @@ const QString simulatedSuffix = QStringLiteral(".simulated");
 } // namespace
 
 QString SessionController::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/session"); }
-QString SessionController::simulatedFile() const { return folder() + QLatin1Char('/') + m_id + simulatedSuffix; }
+QString SessionController::simulatedFileOf(const QString& id) { return folder() + QLatin1Char('/') + id + simulatedSuffix; }
 
 // Runs in memory have other ids at the next start: they go by their names.
 QVariantMap SessionController::mapOf(const RunRef& ref) const
@@ -211,6 +212,7 @@ void SessionController::restoreSimulated(const QString& path)
     struct Kept {
         std::vector<Run> runs;
         std::vector<std::vector<Note>> notes;
+        std::optional<Error> fault; // some of them can't be read
     };
     inBackground(
         this,
@@ -222,14 +224,21 @@ void SessionController::restoreSimulated(const QString& path)
             auto kept = std::make_shared<Kept>();
             for (const RunInfo& info : *infos) {
                 auto run = (*file)->read(info.id);
-                if (!run) return tl::unexpected(run.error());
+                if (!run && run.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(run.error()));
+                if (!run) {
+                    kept->fault = std::move(run.error());
+                    continue;
+                }
+                if (run->info.damagedBlocks > 0) kept->fault = Error{ErrorCode::Unreadable, run->info.name + " is damaged", {}};
                 auto notes = (*file)->notes(info.id);
+                if (!notes) kept->fault = std::move(notes.error());
                 kept->runs.push_back(std::move(*run));
                 kept->notes.push_back(notes ? std::move(*notes) : std::vector<Note>{});
             }
             return kept;
         },
         [this, path](Result<std::shared_ptr<Kept>> kept) {
+            if (!kept && kept.error().code == ErrorCode::Cancelled) return; // the program closes: the file stays as it is
             if (kept) {
                 for (std::size_t i = 0; i < (*kept)->runs.size(); ++i) {
                     const std::string& name = (*kept)->runs[i].info.name;
@@ -242,12 +251,23 @@ void SessionController::restoreSimulated(const QString& path)
                 if (m_workspace.library()->isSimulated(m_wanted.file)) m_wanted = refOf(m_view.value(QStringLiteral("run")));
                 const QVariantList others = m_view.value(QStringLiteral("others")).toList();
                 for (std::size_t i = 0; i < m_wantedOthers.size(); ++i) m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
-            } else {
-                QFile::remove(path); // our own leftover
             }
+            if (!kept || (*kept)->fault) setAside(path, kept ? *(*kept)->fault : kept.error());
             showWanted();
             answered(path);
         });
+}
+
+void SessionController::setAside(const QString& file, const Error& why)
+{
+    const QString name = file.chopped(simulatedSuffix.size()) + QStringLiteral("-unread");
+    QString aside = name + QStringLiteral(".stagewright");
+    for (int i = 2; QFileInfo::exists(aside); ++i) aside = name + QString::number(i) + QStringLiteral(".stagewright");
+    const QString place = QFile::rename(file, aside) ? aside : file;
+    if (place == file) m_id = QUuid::createUuid().toString(QUuid::WithoutBraces); // what is kept from now on has another file
+    m_simulatedChanged = true;
+    m_workspace.banner()->showError(tr("Runs kept with the last session can't all be read; they stay in %1").arg(place), why);
+    WindowSet::instance().saveSoon();
 }
 
 void SessionController::simulatedChanged()

@@ -27,9 +27,10 @@ public:
     void restore(const QVariantMap& state); // the banner names missing files
     // Saves changed in-memory runs beside the settings; `wait`: before it returns.
     void keepSimulated(bool wait);
-    QString simulatedFile() const;                              // their file; may be absent
-    static QString folder();                                    // of such files
-    void showThere(const RunRef& ref, const QVariantMap& view); // opens its file if needed
+    QString simulatedFile() const { return simulatedFileOf(m_id); } // their file; may be absent
+    static QString simulatedFileOf(const QString& id);              // of a window's id in the session
+    static QString folder();                                        // of such files
+    void showThere(const RunRef& ref, const QVariantMap& view);     // opens its file if needed
     void simulatedChanged();
 
     // A file was written by this process: not an outside change.
@@ -47,7 +48,8 @@ private:
     QVariantMap mapOf(const RunRef& ref) const;
     RunRef refOf(const QVariant& map) const;
     void restoreSimulated(const QString& file);
-    void answered(const QString& path); // listed, failed, or read from memory
+    void setAside(const QString& file, const Error& why); // of runs in memory that can't all be read: it stays, under another name
+    void answered(const QString& path);                   // listed, failed, or read from memory
     void showWanted();
     void applyView();
     void watchFiles();

@@ -138,10 +138,11 @@ void WindowSet::save(bool last)
 }
 
 // Runs in memory of windows that are no longer part of the session.
-void WindowSet::removeStale(const QStringList& kept) const
+void WindowSet::removeStale(const QStringList& kept)
 {
-    for (const QFileInfo& info : QDir(SessionController::folder()).entryInfoList({QStringLiteral("*.simulated")}, QDir::Files))
-        if (!kept.contains(info.absoluteFilePath())) QFile::remove(info.absoluteFilePath());
+    for (const QString& file : m_simulated)
+        if (!kept.contains(file)) QFile::remove(file);
+    m_simulated = kept;
 }
 
 bool WindowSet::restore(MainWindow& first)
@@ -150,6 +151,8 @@ bool WindowSet::restore(MainWindow& first)
     const QVariantList windows = settings.value(QLatin1String(windowsKey)).toList();
     const bool crashed = settings.value(QLatin1String(runningKey), false).toBool();
     const bool failed = settings.value(QLatin1String(restoringKey), false).toBool();
+    if (!PreferenceStore::instance().value().restoreSession) // it is not wanted: its runs in memory go
+        for (const QVariant& window : windows) m_simulated << SessionController::simulatedFileOf(window.toMap().value(QStringLiteral("id")).toString());
     if (!PreferenceStore::instance().value().restoreSession || windows.isEmpty()) return false;
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);

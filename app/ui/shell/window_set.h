@@ -48,8 +48,9 @@ signals:
 
 private:
     explicit WindowSet(QObject* parent);
-    void removeStale(const QStringList& kept) const;
+    void removeStale(const QStringList& kept);
     std::vector<MainWindow*> m_windows;
+    QStringList m_simulated; // files with runs in memory that this process wrote or took over; those of others are not touched
     QTimer m_timer;
     bool m_keeps = false;
     bool m_quitting = false; // until every window is closed or one refuses

@@ -24,6 +24,7 @@
 #include "app/ui/sql/built_in_queries.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
+#include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
 #include "traces/format/atomic_file.h"
 #include "traces/report/tables.h"
@@ -364,22 +365,21 @@ void SqlController::readFile()
     }));
 }
 
-std::vector<SavedQuery> SqlController::ownQueries() const
+static std::vector<SavedQuery> readOwn(QSettings& settings)
 {
     std::vector<SavedQuery> own;
-    QSettings settings;
     const int count = settings.beginReadArray(QStringLiteral("sql/queries"));
     for (int i = 0; i < count; ++i) {
         settings.setArrayIndex(i);
         own.push_back({settings.value(QStringLiteral("name")).toString().toStdString(), settings.value(QStringLiteral("sql")).toString().toStdString(),
                        settings.value(QStringLiteral("about")).toString().toStdString()});
     }
+    settings.endArray();
     return own;
 }
 
-static void writeOwn(const std::vector<SavedQuery>& own)
+static void writeOwn(QSettings& settings, const std::vector<SavedQuery>& own)
 {
-    QSettings settings;
     settings.remove(QStringLiteral("sql/queries"));
     settings.beginWriteArray(QStringLiteral("sql/queries"), static_cast<int>(own.size()));
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -391,14 +391,28 @@ static void writeOwn(const std::vector<SavedQuery>& own)
     settings.endArray();
 }
 
+std::vector<SavedQuery> SqlController::ownQueries() const
+{
+    QSettings settings;
+    return readOwn(settings);
+}
+
+// Those of the user, whatever other windows saved meanwhile, without the one of this name; then with the new one, if there is one.
+static void replaceOwn(const std::string& name, const SavedQuery* query)
+{
+    changeSettings([&](QSettings& settings) {
+        std::vector<SavedQuery> own = readOwn(settings);
+        std::erase_if(own, [&](const SavedQuery& one) { return one.name == name; });
+        if (query != nullptr) own.push_back(*query);
+        std::sort(own.begin(), own.end(), [](const SavedQuery& a, const SavedQuery& b) { return a.name < b.name; });
+        writeOwn(settings, own);
+    });
+}
+
 void SqlController::saveQuery(const SavedQuery& query, bool inFile)
 {
     if (!inFile) {
-        std::vector<SavedQuery> own = ownQueries();
-        std::erase_if(own, [&](const SavedQuery& one) { return one.name == query.name; });
-        own.push_back(query);
-        std::sort(own.begin(), own.end(), [](const SavedQuery& a, const SavedQuery& b) { return a.name < b.name; });
-        writeOwn(own);
+        replaceOwn(query.name, &query);
         return;
     }
     std::erase_if(m_fileQueries, [&](const SavedQuery& one) { return one.name == query.name; });
@@ -420,9 +434,7 @@ void SqlController::saveQuery(const SavedQuery& query, bool inFile)
 void SqlController::removeQuery(const QString& name, bool inFile)
 {
     if (!inFile) {
-        std::vector<SavedQuery> own = ownQueries();
-        std::erase_if(own, [&](const SavedQuery& one) { return one.name == name.toStdString(); });
-        writeOwn(own);
+        replaceOwn(name.toStdString(), nullptr);
         return;
     }
     std::erase_if(m_fileQueries, [&](const SavedQuery& one) { return one.name == name.toStdString(); });
@@ -524,12 +536,14 @@ void SqlController::exportRows()
 
 void SqlController::rememberAsked(const QString& sql)
 {
-    QSettings settings;
-    QStringList history = settings.value(QStringLiteral("sql/history")).toStringList();
-    history.removeAll(sql);
-    history.prepend(sql);
-    history = history.mid(0, historyKept);
-    settings.setValue(QStringLiteral("sql/history"), history);
+    QStringList history;
+    changeSettings([&](QSettings& settings) {
+        history = settings.value(QStringLiteral("sql/history")).toStringList();
+        history.removeAll(sql);
+        history.prepend(sql);
+        history = history.mid(0, historyKept);
+        settings.setValue(QStringLiteral("sql/history"), history);
+    });
     m_console->editor()->setHistory(history);
 }
 

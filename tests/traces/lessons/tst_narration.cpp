@@ -1,6 +1,8 @@
 // Texts of playback, the glossary, and the learner's progress.
 #include <QtTest>
 
+#include <thread>
+
 #include "schedules/library/registry.h"
 #include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
@@ -190,6 +192,52 @@ private slots:
         QCOMPARE(again.find("base", "thrifty")->mark, Mark::Guessed);
         again.forget("base");
         QVERIFY(again.answers().empty());
+    }
+    // Each change is made to what is there by then, whoever wrote it.
+    void changesAtTheSameTimeAreAllKept()
+    {
+        QTemporaryDir folder;
+        const std::string path = folder.path().toStdString() + "/lessons.json";
+        constexpr int writers = 4, changes = 25;
+        std::vector<std::thread> threads;
+        for (int writer = 0; writer < writers; ++writer)
+            threads.emplace_back([&path, writer] {
+                for (int i = 0; i < changes; ++i)
+                    (void)LearnerProgress::change(path, [&](LearnerProgress& now) { now.keep({"base", std::to_string(writer) + "-" + std::to_string(i), 1, Mark::Guessed, {}, {}, {}, {}, 1}); });
+            });
+        for (std::thread& thread : threads) thread.join();
+        QCOMPARE(LearnerProgress::read(path)->answers().size(), std::size_t(writers * changes));
+        const auto forgotten = LearnerProgress::change(path, [](LearnerProgress& now) { now.forget("base"); });
+        QVERIFY(forgotten && forgotten->answers().empty() && LearnerProgress::read(path)->answers().empty());
+        // a damaged file is not written over
+        const std::string bad = folder.path().toStdString() + "/bad.json";
+        QFile file(QString::fromStdString(bad));
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("{") == 1);
+        file.close();
+        QVERIFY(!LearnerProgress::change(bad, [](LearnerProgress&) {}));
+        QCOMPARE(QFileInfo(file).size(), qint64(1));
+    }
+    // 120 files that nest deeper than any reader may follow, at every place of the format.
+    void nestedProgress()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.path() + "/lessons.json";
+        const std::vector<QByteArray> places{"%", "{\"format\":%,\"version\":1,\"answers\":[]}", "{\"format\":\"stagewright-lessons\",\"version\":%,\"answers\":[]}",
+                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":%}", "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[%]}",
+                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":%}]}", "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[],\"other\":%}",
+                                             "{\"format\":\"stagewright-lessons\",\"version\":1,\"answers\":[{\"lesson\":\"a\",\"check\":\"b\",\"hash\":\"1\",\"mark\":\"done\",\"said\":%}]}"};
+        const std::vector<std::pair<QByteArray, QByteArray>> nests{{"[", "]"}, {"{\"a\":", "}"}, {"[{\"a\":", "}]"}, {"[", ""}, {"[[],", "]"}};
+        for (const QByteArray& place : places)
+            for (const auto& [open, close] : nests)
+                for (const int depth : {101, 3000, 60000}) {
+                    QByteArray text = place;
+                    text.replace("%", open.repeated(depth) + "1" + close.repeated(depth));
+                    QFile file(path);
+                    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
+                    file.close();
+                    const auto read = LearnerProgress::read(path.toStdString());
+                    QVERIFY2(!read && read.error().message.find("nested too deep") != std::string::npos, qPrintable(QStringLiteral("%1 %2 %3").arg(QString(place), QString(open)).arg(depth)));
+                }
     }
     void damagedProgress()
     {
