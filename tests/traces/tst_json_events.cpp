@@ -183,10 +183,39 @@ private slots:
         QCOMPARE(file->ranks[0].annotations.size(), std::size_t{1});
         std::string deep = "[" + std::string(200'000, '[');
         QVERIFY(!readText(deep));
-        std::string torn = "[";
-        for (int i = 0; i < 20'000; ++i) torn += "{\"ph\":1,,},";
-        const auto given = readText(torn + quoted("{'ph':'X','name':'small','pid':1,'tid':1,'ts':5,'dur':1}]"));
-        QVERIFY(!given || !given->ranks[0].notes.empty());
+    }
+
+    // A hundred places to nest something in, deeper than any stack: what is there is left out or read, and the event beside it stays.
+    void nestedInputs()
+    {
+        const std::vector<std::string> places{
+            "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','ranks':@}]},", "{'distributedInfo':{'rank':0,'pg_config':[{'pg_name':'0','pg_desc':@}]},", "{'distributedInfo':{'rank':0,'pg_config':[@]},",
+            "{'distributedInfo':{'rank':@},", "{'distributedInfo':@,", "{'distributedInfo':{'backend':@},", "{'deviceProperties':[{'name':@}],", "{'deviceProperties':@,", "{'stagewright':{'run':@},",
+            "{'otherData':{'generator':@},", "{'otherData':{'generator':'stagewright','run':@},", "{'traceName':@,", "{'schemaVersion':@,", "{'baseTimeNanoseconds':@,",
+            "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':@},", "{'traceEvents':[{'ph':'C','name':'c','pid':1,'ts':1,'args':{'a':@}},", "{'traceEvents':[{'args':{'a':@},'ph':'C','name':'c','pid':1,'ts':1},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'grid':@}},", "{'traceEvents':[{'ph':'X','cat':'cpu_op','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'External id':3,'Input Dims':@}},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':'k','pid':0,'tid':7,'ts':1,'dur':1,'args':{'Process Group Name':'0','Process Group Ranks':@,'Collective name':'x'}},",
+            "{'traceEvents':[{'ph':'X','cat':'kernel','name':@,'pid':0,'tid':7,'ts':1,'dur':1},", "{'traceEvents':[{'ph':'X','cat':@,'name':'k','pid':0,'tid':7,'ts':1,'dur':1},", "{'traceEvents':[{'ph':@},", "{'traceEvents':[{'ts':@,'ph':'X'},",
+            "{'traceEvents':[@,"};
+        const std::vector<std::pair<std::string, std::string>> nests{{"[", "]"}, {"{'ph':", "}"}, {"[{'name':", "}]"}, {"[1,[", "]]"}};
+        int inputs = 0;
+        for (const std::string& place : places)
+            for (const auto& [open, close] : nests) {
+                std::string nested;
+                constexpr int depth = 100'000;
+                for (int i = 0; i < depth; ++i) nested += open;
+                nested += "1";
+                for (int i = 0; i < depth; ++i) nested += close;
+                std::string text = place;
+                text.replace(text.find('@'), 1, nested);
+                if (text.find("traceEvents") == std::string::npos) text += "'traceEvents':[";
+                text += "{'ph':'X','cat':'user_annotation','name':'small','pid':1,'tid':1,'ts':5,'dur':1}]}";
+                const auto file = readText(quoted(text));
+                QVERIFY2(file.has_value(), place.c_str());
+                QVERIFY2(file->ranks[0].annotations.size() == 1, place.c_str());
+                ++inputs;
+            }
+        QCOMPARE(inputs, 100);
     }
 };
 

@@ -99,6 +99,11 @@ bool isSynchronisingCall(std::string_view name)
     return (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip")) && name.find("Synchronize") != std::string_view::npos;
 }
 
+bool isGraphLaunch(std::string_view name)
+{
+    return (name.starts_with("cu") || name.starts_with("hip")) && name.find("GraphLaunch") != std::string_view::npos;
+}
+
 std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step)
 {
     const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));

@@ -45,5 +45,8 @@ std::vector<RankDeviceIdle> analyseDeviceIdle(const Timeline& timeline, int step
 std::string deviceIdleSentence(const std::vector<RankDeviceIdle>& ranks);
 // A call in which the host waits for the device: "cudaStreamSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize_v2".
 bool isSynchronisingCall(std::string_view name);
+// The name of a graph on a device whose kernels were not traced one by one: what ran in it is unknown.
+inline constexpr std::string_view wholeGraph = "CUDA graph";
+bool isGraphLaunch(std::string_view name); // of the host: it launches all that a CUDA or HIP graph holds
 
 } // namespace stagewright

@@ -8,6 +8,8 @@
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
+#include "traces/analysis/device_idle.h"
+#include "traces/analysis/kernel_class.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 
@@ -21,6 +23,48 @@ enum Part : std::size_t {
     Copying,
 };
 
+// The call that launched it; of work without one its own start.
+Nanos launchTimeOf(const Timeline& timeline, SpanId id)
+{
+    for (const Edge& edge : timeline.edgesInto(id))
+        if (edge.kind == EdgeKind::Launch) return edge.arrival;
+    return timeline.spans()[id].start;
+}
+
+struct Overlaps {
+    std::int64_t kernels = 0; // that start while an earlier one of their stream runs
+    Nanos time = 0;
+    std::int64_t contained = 0; // of these: that also end before it does
+    SpanId longest = noSpan;    // contains the most
+    std::int64_t inLongest = 0;
+    const Track* track = nullptr; // of the longest, else of the first
+};
+
+void addOverlaps(const Timeline& timeline, const Track& track, int step, Overlaps& out)
+{
+    constexpr Nanos clock = 1'000; // ticks of devices' clocks, and launches that begin in the tail of the kernel before
+    SpanId last = noSpan;          // ends last so far
+    std::int64_t inLast = 0;
+    for (SpanId id = track.begin; id < track.end; ++id) {
+        const Span& span = timeline.spans()[id];
+        if (step != everyStep && span.step != step) continue;
+        const Span* before = last == noSpan ? nullptr : &timeline.spans()[last];
+        const Nanos common = before == nullptr ? 0 : std::min(before->end, span.end) - span.start;
+        if (common > clock && launchTimeOf(timeline, last) != launchTimeOf(timeline, id)) {
+            ++out.kernels;
+            out.time += common;
+            if (out.track == nullptr) out.track = &track;
+            if (span.end <= before->end) {
+                ++out.contained;
+                if (++inLast > out.inLongest) out.inLongest = inLast, out.longest = last, out.track = &track;
+            }
+        }
+        if (before != nullptr && span.end <= before->end) continue;
+        last = id;
+        inLast = 0;
+    }
+}
+
 } // namespace
 
 std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step)
@@ -30,6 +74,7 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
     struct Covered {
         std::array<Coverage, 3> of; // by Part
         Coverage kernels;
+        Coverage graphs;
         Coverage all;
     };
     std::vector<Covered> covered(ranks);
@@ -40,6 +85,7 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
                                                                                                                 : Computing;
         covered[r].of[of].add(span.start, span.end);
         if (of != Copying) covered[r].kernels.add(span.start, span.end);
+        if (of == Computing && timeline.labelOf(span) == wholeGraph) covered[r].graphs.add(span.start, span.end);
         covered[r].all.add(span.start, span.end);
         RankDeviceTime& rank = out[r];
         rank.first = rank.calls == 0 ? span.start : std::min(rank.first, span.start);
@@ -51,6 +97,7 @@ std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step
         out[r].communicating = covered[r].of[Communicating].total();
         out[r].copying = covered[r].of[Copying].total();
         out[r].busy = covered[r].all.total();
+        out[r].graphs = covered[r].graphs.total();
         out[r].hidden = out[r].computing + out[r].communicating - covered[r].kernels.total();
     }
     return out;
@@ -69,13 +116,42 @@ std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks)
         sum.communicating += rank.communicating;
         sum.hidden += rank.hidden;
         sum.busy += rank.busy;
+        sum.graphs += rank.graphs;
     }
     if (window <= 0) return {};
     const auto share = [window](Nanos time) { return formatPercent(static_cast<double>(time) / static_cast<double>(window)); };
     const bool one = devices == 1;
+    if (sum.graphs > 0)
+        return fmt::format("{} busy {} and idle {} of {}{}; what of it computes and what communicates is unknown, for {} of the time CUDA graphs run that were traced as a whole: record again with --cuda-graph-trace=node",
+                           one ? "the device is" : "devices are", share(sum.busy), share(window - sum.busy), formatDuration(window / devices), one ? "" : " on average", share(sum.graphs));
     const std::string exposed = sum.communicating == 0 ? std::string() : fmt::format(" ({} exposed)", share(sum.exposed()));
     return fmt::format("{} {}, {} {}{}, {} idle {} of {}{}", one ? "the device computes" : "devices compute", share(sum.computing), one ? "communicates" : "communicate", share(sum.communicating),
                        exposed, one ? "is" : "are", share(window - sum.busy), formatDuration(window / devices), one ? "" : " on average");
+}
+
+std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool graphs)
+{
+    Overlaps overlaps;
+    std::int64_t whole = 0;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Kernel) continue;
+        if (track.name.find("stream") != std::string::npos) addOverlaps(timeline, track, step, overlaps);
+        for (SpanId id = track.begin; id < track.end; ++id)
+            if (const Span& span = timeline.spans()[id]; step == everyStep || span.step == step) whole += graphs && timeline.labelOf(span) == wholeGraph ? 1 : 0;
+    }
+    std::vector<std::string> out;
+    if (overlaps.contained > 0) {
+        const Span& longest = timeline.spans()[overlaps.longest];
+        out.push_back(fmt::format("kernels of one stream contain each other, which a stream can't run: {} on {} lasts {} and {} others start and end within it, so its duration is wrong, and with it the shares of time",
+                                  briefKernelName(timeline.nameOf(longest)), overlaps.track->name, formatDuration(longest.duration()), overlaps.inLongest));
+    }
+    if (overlaps.kernels > overlaps.contained)
+        out.push_back(fmt::format("{} on {}{} before the one before {} ends, by {} in total", counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
+                                  overlaps.kernels - overlaps.contained == 1 ? " starts" : " and others start", overlaps.kernels - overlaps.contained == 1 ? "it" : "them", formatDuration(overlaps.time)));
+    if (whole > 0)
+        out.push_back(fmt::format("{} traced as a whole: which kernels ran in {}, and how much of that is communication, is unknown; record again with --cuda-graph-trace=node",
+                                  whole == 1 ? "1 CUDA graph was" : fmt::format("{} CUDA graphs were", whole), whole == 1 ? "it" : "them"));
+    return out;
 }
 
 namespace analyses {
@@ -101,9 +177,11 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
-        out.rows.push_back({static_cast<std::int64_t>(r), rank.window(), rank.computing, rank.communicating, rank.copying, rank.hidden, rank.exposed(), rank.idle(), rank.calls});
+        const auto known = [&rank](Nanos time) { return rank.graphs > 0 ? AnalysisCell() : AnalysisCell(time); };
+        out.rows.push_back({static_cast<std::int64_t>(r), rank.window(), known(rank.computing), known(rank.communicating), rank.copying, known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
+    for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += ". " + doubt;
     return out;
 }
 

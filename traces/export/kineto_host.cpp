@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/analysis/device_idle.h"
 #include "traces/foreign/label_rules.h"
 
 namespace stagewright {
@@ -228,14 +229,31 @@ void KinetoHost::placeOps()
     }
 }
 
+SpanId KinetoHost::graphOf(SpanId work) const
+{
+    const auto found = m_graphOf.find(work);
+    return found == m_graphOf.end() ? noSpan : found->second;
+}
+
 void KinetoHost::placeLaunches()
 {
+    std::unordered_map<Nanos, SpanId> graphs; // calls by their start
+    for (const Track& track : m_timeline.tracks()) {
+        if (track.rank != m_rank || track.lane != Lane::Other) continue;
+        for (SpanId id = track.begin; id < track.end; ++id)
+            if (const Span& span = m_timeline.spans()[id]; span.label != 0 && isGraphLaunch(m_timeline.labelOf(span))) graphs.emplace(span.start, id);
+    }
     for (const Track& track : m_timeline.tracks()) {
         if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
         for (SpanId id = track.begin; id < track.end; ++id) {
             for (const Edge& edge : m_timeline.edgesInto(id)) {
                 if (edge.kind != EdgeKind::Launch) continue;
-                HostLaunch launch{id, edge.arrival, kinetoLaunchThread};
+                HostLaunch launch{id, edge.arrival, kinetoLaunchThread, noSpan};
+                if (const auto graph = graphs.find(edge.arrival); graph != graphs.end()) {
+                    launch.graph = graph->second;
+                    m_graphOf.emplace(id, graph->second);
+                    m_graphs.insert(graph->second);
+                }
                 const Track& from = m_timeline.trackOf(edge.from);
                 if (edge.from != id && from.rank == m_rank) {
                     const auto [first, added] = m_firstFrom.try_emplace(edge.from, id);

@@ -27,6 +27,7 @@ struct HostLaunch {
     SpanId work = noSpan;
     Nanos time = 0; // of the call; that of the work if unknown
     int thread = 0;
+    SpanId graph = noSpan; // the run's span of the call, where it launched a whole graph: one call for all its work
 };
 
 struct HostOp {
@@ -42,6 +43,8 @@ public:
 
     const HostOp& opOf(SpanId compute) const { return m_ops.at(compute); } // of a span of lane Compute
     const std::vector<HostLaunch>& launches() const { return m_launches; } // by time
+    SpanId graphOf(SpanId work) const; // HostLaunch::graph of its launch
+    bool isLaunchedGraph(SpanId range) const { return m_graphs.contains(range); }
     // Thread and name of a track with ranges (lane Other); empty: its ranges are times on the device ("… on the device"), which follow from the rest.
     struct Thread {
         int number = 0;
@@ -78,6 +81,8 @@ private:
     std::unordered_map<SpanId, SpanId> m_firstFrom; // by range: what it launched first
     std::set<SpanId> m_used;
     std::vector<HostLaunch> m_launches;
+    std::unordered_map<SpanId, SpanId> m_graphOf; // by kernel or copy
+    std::set<SpanId> m_graphs;                    // calls that launched some
     std::map<int, long long> m_stepNumbers;
     bool m_marksSteps = false;
     int m_stepThread = kinetoHostThread;

@@ -216,15 +216,20 @@ private:
     void launches()
     {
         bool named = false;
+        std::set<SpanId> graphs; // written
         for (const HostLaunch& launch : m_host.launches()) {
             if (!m_good) return;
             if (launch.thread == kinetoLaunchThread && !named) nameThread(kinetoLaunchThread, "launches");
             named = named || launch.thread == kinetoLaunchThread;
+            if (launch.graph != noSpan && !graphs.insert(launch.graph).second) continue; // one call for all its work
             const Track& track = m_timeline.trackOf(launch.work);
-            const char* name = track.lane == Lane::Kernel ? "cudaLaunchKernel" : isFill(launch.work) ? "cudaMemsetAsync"
-                                                                                                     : "cudaMemcpyAsync";
-            event(R"({{"ph":"X","cat":"cuda_runtime","name":"{}","pid":{},"tid":{},"ts":{},"dur":0.001,"args":{{"correlation":{}}}}})", name, process(), launch.thread, at(launch.time),
-                  correlationOf(launch.work));
+            const Span* graph = launch.graph == noSpan ? nullptr : &m_timeline.spans()[launch.graph];
+            const std::string name = graph != nullptr             ? m_timeline.nameOf(*graph)
+                                     : track.lane == Lane::Kernel ? "cudaLaunchKernel"
+                                     : isFill(launch.work)        ? "cudaMemsetAsync"
+                                                                  : "cudaMemcpyAsync";
+            event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{}}}}})", jsonText(name), process(), launch.thread, at(launch.time),
+                  microseconds(graph == nullptr ? 1 : graph->duration()), correlationOf(launch.work));
             event(R"({{"ph":"s","cat":"ac2g","name":"ac2g","id":{},"pid":{},"tid":{},"ts":{}}})", correlationOf(launch.work), process(), launch.thread, at(launch.time));
             ++m_counts.launches;
         }
@@ -232,7 +237,12 @@ private:
 
     bool isFill(SpanId copy) const { return classOfCopy(m_timeline.nameOf(m_timeline.spans()[copy])) == KernelClass::Fill; }
 
-    static std::uint64_t correlationOf(SpanId span) { return std::uint64_t{span} + 1; }
+    // Of a kernel or copy: that of the call that launched it, a number of its own or that of the graph's launch.
+    std::uint64_t correlationOf(SpanId work) const
+    {
+        const SpanId graph = m_host.graphOf(work);
+        return std::uint64_t{graph == noSpan ? work : graph} + 1;
+    }
 
     void lane(const Track& track)
     {
@@ -264,9 +274,9 @@ private:
         for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             ++m_counts.spans;
-            if (m_host.shownAsOp(id)) continue;
+            if (m_host.shownAsOp(id) || m_host.isLaunchedGraph(id)) continue; // written with its work
             const std::string name = m_timeline.nameOf(span);
-            if (isSynchronisingCall(name))
+            if (isSynchronisingCall(name) || isGraphLaunch(name))
                 event(R"({{"ph":"X","cat":"cuda_runtime","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{}}}})", jsonText(name), process(), thread.number, at(span.start),
                       microseconds(span.duration()));
             else

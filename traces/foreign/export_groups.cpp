@@ -49,14 +49,14 @@ bool shareCommunicator(const ExportFile& a, const ExportFile& b)
     return shared;
 }
 
-bool together(const ExportFile& a, const ExportFile& b)
+} // namespace
+
+bool ranTogether(const ExportFile& a, const ExportFile& b)
 {
     if (a.end < a.begin || b.end < b.begin) return rankOf(a) >= 0 && rankOf(b) >= 0 && rankOf(a) != rankOf(b);
     const Nanos common = std::min(a.end, b.end) - std::max(a.begin, b.begin);
     return common >= 0 && common * 2 >= std::min(a.end - a.begin, b.end - b.begin);
 }
-
-} // namespace
 
 bool naturalLess(std::string_view a, std::string_view b)
 {
@@ -93,7 +93,7 @@ std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFi
     for (const std::size_t i : order) {
         auto& groups = byPattern[patternOf(files[i].path)];
         const auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-            return std::all_of(group.begin(), group.end(), [&](std::size_t other) { return together(files[i], files[other]); });
+            return std::all_of(group.begin(), group.end(), [&](std::size_t other) { return ranTogether(files[i], files[other]); });
         });
         if (of != groups.end())
             of->push_back(i);

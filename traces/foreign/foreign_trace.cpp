@@ -123,7 +123,8 @@ RankInName rankInName(std::string_view fileName)
             if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1])) != 0 && (word == "r" || !isDigit(lower[at - 1]))) continue;
             std::size_t digits = at + word.size();
             if (word != "r" && digits < lower.size() && (lower[digits] == '_' || lower[digits] == '-' || lower[digits] == '.')) ++digits;
-            const RankInName found = numberAt(lower, digits);
+            RankInName found = numberAt(lower, digits);
+            found.said = word == "rank" || word == "worker";
             if (found.rank >= 0) return found;
         }
     }

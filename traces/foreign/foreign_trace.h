@@ -134,10 +134,12 @@ struct ForeignRank {
     std::map<std::string, int, std::less<>> placeInGroup;         // process group → own place; of groups whose ranks the trace does not list
     std::map<std::string, std::string, std::less<>> groupPurpose; // process group → "mesh_pp", "default_pg"
     std::vector<std::pair<std::string, std::string>> environment; // "device", "backend" … as text
+    bool ownEvents = false;                                       // Chrome JSON that this program wrote
     std::int64_t events = 0;
     std::map<std::string, std::int64_t, std::less<>> leftOut; // counts of data not imported, by kind
     std::int64_t damaged = 0;                                 // events or rows that could not be read
     std::int64_t repaired = 0;                                // read after bad characters in them were replaced
+    std::vector<std::string> outliers;                        // work at times far from all others, as text: on no lane (import/outliers.h)
     std::vector<std::string> notes;                           // sentences about anomalies
 };
 
@@ -149,6 +151,7 @@ std::string withInputs(std::string_view shape, std::string_view inputs);
 // "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number and its position; −1: none.
 struct RankInName {
     int rank = -1;
+    bool said = false; // "rank" or "worker" says so; else it may as well be a step, a window, a count of GPUs or a version
     std::size_t begin = 0;
     std::size_t end = 0;
 };

@@ -9,6 +9,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "schedules/base/text.h"
+
 namespace stagewright {
 
 namespace {
@@ -115,12 +117,17 @@ bool JsonEvents::fill()
         m_scan = std::max(m_scan, front + by) - by;
         m_eventBegin -= by;
         m_end -= by;
+        if (m_rejectedEnd > 0) m_rejectedEnd -= by;
     }
     if (m_end + m_sizes.window + padding > m_buffer.size()) m_buffer.resize(m_buffer.size() * 2);
     const std::size_t got = m_source.read(m_buffer.data() + m_end, m_sizes.window);
     m_end += got;
     std::memset(m_buffer.data() + m_end, 0, padding);
     m_sourceEnded = got == 0;
+    constexpr std::size_t tail = 4096;
+    const std::size_t last = std::min(got, tail);
+    m_tail.append(m_buffer.data() + m_end - last, last);
+    if (m_tail.size() > tail) m_tail.erase(0, m_tail.size() - tail);
     return got > 0;
 }
 
@@ -262,28 +269,57 @@ Result<bool> JsonEvents::nextMember(Item& item)
     }
 }
 
+bool JsonEvents::isClosed() const
+{
+    std::string_view rest = trimmed(m_tail);
+    const auto takes = [&rest](char last) {
+        if (!rest.ends_with(last)) return false;
+        rest = trimmed(rest.substr(0, rest.size() - 1));
+        return true;
+    };
+    if (!m_inObject) return takes(']');
+    if (!takes('}')) return false;
+    const std::size_t bracket = rest.rfind(']');
+    if (bracket == std::string_view::npos) return false;
+    const std::string_view others = trimmed(rest.substr(bracket + 1)); // other members of the object
+    rest = rest.substr(0, bracket + 1);
+    return (others.empty() || others.starts_with(',')) && takes(']') && (rest.ends_with('}') || rest.ends_with(','));
+}
+
+bool JsonEvents::maySearchFar() const
+{
+    constexpr std::int64_t least = std::int64_t{64} << 20, times = 32;
+    return m_searched < least + times * bytes();
+}
+
 // Where a brace is followed by a key that events have. Metadata inside an event may look like one; it then lacks a phase.
-bool JsonEvents::toNextEvent()
+JsonEvents::Search JsonEvents::toNextEvent()
 {
     static constexpr auto keys = std::to_array<std::string_view>({"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"tid\"", "\"ts\"", "\"id\"", "\"args\"", "\"dur\""});
     while (true) {
         m_eventBegin = m_at;
+        if (m_rejectedEnd > 0 && m_at >= m_rejectedEnd) {
+            m_at = m_rejectedEnd;
+            m_rejectedEnd = 0;
+            return Search::Passed;
+        }
         const char* data = m_buffer.data();
         const auto* found = static_cast<const char*>(std::memchr(data + m_at, '{', m_end - m_at));
         if (found == nullptr) {
             m_at = m_end;
             m_eventBegin = m_at;
-            if (!fill()) return false;
+            if (m_rejectedEnd == 0 && !fill()) return Search::Ended;
             continue;
         }
         m_at = static_cast<std::size_t>(found - data);
         m_eventBegin = m_at;
+        if (m_rejectedEnd > 0 && m_at >= m_rejectedEnd) continue;
         std::size_t key = m_at + 1;
         while (key < m_end && key < m_at + 256 && isSpace(m_buffer[key])) ++key;
         if (m_end - key < 8 && fill()) continue;
         const std::string_view rest(m_buffer.data() + key, m_end - key);
         for (const std::string_view name : keys)
-            if (rest.starts_with(name)) return true;
+            if (rest.starts_with(name)) return Search::Found;
         ++m_at;
     }
 }
@@ -298,18 +334,21 @@ void JsonEvents::endBatch()
 // Events with a comma between them, in the bytes that are there: only the first may move the window.
 bool JsonEvents::nextBatch(Item& item)
 {
-    while (m_events.empty() && m_damaged < mostDamage) {
+    while (m_events.empty()) {
+        const bool searched = m_searching;
         if (m_searching) {
             m_searching = false;
-            if (!toNextEvent()) {
-                m_cutOff = true;
+            const Search search = toNextEvent();
+            if (search == Search::Ended) {
+                m_cutOff = !isClosed();
                 break;
             }
+            if (search == Search::Passed) continue;
         } else {
             while (skipSpace() && m_buffer[m_at] == ',') ++m_at;
         }
         if (m_at >= m_end) {
-            m_cutOff = true;
+            m_cutOff = m_inObject;
             break;
         }
         if (m_buffer[m_at] == ']') {
@@ -318,13 +357,19 @@ bool JsonEvents::nextBatch(Item& item)
             return false;
         }
         const bool cutBefore = m_cutOff;
-        if (m_buffer[m_at] == '{' && scanValue(mostEventBytes)) {
+        constexpr std::size_t shortEvent = 4096;
+        m_scan = m_at;
+        const bool whole = m_buffer[m_at] == '{' && scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes);
+        const std::string_view text(m_buffer.data() + m_at, m_scan - m_at);
+        if (whole && (!searched || text.find("\"ph\"") != std::string_view::npos)) {
+            m_rejectedEnd = 0;
             m_events.push_back({m_at, m_scan - m_at});
             continue;
         }
         // The bytes may end inside a string that never closed: not necessarily the end of the file.
         m_cutOff = cutBefore;
-        ++m_damaged;
+        m_searched += static_cast<std::int64_t>(text.size());
+        if (!whole && m_rejectedEnd == 0 && (!searched || text.substr(0, 512).find("\"ph\"") != std::string_view::npos)) ++m_damaged;
         m_limit = 1;
         ++m_at;
         m_searching = true;
@@ -382,8 +427,11 @@ void JsonEvents::reject(std::size_t number)
 {
     ++m_damaged;
     m_limit = 1;
-    m_at = m_events[number].begin + 1;
-    m_searching = true;
+    const Piece rejected = m_events[number];
+    m_searched += static_cast<std::int64_t>(rejected.size);
+    m_searching = maySearchFar();
+    m_at = m_searching ? rejected.begin + 1 : rejected.begin + rejected.size;
+    m_rejectedEnd = m_searching ? rejected.begin + rejected.size : 0;
     endBatch();
 }
 

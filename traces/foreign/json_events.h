@@ -1,7 +1,7 @@
 // JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into batches of its events and the other members of the
 // object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; the content of
-// an event is up to the caller, who rejects events that do not parse. Damage is skipped: after an event that does not end within
-// mostEventBytes, or that was rejected, reading continues at the next place that looks like the start of an event.
+// an event is up to the caller, who rejects events that do not parse. Damage is skipped, however much of it there is: after an event that does not
+// end within mostEventBytes, or that was rejected, reading continues at the next place that looks like the start of an event, or after the rejected one.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,6 @@ public:
     static constexpr std::size_t mostEventBytes = std::size_t{1} << 20;
     static constexpr std::size_t mostMemberBytes = std::size_t{32} << 20; // of a member besides traceEvents; larger ones are skipped
     static constexpr std::size_t padding = 64;                            // readable bytes after every text
-    static constexpr std::int64_t mostDamage = 10'000;                    // places; reading ends there
 
     struct Sizes {
         std::size_t window = std::size_t{1} << 20; // bytes read at once
@@ -46,8 +45,8 @@ public:
     void reject(std::size_t number);
 
     bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
-    bool cutOff() const { return m_cutOff; }       // the bytes ended before the JSON did
-    bool gaveUp() const { return m_damaged >= mostDamage; }
+    // The bytes ended before the JSON did. Not where only the bracket after an array's last event is missing, which the format allows.
+    bool cutOff() const { return m_cutOff; }
     std::int64_t damaged() const { return m_damaged; }
     std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at - front); } // uncompressed, until here
 
@@ -63,7 +62,15 @@ private:
     bool skipSpace(); // to the next byte that is not a space; false: the end
     // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends after the buffered bytes.
     bool scanValue(std::size_t most, bool here = false);
-    bool toNextEvent(); // after damage
+    enum class Search {
+        Found,
+        Passed, // the rejected event has none in it: m_at is after it
+        Ended,
+    };
+    Search toNextEvent();  // after damage
+    bool isClosed() const; // the last bytes close the events and the object around them
+    // Scanning the same bytes again and again after damage takes no more than a multiple of the bytes read: then only short events are looked for.
+    bool maySearchFar() const;
     Result<bool> begin();
     Result<bool> nextMember(Item& item);
     bool nextBatch(Item& item);
@@ -88,8 +95,11 @@ private:
     std::size_t m_scan = front;
     std::size_t m_eventBegin = front; // of the last batch: kept in the buffer
     std::string m_keyText;
-    std::int64_t m_passed = 0; // bytes before the buffer
+    std::string m_tail;            // the last bytes read
+    std::size_t m_rejectedEnd = 0; // of the rejected event in which the next one is looked for; 0: none
+    std::int64_t m_passed = 0;     // bytes before the buffer
     std::int64_t m_damaged = 0;
+    std::int64_t m_searched = 0; // bytes scanned without finding an event
     State m_state = State::Begin;
     bool m_inObject = false;
     bool m_sawEvents = false;

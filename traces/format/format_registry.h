@@ -56,6 +56,7 @@ struct FormatInfo {
     std::vector<std::string_view> suffixes = {}; // of its files, the usual one first: ".json"
     std::vector<FormatOption> options = {};
     std::string_view recordMemory = {}; // how its profiler records memory events, which a trace read may lack: "record with --cuda-memory-usage=true"; empty: unknown
+    std::string_view recordKernels = {}; // how its profiler records kernels, which a trace read may lack: "trace with nsys profile --trace=cuda,nvtx"; empty: unknown
     bool folder = false;                // written as a folder, which has no suffix
     bool oneStep = false;               // written of one step that can be chosen
     bool compares = false;              // may be written of two runs

@@ -10,8 +10,12 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/time_limits.h"
+#include "traces/analysis/device_time.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/format/format_registry.h"
 #include "traces/import/clock_alignment.h"
+#include "traces/import/outliers.h"
 #include "traces/import/rank_work.h"
 #include "traces/import/rule_draft.h"
 #include "traces/import/run_timeline.h"
@@ -37,23 +41,42 @@ void eachTime(ForeignRank& rank, Change&& change)
         for (CounterSample& sample : counter.samples) change(sample.time);
 }
 
-// Shifts to one origin, the first time of any rank, which is stored separately.
-Nanos toOneOrigin(std::vector<ForeignRank>& ranks)
+// Shifts to one origin, the first time of any rank, which is stored separately. Where the clocks of ranks are more than 30 days apart (one
+// counts from 1970, another from its start), each starts at 0.
+Nanos toOneOrigin(std::vector<ForeignRank>& ranks, std::vector<std::string>& notes)
 {
-    constexpr Nanos none = std::numeric_limits<Nanos>::max();
-    Nanos origin = none;
+    constexpr Nanos none = std::numeric_limits<Nanos>::max(), clocksApart = Nanos{30} * 24 * 3600 * 1'000'000'000;
+    Nanos origin = none, latest = std::numeric_limits<Nanos>::min();
+    std::vector<Nanos> firsts;
     for (ForeignRank& rank : ranks) {
         Nanos first = none;
         eachTime(rank, [&first](Nanos time) { first = std::min(first, time); });
-        if (first != none) origin = std::min(origin, first + rank.epoch);
+        firsts.push_back(first);
+        if (first == none) continue;
+        origin = std::min(origin, first + rank.epoch);
+        latest = std::max(latest, first + rank.epoch);
     }
     if (origin == none) return 0;
+    if (latest - origin > clocksApart) {
+        notes.push_back(fmt::format("the clocks of its ranks are {} apart, so each starts at 0: times of different ranks can be compared only where messages align them", farText(latest - origin)));
+        for (std::size_t r = 0; r < ranks.size(); ++r)
+            if (firsts[r] != none) ranks[r].epoch = origin - firsts[r];
+    }
     for (ForeignRank& rank : ranks) {
         const Nanos by = rank.epoch - origin;
         eachTime(rank, [by](Nanos& time) { time += by; });
         rank.epoch = 0;
     }
     return origin;
+}
+
+// What a run file would not take: nothing of it is imported.
+Result<void> timesFit(std::vector<ForeignRank>& ranks, const std::string& name)
+{
+    Nanos farthest = 0;
+    for (ForeignRank& rank : ranks) eachTime(rank, [&farthest](Nanos time) { farthest = std::max(farthest, time < 0 ? -time : time); });
+    if (isStorableTime(farthest)) return {};
+    return fail(ErrorCode::Unreadable, fmt::format("{}: its times are {} apart, and a run holds at most {}", name, farText(farthest), farText(farthestTime)), "record it again, or import its files one by one");
 }
 
 void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& notes)
@@ -114,6 +137,7 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     std::map<std::string, std::int64_t> leftOut;
     std::set<std::pair<std::string, std::string>> environment;
     std::int64_t repaired = 0;
+    std::string outliers;
     for (const ForeignRank& rank : ranks) {
         out.files.push_back(rank.source);
         out.events += rank.events;
@@ -122,11 +146,13 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
         for (const auto& [what, count] : rank.leftOut) leftOut[what] += count;
         for (const auto& fact : rank.environment)
             if (environment.insert(fact).second) out.run.environment.push_back(fact);
+        for (const std::string& outlier : rank.outliers) outliers += fmt::format("{}{}", outliers.empty() ? "" : "\n", outlier);
         for (const std::string& note : rank.notes) out.notes.push_back(fmt::format("{}: {}", std::filesystem::path(rank.source).filename().string(), note));
     }
     out.leftOut.assign(leftOut.begin(), leftOut.end());
+    addFact(out, "outliers", std::move(outliers));
     if (out.damaged > 0) out.notes.push_back(fmt::format("{} of {} events are damaged and were skipped", out.damaged, out.events + out.damaged));
-    if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after replacing bad characters", repaired));
+    if (repaired > 0) out.notes.push_back(fmt::format("{} read after replacing bad characters", repaired == 1 ? "1 event was" : fmt::format("{} events were", repaired)));
 }
 
 // Host and place in each dimension of parallelism, by rank of the run; and the sizes of the dimensions.
@@ -188,7 +214,8 @@ void describeRun(ImportedRun& out, Nanos origin)
     info.scheduleName = out.recognised;
     if (origin > 1'000'000'000'000'000'000) info.createdUnixMs = origin / 1'000'000;
     addFact(out, "format", out.format);
-    addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), out.files.size() > 1 ? fmt::format(" and {} more", out.files.size() - 1) : ""));
+    const std::size_t files = std::set<std::string>(out.files.begin(), out.files.end()).size(); // several ranks may be in one
+    addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), files > 1 ? fmt::format(" and {} more", files - 1) : ""));
     addFact(out, "sources", sourcesText(out.files));
     addFact(out, "labels", out.dialect);
     addFact(out, "clocks", out.clocks);
@@ -215,6 +242,16 @@ void describeRun(ImportedRun& out, Nanos origin)
     for (const auto& [step, bound] : bounds) times.values[static_cast<std::size_t>(step)] = static_cast<double>(bound.second - bound.first);
     if (out.ops > 0) out.run.metrics.push_back(std::move(times));
     if (auto costs = fitCosts(timeline)) out.run.costs = std::move(*costs);
+}
+
+// No span: what there is instead, and how to record more.
+Error nothingIn(const ImportedRun& out)
+{
+    std::string left;
+    for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
+    const FormatInfo* format = findFormat(out.format);
+    return {ErrorCode::Unreadable, fmt::format("no kernels and no named ranges in it{}", left.empty() ? fmt::format(": {} without a duration", counted(out.events, "event")) : fmt::format(", only {}", left)),
+            format != nullptr && !format->recordKernels.empty() ? std::string(format->recordKernels) : "record it with the device's activities, or with named ranges"};
 }
 
 // The parts of some ranks; those of the job are left without them.
@@ -264,13 +301,14 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     for (ForeignRank& rank : ranks) tieLaunches(rank, progress.stop);
     if (progress.cancelled()) return cancelled();
     numberRanks(ranks, job.notes);
-    const Nanos origin = toOneOrigin(ranks);
+    const Nanos origin = toOneOrigin(ranks, job.notes);
     MessagePairs messages = pairMessages(ranks, progress.stop);
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
     if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
     job.collectivesAlone = messages.unpairedCollectives;
     align(ranks, messages, job);
+    if (auto fit = timesFit(ranks, name); !fit) return tl::unexpected(std::move(fit.error()));
     progress.tell("reading labels", 0, rankCount);
     OpReading reading = readOps(ranks, options.rules);
     if (progress.cancelled()) return cancelled();
@@ -305,7 +343,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         auto timeline = buildTimeline(std::move(parts), one, progress);
         if (!timeline) return tl::unexpected(std::move(timeline.error()));
         one.run.timeline = std::move(*timeline);
-        if (one.run.timeline->empty()) return fail(ErrorCode::Unreadable, "nothing in it has a duration");
+        if (one.run.timeline->empty()) return tl::unexpected(nothingIn(one));
+        for (std::string& doubt : deviceDoubts(*one.run.timeline)) one.notes.push_back(std::move(doubt));
         if (!one.notRebuilt.empty() && one.ops > 0) one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
         progress.tell("fitting costs", static_cast<std::int64_t>(p), static_cast<std::int64_t>(pipelines.size()));
         if (progress.cancelled()) return cancelled();

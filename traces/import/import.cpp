@@ -22,6 +22,8 @@
 #include "traces/foreign/export_groups.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
+#include "traces/import/other_files.h"
+#include "traces/import/outliers.h"
 #include "traces/import/rank_work.h"
 #include "traces/run/simulated_run.h"
 
@@ -62,14 +64,22 @@ std::vector<std::string> globbed(const std::string& word)
     return files;
 }
 
-// The common key of the files of one job: folder and name without the rank, and without long numbers (times, processes).
-std::string jobOf(const std::string& file)
+// The number that may be a rank: of the file's name, else of its folder's.
+RankInName rankOfPath(const std::string& file)
+{
+    const fs::path path(file);
+    const RankInName rank = rankInName(path.filename().string());
+    return rank.rank >= 0 ? rank : rankInName(path.parent_path().filename().string());
+}
+
+// The common key of the files of one job: folder and name without the rank (if its number is one), and without long numbers (times, processes).
+std::string jobOf(const std::string& file, bool ranked)
 {
     const fs::path path(file);
     std::string name = path.filename().string();
-    if (const RankInName rank = rankInName(name); rank.rank >= 0) name.replace(rank.begin, rank.end - rank.begin, "{}");
+    if (const RankInName rank = rankInName(name); ranked && rank.rank >= 0) name.replace(rank.begin, rank.end - rank.begin, "{}");
     std::string folder = path.parent_path().string();
-    if (const std::string last = path.parent_path().filename().string(); rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
+    if (const std::string last = path.parent_path().filename().string(); ranked && rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
         const RankInName rank = rankInName(last);
         folder.replace(folder.size() - last.size() + rank.begin, rank.end - rank.begin, "{}");
     }
@@ -86,9 +96,9 @@ std::string jobOf(const std::string& file)
     return folder + '/' + out;
 }
 
-std::string runNameOf(const std::string& file)
+std::string runNameOf(const std::string& file, bool ranked)
 {
-    std::string name = fs::path(jobOf(file)).filename().string();
+    std::string name = fs::path(jobOf(file, ranked)).filename().string();
     for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
         if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
     for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
@@ -109,30 +119,6 @@ struct ReadFile {
     std::string format;
 };
 
-bool hasSuffix(const std::string& path, std::initializer_list<std::string_view> suffixes)
-{
-    return std::any_of(suffixes.begin(), suffixes.end(), [&path](std::string_view suffix) { return path.ends_with(suffix); });
-}
-
-// Files that users may try to import but that are not supported, with the alternative.
-Error unknown(const std::string& path, std::string_view head)
-{
-    const bool empty = head.empty();
-    // Protocols 2 to 5, as torch.cuda.memory._dump_snapshot writes them; 0 and 1 by their suffix.
-    if ((head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) || (!empty && hasSuffix(path, {".pickle", ".pkl"})))
-        return {ErrorCode::Unreadable, fmt::format("file {}: a Python pickle, which is not loaded because that runs what is in it", path),
-                fmt::format("if you trust it, convert it: python3 -c \"import json,pickle,sys; json.dump(pickle.load(open(sys.argv[1],'rb')), open(sys.argv[2],'w'), default=str)\" {} snapshot.json", path)};
-    if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path), fmt::format("export it: nsys export --type sqlite {}", path)};
-    if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces can be exported, not imported", path), "export the run as kineto instead, or keep its run file"};
-    std::error_code failed;
-    if (empty && fs::file_size(path, failed) > 0 && !failed)
-        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from the start", path), "copy it again from its source"};
-    return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "unknown trace format"),
-            "supported are " + readableFormats()};
-}
-
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
 {
     auto source = ByteSource::open(path);
@@ -143,8 +129,8 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
     const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
     for (const FormatInfo* one : allFormats())
         if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
-    if (info == nullptr) return tl::unexpected(unknown(path, head));
-    if (head.find("\"rocprofiler-sdk-tool\"") < 4096) return named({ErrorCode::Unreadable, "JSON of rocprofv3, which is not read", "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"});
+    if (info == nullptr) return tl::unexpected(unknownFile(path, head));
+    if (auto other = otherJsonOf(head)) return named(std::move(*other));
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));
@@ -223,6 +209,7 @@ private:
             for (ForeignRank& rank : one.content.ranks) {
                 rank.source = name;
                 tieLaunches(rank, m_progress.stop);
+                takeOutliers(rank);
             }
         } else {
             one.error = renamed(std::move(content.error()), path, name);
@@ -282,7 +269,6 @@ ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ran
     for (const ForeignRank& rank : ranks)
         for (const auto& [communicator, place] : rank.placeInGroup) out.places[communicator].insert(place);
     for (const ForeignRank& rank : ranks) {
-        if (rank.epoch == 0) return {path, 0, -1, std::move(out.places)};
         const auto add = [&](const ForeignSpan& span) {
             const bool first = out.end < out.begin;
             out.begin = first ? rank.epoch + span.start : std::min(out.begin, rank.epoch + span.start);
@@ -290,8 +276,61 @@ ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ran
         };
         for (const DeviceSpan& span : rank.device) add(span);
         for (const ForeignSpan& span : rank.annotations) add(span);
+        constexpr Nanos leastReading = 100'000'000'000'000'000; // of a clock since 1970, which older traces have instead of an epoch
+        if (rank.epoch == 0 && out.begin < leastReading) return {path, 0, -1, std::move(out.places)};
     }
     return out;
+}
+
+// Ranks of files whose content names none. "rank" or "worker" before a number says that it is one. Other numbers may count steps, windows or
+// GPUs: they are ranks where several files differ in them and ran at the same time.
+std::vector<int> ranksOf(const std::vector<std::string>& files, const std::vector<ExportFile>& times, std::vector<int> ranks)
+{
+    std::map<std::string, std::vector<std::size_t>> unsure;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        if (ranks[i] >= 0) continue;
+        const RankInName found = rankOfPath(files[i]);
+        if (found.said)
+            ranks[i] = found.rank;
+        else if (found.rank >= 0)
+            unsure[jobOf(files[i], true)].push_back(i);
+    }
+    for (const auto& [job, of] : unsure) {
+        std::set<int> numbers;
+        for (const std::size_t i : of) numbers.insert(rankOfPath(files[i]).rank);
+        bool together = numbers.size() > 1;
+        for (std::size_t k = 1; k < of.size(); ++k) together = together && ranTogether(times[of[k - 1]], times[of[k]]);
+        if (!together) continue;
+        for (const std::size_t i : of) ranks[i] = rankOfPath(files[i]).rank;
+    }
+    return ranks;
+}
+
+// Files of one name that name no ranks are windows of one process, unless they ran at the same time.
+void splitWindows(std::vector<std::vector<std::size_t>>& groups, const std::vector<ExportFile>& times, const std::vector<int>& ranks)
+{
+    std::vector<std::vector<std::size_t>> out;
+    for (auto& group : groups) {
+        bool together = true;
+        for (std::size_t k = 1; k < group.size(); ++k) together = together && (ranks[group[k]] >= 0 || ranTogether(times[group[k - 1]], times[group[k]]));
+        if (together)
+            out.push_back(std::move(group));
+        else
+            for (const std::size_t i : group) out.push_back({i});
+    }
+    groups = std::move(out);
+}
+
+// Runs of one name are numbered in the order of their times.
+void nameApart(std::vector<ImportedRun>& runs)
+{
+    std::map<std::string, std::vector<ImportedRun*>> byName;
+    for (ImportedRun& run : runs) byName[run.run.info.name].push_back(&run);
+    for (auto& [name, of] : byName) {
+        if (of.size() < 2) continue;
+        std::stable_sort(of.begin(), of.end(), [](const ImportedRun* a, const ImportedRun* b) { return a->run.info.createdUnixMs < b->run.info.createdUnixMs; });
+        for (std::size_t i = 0; i < of.size(); ++i) of[i]->run.info.name = fmt::format("{} ({})", name, i + 1);
+    }
 }
 
 // All files with times are one job, in the natural order of their names.
@@ -308,11 +347,11 @@ void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>
 }
 
 // For a job of several files the numbers in which they differ are not part of its name.
-std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of)
+std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of, const std::vector<bool>& ranked)
 {
-    std::string name = runNameOf(files[of.front()]);
+    std::string name = runNameOf(files[of.front()], ranked[of.front()]);
     if (of.size() == 1) return name;
-    const std::string last = runNameOf(files[of.back()]);
+    const std::string last = runNameOf(files[of.back()], ranked[of.back()]);
     if (name == last) return name;
     name.resize(static_cast<std::size_t>(std::mismatch(name.begin(), name.end(), last.begin(), last.end()).first - name.begin()));
     while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.back())) == 0) name.pop_back();
@@ -342,7 +381,7 @@ Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
 std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks, const std::vector<int>& worldSizes)
 {
     std::map<std::string, std::vector<std::size_t>> byName;
-    for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i])].push_back(i);
+    for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i], ranks[i] >= 0)].push_back(i);
     // Names of a host and a process don't identify the job.
     std::vector<std::vector<std::size_t>> groups;
     std::map<std::pair<std::string, int>, std::vector<std::size_t>> alone;
@@ -391,8 +430,10 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     std::vector<int> ranks, worldSizes;
     std::vector<std::pair<std::size_t, std::vector<std::size_t>>> jobs; // by first file
     std::vector<std::size_t> exports;
-    std::vector<ExportFile> exported;
+    std::vector<ExportFile> exported, times; // times: of `single`
+    std::vector<bool> ranked(read.size());   // by file: the number in its name is a rank, or a process
     for (std::size_t i = 0; i < read.size(); ++i) {
+        ranked[i] = rankOfPath(files[i]).said || !hostInName(fs::path(files[i]).filename().string()).empty();
         if (read[i].error) {
             out.refused.push_back({files[i], std::move(*read[i].error)});
         } else if (holdsHostExports(read[i].format) && !options.oneJob) {
@@ -401,13 +442,12 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         } else if (read[i].content.ranks.size() == 1) {
             ForeignRank& rank = read[i].content.ranks.front();
             const fs::path path(files[i]);
-            if (rank.rank < 0) rank.rank = rankInName(path.filename().string()).rank;
-            if (rank.rank < 0) rank.rank = rankInName(path.parent_path().filename().string()).rank;
             if (const std::string odd = noRankInName(path.filename().string()); rank.rank < 0 && !odd.empty()) rank.notes.push_back(fmt::format("{} in its name is not a rank: ranks have at most six digits", odd));
             single.push_back(i);
             names.push_back(files[i]);
             ranks.push_back(rank.rank);
             worldSizes.push_back(rank.worldSize);
+            times.push_back(extentOf(files[i], read[i].content.ranks));
         } else {
             jobs.push_back({i, {i}});
         }
@@ -417,10 +457,20 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         of.reserve(group.size());
         for (const std::size_t i : group) of.push_back(exports[i]);
         for (const std::size_t i : of)
-            if (auto& content = read[i].content.ranks; content.size() == 1) content[0].rank = rankInName(fs::path(files[i]).filename().string()).rank;
+            if (const RankInName found = rankInName(fs::path(files[i]).filename().string()); read[i].content.ranks.size() == 1 && (found.said || of.size() > 1)) {
+                read[i].content.ranks[0].rank = found.rank;
+                ranked[i] = found.rank >= 0;
+            }
         jobs.emplace_back(*std::min_element(of.begin(), of.end()), of);
     }
-    for (const auto& group : groupsOf(names, ranks, worldSizes)) {
+    ranks = ranksOf(names, times, std::move(ranks));
+    for (std::size_t k = 0; k < single.size(); ++k) {
+        read[single[k]].content.ranks.front().rank = ranks[k];
+        if (ranks[k] >= 0) ranked[single[k]] = true;
+    }
+    auto groups = groupsOf(names, ranks, worldSizes);
+    splitWindows(groups, times, ranks);
+    for (const auto& group : groups) {
         std::vector<std::size_t> of;
         of.reserve(group.size());
         for (const std::size_t i : group) of.push_back(single[i]);
@@ -439,7 +489,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             }
             ImportedRun one;
             one.run = std::move(*run);
-            one.run.info.name = runNameOf(file);
+            one.run.info.name = runNameOf(file, ranked[first]);
             one.format = read[first].format;
             one.files = {file};
             one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
@@ -453,7 +503,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
         const std::string own = job.empty() ? std::string() : job.front().run;
         const bool named = !own.empty() && std::all_of(job.begin(), job.end(), [&own](const ForeignRank& rank) { return rank.run == own; });
-        const std::string name = named ? own : jobNameOf(files, of);
+        const std::string name = named ? own : jobNameOf(files, of, ranked);
         auto runs = assemble(std::move(job), name, options, progress);
         if (!runs) {
             if (runs.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(runs.error()));
@@ -462,6 +512,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         }
         for (ImportedRun& run : *runs) out.runs.push_back(std::move(run));
     }
+    nameApart(out.runs);
     if (out.runs.empty()) return tl::unexpected(out.refused.empty() ? Error{ErrorCode::Unreadable, "nothing to import", {}} : out.refused.front().error);
     return out;
 }

@@ -300,7 +300,8 @@ private:
             std::size_t overlapping = 0;
             const auto ahead = clocksAhead(byRank);
             for (const auto& [number, ends] : together) overlapping += overlap(ends, ahead) ? 1 : 0;
-            if (!even || overlapping * 10 < together.size() * 9) {
+            if (!even || overlapping * 10 < together.size() * 9) together = matchedByTime(byRank, ahead);
+            if (together.empty()) {
                 m_out.unpairedCollectives += static_cast<std::int64_t>(all);
                 return;
             }
@@ -311,6 +312,79 @@ private:
             else
                 m_out.collectives.push_back(std::move(ends));
         }
+    }
+
+    // Without numbers, where some rank lacks some: each rank's are matched in order to those of the rank that has most, so that matched ones overlap and as
+    // few as can be are left alone; among such matches the one whose ends differ least. By number; empty: less than half can be matched.
+    std::map<std::int64_t, Ends> matchedByTime(const std::map<std::uint32_t, Ends>& byRank, const std::map<std::uint32_t, Nanos>& ahead) const
+    {
+        const auto most = std::max_element(byRank.begin(), byRank.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+        const Ends& whole = most->second;
+        std::map<std::int64_t, Ends> together;
+        std::int64_t lonely = -1;
+        for (std::size_t i = 0; i < whole.size(); ++i) together[static_cast<std::int64_t>(i)].push_back(whole[i]);
+        for (const auto& [rank, ends] : byRank) {
+            if (rank == most->first) continue;
+            const auto places = placesIn(whole, ends, ahead);
+            std::size_t matched = 0;
+            for (std::size_t i = 0; i < ends.size(); ++i) {
+                const bool alone = i >= places.size() || places[i] < 0;
+                matched += alone ? 0 : 1;
+                together[alone ? lonely-- : places[i]].push_back(ends[i]);
+            }
+            if (matched * 2 < ends.size()) return {};
+        }
+        return together;
+    }
+
+    // For each of `ends` its counterpart's place in `whole`, which has as many or more; −1: none. Nothing: they are too many and differ by too many.
+    std::vector<std::int64_t> placesIn(const Ends& whole, const Ends& ends, const std::map<std::uint32_t, Nanos>& ahead) const
+    {
+        constexpr std::size_t spare = 8, mostCells = 50'000'000; // how many more may be missing on either side
+        constexpr double alone = 500'000;                        // ns of difference that are as bad as one left alone
+        const std::size_t n = ends.size(), missing = whole.size() - n, width = missing + 2 * spare + 1;
+        if (n == 0 || n > mostCells / width) return {};
+        // cost(i, j): the best match of the first i of ends and j of whole, |j − i| within the width. steps: how the best one ends.
+        enum Step : std::uint8_t {
+            None,
+            Both,
+            SkipOwn,
+            SkipWhole,
+        };
+        const double never = std::numeric_limits<double>::infinity();
+        std::vector<double> before(width, never), now(width, never);
+        std::vector<Step> steps((n + 1) * width, None);
+        for (std::size_t i = 0; i <= n; ++i) {
+            std::fill(now.begin(), now.end(), never);
+            for (std::size_t d = 0; d < width; ++d) { // j = i + d − spare
+                if (i + d < spare || i + d - spare > whole.size()) continue;
+                const std::size_t j = i + d - spare;
+                Step& step = steps[i * width + d];
+                if (i == 0 && j == 0) now[d] = 0;
+                const auto offer = [&](double cost, Step as) {
+                    if (cost < now[d]) now[d] = cost, step = as;
+                };
+                if (i > 0 && j > 0 && before[d] < never && overlap({ends[i - 1], whole[j - 1]}, ahead))
+                    offer(before[d] + std::abs(static_cast<double>((finish(ends[i - 1]) - ahead.at(ends[i - 1].rank)) - (finish(whole[j - 1]) - ahead.at(whole[j - 1].rank)))), Both);
+                if (i > 0 && d + 1 < width) offer(before[d + 1] + alone, SkipOwn);
+                if (j > 0 && d > 0) offer(now[d - 1] + alone, SkipWhole);
+            }
+            std::swap(before, now);
+        }
+        std::vector<std::int64_t> places(n, -1);
+        std::size_t i = n, d = whole.size() + spare - n;
+        while (i > 0 && d < width) {
+            const Step step = steps[i * width + d];
+            if (step == None) return {};
+            if (step == Both) places[i - 1] = static_cast<std::int64_t>(i + d - spare) - 1;
+            if (step == SkipWhole) {
+                --d;
+                continue;
+            }
+            d += step == SkipOwn ? 1 : 0;
+            --i;
+        }
+        return places;
     }
 
     // By how much the clocks of other files seem ahead of the first rank's, from the ends of what they took part in in order: a

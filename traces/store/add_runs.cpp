@@ -53,6 +53,25 @@ Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
     return ids;
 }
 
+// What was written is read again before it counts as stored.
+Result<void> readBack(const std::string& part, std::span<const Run* const> runs, const std::vector<std::int64_t>& ids, const Progress& progress)
+{
+    const auto file = RunFile::open(part, OpenMode::Read, progress.stop);
+    if (!file) return tl::unexpected(file.error());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        Progress one;
+        one.stop = progress.stop;
+        one.report = [&](std::string_view, std::int64_t done, std::int64_t total) { progress.tell("checking", done, total); };
+        const auto found = (*file)->damage(ids[i], one);
+        if (!found) return tl::unexpected(found.error());
+        const auto spans = static_cast<std::int64_t>(runs[i]->timeline ? runs[i]->timeline->spans().size() : 0);
+        if (found->blocks > 0 || found->spans != spans)
+            return fail(ErrorCode::Failed, "file " + part + ": what was written of run " + runs[i]->info.name + " can't be read back (" + std::to_string(found->spans) + " of " + std::to_string(spans) + " spans), so nothing is stored",
+                        "check the disk, and try again");
+    }
+    return {};
+}
+
 // Into the file `part`, which becomes `path` or is merged into it.
 Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std::string& path, std::span<const Run* const> runs, const Progress& progress)
 {
@@ -74,6 +93,7 @@ Result<std::vector<std::int64_t>> addThrough(const std::string& part, const std:
         }
     }
     if (progress.cancelled()) return storingCancelled();
+    if (auto sound = readBack(part, runs, ids, progress); !sound) return tl::unexpected(std::move(sound.error()));
     if (!isThere(path)) {
         if (auto done = putInPlace(part, path); !done) return tl::unexpected(std::move(done.error()));
         return ids;

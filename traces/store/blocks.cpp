@@ -4,19 +4,13 @@
 #include <bit>
 #include <limits>
 
+#include "schedules/base/time_limits.h"
+
 namespace stagewright {
 
 namespace {
 
 using Column = std::array<std::int64_t, blockRows>;
-
-// Times beyond this are damage, not measurements: sums of a few of them can't overflow.
-constexpr Nanos farthest = std::numeric_limits<Nanos>::max() / 8;
-
-bool timeOk(Nanos time)
-{
-    return time >= -farthest && time <= farthest;
-}
 
 template <typename T>
 bool fits(std::int64_t value)
@@ -81,7 +75,7 @@ bool decodeSpans(std::span<const std::byte> bytes, std::size_t rows, int step, s
     const auto flags = block->column(11);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = timeOk(start[i]) && duration[i] >= 0 && timeOk(duration[i]) && kind[i] >= 0 &&
+        const bool ok = isStorableTime(start[i]) && duration[i] >= 0 && isStorableTime(duration[i]) && kind[i] >= 0 &&
                         kind[i] < static_cast<std::int64_t>(opKindCount) && fits<std::uint16_t>(stage[i]) &&
                         fits<std::int32_t>(microbatch[i]) && fits<std::uint16_t>(count[i]) &&
                         fits<std::int16_t>(slice[i]) && fits<std::uint8_t>(half[i]) && fits<std::uint32_t>(delay[i]) &&
@@ -130,7 +124,7 @@ bool decodeMemory(std::span<const std::byte> bytes, std::size_t rows, int rank, 
     const auto category = block->column(5);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = timeOk(time[i]) && fits<std::int32_t>(microbatch[i]) && step[i] >= 0 &&
+        const bool ok = isStorableTime(time[i]) && fits<std::int32_t>(microbatch[i]) && step[i] >= 0 &&
                         fits<std::int32_t>(step[i]) && fits<std::uint16_t>(stage[i]) && category[i] >= 0 &&
                         category[i] < static_cast<std::int64_t>(memoryCategoryCount);
         if (!ok) return false;
@@ -171,7 +165,7 @@ bool decodeMemoryBase(std::span<const std::byte> bytes, std::size_t rows, std::v
     const auto category = block->column(5);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        const bool ok = fits<std::uint16_t>(rank[i]) && timeOk(time[i]) && step[i] >= 0 && fits<std::int32_t>(step[i]) &&
+        const bool ok = fits<std::uint16_t>(rank[i]) && isStorableTime(time[i]) && step[i] >= 0 && fits<std::int32_t>(step[i]) &&
                         fits<std::uint16_t>(stage[i]) && category[i] >= 0 &&
                         category[i] < static_cast<std::int64_t>(memoryCategoryCount);
         if (!ok) return false;
@@ -208,7 +202,7 @@ bool decodeEdges(std::span<const std::byte> bytes, std::size_t rows, std::vector
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
         const bool ok = fits<SpanId>(from[i]) && to[i] >= 0 && to[i] < static_cast<std::int64_t>(mostSpans) && kind[i] >= 0 &&
-                        kind[i] <= static_cast<std::int64_t>(EdgeKind::Launch) && timeOk(arrival[i]);
+                        kind[i] <= static_cast<std::int64_t>(EdgeKind::Launch) && isStorableTime(arrival[i]);
         if (!ok) return false;
         out[i].from = static_cast<SpanId>(from[i]);
         out[i].to = static_cast<SpanId>(to[i]) & mostSpans;
@@ -241,7 +235,7 @@ bool decodeSamples(std::span<const std::byte> bytes, std::size_t rows, std::vect
     const auto value = block->column(1);
     out.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-        if (!timeOk(time[i])) return false;
+        if (!isStorableTime(time[i])) return false;
         out[i] = {time[i], std::bit_cast<double>(value[i])};
     }
     return true;

@@ -1,6 +1,7 @@
 // What of a run can't be read: every row and block is looked at, one at a time, without a timeline of them.
 #include "traces/store/run_damage.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <set>
@@ -62,10 +63,13 @@ private:
     Result<void> spans()
     {
         std::vector<StoredSpan> block;
-        return each("SELECT track, step, count, first, data FROM span_block WHERE run=?", [&](const Statement& row) {
+        return each("SELECT track, step, count, first, data, begin_ns, end_ns FROM span_block WHERE run=?", [&](const Statement& row) {
             const std::int64_t step = row.integer(1), count = row.integer(2), first = row.integer(3);
             const bool placed = m_tracks.contains(row.integer(0)) && step >= 0 && step < mostSteps && count > 0 && isCount(count) && first >= 0 && first < std::numeric_limits<std::uint32_t>::max();
             if (!placed || !decodeSpans(row.blob(4), static_cast<std::size_t>(count), static_cast<int>(step), block)) return false;
+            Nanos end = block.front().span.end;
+            for (const StoredSpan& stored : block) end = std::max(end, stored.span.end);
+            if (block.front().span.start != row.integer(5) || end != row.integer(6)) return false; // views by time would miss it
             m_found.spans += count;
             m_progress.tell("reading spans", m_found.spans, m_total);
             return true;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/time_limits.h"
 #include "traces/store/blocks.h"
 #include "traces/store/pyramid.h"
 #include "traces/store/rows_in_parts.h"
@@ -109,10 +110,9 @@ private:
         const auto row = m_database.step(*statement);
         if (!row) return tl::unexpected(row.error());
         if (!*row || statement->isNull(0) || m_result.tracks.empty()) return {};
-        constexpr Nanos farthest = Nanos{1} << 60;
         const Nanos begin = statement->integer(0);
         const Nanos end = statement->integer(1);
-        if (begin < -farthest || end > farthest || end < begin)
+        if (!isStorableTime(begin) || !isStorableTime(end) || end < begin)
             return fail(ErrorCode::Unreadable, fmt::format("file {}: run {}: damaged bounds {} … {} ns", m_store.path, m_id, begin, end),
                         "restore it from a copy");
         const auto length = static_cast<std::uint64_t>(end - begin);

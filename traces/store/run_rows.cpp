@@ -1,6 +1,9 @@
 // Writing a run: a timeline cut into blocks, with the pyramids beside them.
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "schedules/base/time_limits.h"
 #include "schedules/text/cost_json.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/blocks.h"
@@ -28,6 +31,24 @@ std::string labelKey(const Timeline& timeline, const Span& span)
     std::string key(timeline.labelOf(span));
     key.append(1, '\0').append(timeline.shapeOf(span));
     return key;
+}
+
+// What no reader would take is not written.
+Result<void> timesFit(const Timeline& timeline)
+{
+    const auto far = [](std::string_view what, Nanos time) {
+        return fail(ErrorCode::Invalid, fmt::format("{} at {} ns is more than 36 years from the run's start: no run holds such times", what, time), "leave it out, or bring times that are closer together");
+    };
+    for (const Span& span : timeline.spans())
+        if (!isStorableTime(span.start) || !isStorableTime(span.end) || !isStorableTime(span.duration())) return far(timeline.nameOf(span), isStorableTime(span.start) ? span.end : span.start);
+    for (const MemoryEvent& event : timeline.memory())
+        if (!isStorableTime(event.time)) return far("a memory event", event.time);
+    for (const Edge& edge : timeline.edges())
+        if (!isStorableTime(edge.arrival)) return far("an arrival", edge.arrival);
+    for (const Counter& counter : timeline.counters())
+        for (const CounterSample& sample : counter.samples)
+            if (!isStorableTime(sample.time)) return far("a sample of " + counter.name, sample.time);
+    return {};
 }
 
 } // namespace
@@ -166,6 +187,7 @@ Result<void> RunRows::numberLabels(const Timeline& timeline)
 
 Result<void> RunRows::addSegment(const Timeline& timeline, const Progress& progress)
 {
+    if (auto fit = timesFit(timeline); !fit) return fit;
     if (auto done = numberLabels(timeline); !done) return done;
     for (const Track& track : timeline.tracks())
         if (auto done = addSpans(timeline, track, progress); !done) return done;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/time_limits.h"
 #include "traces/store/blocks.h"
 #include "traces/store/rows.h"
 #include "traces/store/rows_in_parts.h"
@@ -192,9 +193,8 @@ Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
                                   if (!schedule) return tl::unexpected(schedule.error());
                                   content.schedule = std::make_shared<const Schedule>(std::move(*schedule));
                               }
-                              constexpr Nanos farthest = Nanos{1} << 60;
-                              content.begin = std::clamp(row.integer(1), -farthest, farthest);
-                              content.end = std::clamp(row.integer(2), content.begin, farthest);
+                              content.begin = std::clamp(row.integer(1), -farthestTime, farthestTime);
+                              content.end = std::clamp(row.integer(2), content.begin, farthestTime);
                               content.timeUnit = std::max<Nanos>(1, row.integer(3));
                               content.memoryUnit = std::max<Bytes>(1, row.integer(4));
                               return {};

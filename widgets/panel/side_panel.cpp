@@ -433,6 +433,7 @@ void SidePanel::fillDevices()
         sum.copying += rank.copying;
         sum.busy += rank.busy;
         sum.hidden += rank.hidden;
+        sum.graphs += rank.graphs;
     }
     if (window <= 0) return;
     const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) { // key: table and column of the report, summed over its rows
@@ -440,9 +441,14 @@ void SidePanel::fillDevices()
         m_devices->setFigure(key, durationText(time, m_units));
     };
     m_devices->addRow(tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units), tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
-    row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
-    row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
-    row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(), tr("Communicating while nothing computes."));
+    if (sum.graphs > 0) {
+        row(tr("CUDA graphs"), QStringLiteral("device_time.graphs_ns"), sum.graphs, tr("Graphs traced as a whole: what computes and what communicates in them is unknown. Record again with --cuda-graph-trace=node."));
+        m_devices->addRow(tr("Computing, communicating"), tr("Unknown"), tr("CUDA graphs were traced as a whole."));
+    } else {
+        row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing, tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from first to last."));
+        row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating, tr("A kernel runs whose class is collective or send, receive."));
+        row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(), tr("Communicating while nothing computes."));
+    }
     row(tr("Copying"), QStringLiteral("device_time.copying_ns"), sum.copying, tr("A copy or a fill runs."));
     row(tr("Idle"), QStringLiteral("device_time.idle_ns"), window - sum.busy, tr("Nothing runs."));
     RankDeviceIdle why;

@@ -3,11 +3,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <simdjson.h>
 
+#include "schedules/base/time_limits.h"
 #include "traces/foreign/json_events.h"
+#include "traces/import/kineto/event_repair.h"
 
 namespace stagewright {
 
@@ -173,9 +174,29 @@ bool readArgs(od::object args, KinetoArgs& to)
     return true;
 }
 
-bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantArgs wantArgs)
+// What events need besides the parser of the batch.
+struct Scratch {
+    od::parser args;  // of those that come before what says how they are read
+    std::string path; // a name with its backslashes
+};
+
+bool readName(od::value value, KinetoEvent& event, Scratch& scratch)
+{
+    const std::string_view token = value.raw_json_token();
+    const auto text = stringOf(value);
+    if (!text && token.starts_with('"')) return false;
+    event.name = text ? *text : trimmedToken(token);
+    if (!text || token.find('\\') == std::string_view::npos || !isPathOfEscapes(trimmedToken(token))) return true;
+    scratch.path = trimmedToken(token);
+    event.name = scratch.path;
+    event.repaired = true;
+    return true;
+}
+
+bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantArgs wantArgs, Scratch& scratch)
 {
     event = {};
+    std::string_view before; // arguments that came before the phase
     for (auto result : object) {
         od::field field;
         if (std::move(result).get(field) != simdjson::SUCCESS) return false;
@@ -191,12 +212,7 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
             }
             break;
         case 'n':
-            if (isKey(key, "name")) {
-                const std::string_view token = value.raw_json_token();
-                const auto text = stringOf(value);
-                if (!text && token.starts_with('"')) return false;
-                event.name = text ? *text : trimmedToken(token);
-            }
+            if (isKey(key, "name") && !readName(value, event, scratch)) return false;
             break;
         case 'c':
             if (isKey(key, "cat")) event.category = textOf(value);
@@ -220,7 +236,9 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
             break;
         case 'a':
             if (!isKey(key, "args") || (!event.category.empty() && !wantArgs(event.category, event.name)) || value.type() != od::json_type::object) break;
-            if (event.phase == 'C')
+            if (event.phase == 0)
+                before = value.get_object().value().raw_json();
+            else if (event.phase == 'C')
                 event.args.object = value.get_object().value().raw_json();
             else if (!readArgs(value.get_object(), event.args))
                 return false;
@@ -228,7 +246,14 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
         default: break;
         }
     }
-    return true;
+    if (before.empty()) return true;
+    if (event.phase == 'C') {
+        event.args.object = before;
+        return true;
+    }
+    if (event.phase == 0 || (!event.category.empty() && !wantArgs(event.category, event.name))) return true;
+    od::document args = scratch.args.iterate(simdjson::padded_string_view(before, before.size() + JsonEvents::padding));
+    return readArgs(args.get_object(), event.args);
 }
 
 } // namespace
@@ -244,7 +269,7 @@ std::optional<std::int64_t> wholeNumberOf(std::string_view token)
 
 std::optional<Nanos> nanosOfMicroseconds(std::string_view token)
 {
-    constexpr Nanos most = std::numeric_limits<Nanos>::max() / 4; // sums of times stay numbers
+    constexpr Nanos most = farthestReading;
     token = trimmedToken(token);
     const char* at = token.data();
     const char* end = at + token.size();
@@ -276,6 +301,7 @@ std::optional<Nanos> nanosOfMicroseconds(std::string_view token)
 
 struct KinetoEventParser::State {
     od::parser parser;
+    Scratch scratch;
 };
 
 KinetoEventParser::KinetoEventParser() : m_state(std::make_unique<State>()) {}
@@ -285,7 +311,7 @@ bool KinetoEventParser::parse(std::string_view text, KinetoEvent& event, WantArg
 {
     try {
         od::document document = m_state->parser.iterate(simdjson::padded_string_view(text, text.size() + JsonEvents::padding));
-        return readObject(document.get_object(), event, wantArgs);
+        return readObject(document.get_object(), event, wantArgs, m_state->scratch);
     } catch (const simdjson::simdjson_error&) {
         return false;
     }
@@ -297,7 +323,7 @@ std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& eve
     try {
         od::document document = m_state->parser.iterate(simdjson::padded_string_view(array, array.size() + JsonEvents::padding));
         for (auto element : document.get_array()) {
-            if (!readObject(element.get_object(), event, wantArgs) || !take()) break;
+            if (!readObject(element.get_object(), event, wantArgs, m_state->scratch) || !take()) break;
             ++taken;
         }
     } catch (const simdjson::simdjson_error&) { // the caller parses the rest one by one

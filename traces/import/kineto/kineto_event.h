@@ -53,6 +53,7 @@ struct KinetoEvent {
     std::string_view id;
     std::optional<Nanos> time;
     std::optional<Nanos> duration;
+    bool repaired = false; // the name is a path whose backslashes were not escaped
     KinetoArgs args;
 };
 
@@ -62,7 +63,7 @@ public:
     ~KinetoEventParser();
 
     // False: no valid JSON object. `text` is followed by JsonEvents::padding readable bytes. wantArgs says whether the
-    // arguments of an event of this category and name are parsed (if both come before them).
+    // arguments of an event of this category and name are parsed. Keys come in any order.
     using WantArgs = bool (*)(std::string_view category, std::string_view name);
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
     // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not, or if `take` returns false.

@@ -1,11 +1,11 @@
 #include "traces/import/kineto/kineto_job.h"
 
 #include <cctype>
-#include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "schedules/base/foreign_json.h"
+#include "schedules/base/time_limits.h"
 #include "traces/import/kineto/kineto_event.h"
 
 namespace stagewright {
@@ -60,23 +60,27 @@ void readJob(const json& info, ForeignRank& rank)
 bool readTraceMember(std::string_view key, std::string_view text, ForeignRank& rank)
 {
     if (key == "baseTimeNanoseconds") {
-        if (const auto value = wholeNumberOf(text)) rank.epoch = *value < 0 || *value > std::numeric_limits<Nanos>::max() / 4 ? 0 : *value;
+        if (const auto value = wholeNumberOf(text)) rank.epoch = *value < 0 || *value > farthestReading ? 0 : *value;
         return true;
     }
     if (key == "schemaVersion") return true;
     if (key == "stagewright" || key == "otherData") { // written here
-        const json own = json::parse(text, nullptr, false);
+        const json own = readForeignJson(text);
         const bool ours = own.is_object() && (key == "stagewright" || (own.contains("generator") && own["generator"] == json("stagewright")));
+        rank.ownEvents = rank.ownEvents || (ours && key == "otherData");
         if (ours && own.contains("run") && own["run"].is_string()) rank.run = own["run"].get<std::string>();
         return false;
     }
     if (key == "distributedInfo") {
-        const json info = json::parse(text, nullptr, false);
-        if (info.is_object()) readJob(info, rank);
+        const json info = readForeignJson(text);
+        if (info.is_object())
+            readJob(info, rank);
+        else
+            rank.notes.emplace_back("distributedInfo can't be read, so the rank and the process groups are not known from it");
         return true;
     }
     if (key != "deviceProperties") return false;
-    const json devices = json::parse(text, nullptr, false);
+    const json devices = readForeignJson(text);
     if (devices.is_array() && !devices.empty() && devices[0].is_object() && devices[0].contains("name") && devices[0]["name"].is_string())
         rank.environment.emplace_back("device", fmt::format("{} × {}", devices.size(), devices[0]["name"].get<std::string>()));
     return true;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op.h"
@@ -17,6 +18,7 @@
 #include "traces/export/kineto_writer.h"
 #include "traces/foreign/json_events.h"
 #include "traces/format/format_registry.h"
+#include "traces/import/kineto/event_repair.h"
 #include "traces/import/kineto/kineto_event.h"
 #include "traces/import/kineto/kineto_job.h"
 #include "traces/import/kineto/kineto_launches.h"
@@ -96,7 +98,10 @@ bool wantsOperators(std::string_view category, std::string_view)
 
 class JsonTraceReader {
 public:
-    JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress) : m_path(std::move(path)), m_options(options), m_progress(progress) {}
+    // own: known to be written by this program.
+    JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress, bool own = false) : m_path(std::move(path)), m_options(options), m_progress(progress), m_own(own) {}
+
+    bool saidOwnLate() const { return m_ownLate; } // after events that were then read as another program's
 
     Result<ForeignFile> read(ByteSource& source, const JsonEvents::Sizes& sizes)
     {
@@ -110,8 +115,9 @@ public:
             if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from its source"});
             if (!*more) break;
             if (item.member) {
-                m_own = m_own || (item.key == "otherData" && item.text.find("\"generator\":\"stagewright\"") != std::string_view::npos);
                 m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
+                m_ownLate = m_rank.ownEvents && !m_own && m_rank.events > 0;
+                m_own = m_own || m_rank.ownEvents;
                 continue;
             }
             std::size_t done = m_parser.parseAll(item.text, m_event, wanted(), takeOne);
@@ -127,13 +133,12 @@ public:
             makeRoom(source);
         }
         m_progress.tell("reading", source.size(), source.size());
-        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing");
+        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing", "bring what torch.profiler's export_chrome_trace writes");
         m_rank.damaged += events.damaged();
-        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : "the trace has no readable events");
+        if (m_rank.events == 0)
+            return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : fmt::format("the trace has no readable events: all {} are damaged", m_rank.damaged), "record it again with torch.profiler, or copy it again from its source");
         if (!source.damage().empty())
             m_rank.notes.push_back(source.damage());
-        else if (events.gaveUp())
-            m_rank.notes.push_back(fmt::format("damaged in {} places: reading stopped at byte {}", events.damaged(), events.bytes()));
         else if (events.cutOff())
             m_rank.notes.push_back(fmt::format("the file is cut off after {} events", m_rank.events));
         joinHostMessages();
@@ -173,13 +178,7 @@ private:
     bool readEvent(std::string_view text)
     {
         if (m_parser.parse(text, m_event, wanted())) return take();
-        // Some versions wrote names with unescaped control characters and bytes that are not UTF-8.
-        m_repair.assign(text);
-        for (char& c : m_repair)
-            if (static_cast<unsigned char>(c) < 0x20)
-                c = ' ';
-            else if (static_cast<unsigned char>(c) >= 0x80)
-                c = '?';
+        m_repair = repairedEvent(text);
         if (m_repair == text) return false;
         const std::size_t size = m_repair.size();
         m_repair.append(JsonEvents::padding, '\0');
@@ -192,8 +191,15 @@ private:
 
     bool take()
     {
+        const bool taken = takeAsPhase();
+        if (taken && m_event.repaired) ++m_rank.repaired;
+        return taken;
+    }
+
+    bool takeAsPhase()
+    {
         switch (m_event.phase) {
-        case 'X': return m_event.time ? takeSpan(*m_event.time, m_event.duration.value_or(0)) : false;
+        case 'X': return m_event.time && m_event.duration && *m_event.duration >= 0 ? takeSpan(*m_event.time, *m_event.duration) : false;
         case 'B':
             if (!m_event.time) return false;
             m_open[threadOf(false)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), 0});
@@ -238,7 +244,6 @@ private:
 
     bool takeSpan(Nanos start, Nanos duration)
     {
-        if (duration < 0) return false;
         const Category category = m_event.category.empty() ? ofAutograd() : knownCategory(m_event.category);
         m_kineto = m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
@@ -257,7 +262,7 @@ private:
             break;
         }
         case Category::Launch:
-            if (isSynchronisingCall(m_event.name)) m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
+            if (isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name)) m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
             if (args.correlation >= 0)
                 m_rank.launches.push_back({args.correlation, start, threadOf(false)});
             else
@@ -415,7 +420,7 @@ private:
     bool takeCounter()
     {
         if (!m_event.time) return false;
-        const json values = json::parse(m_event.args.object, nullptr, false);
+        const json values = readForeignJson(m_event.args.object);
         if (!values.is_object()) return false;
         for (const auto& [series, value] : values.items()) {
             if (!value.is_number()) continue;
@@ -518,11 +523,12 @@ private:
             if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
         if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
-        m_threads.useNames(m_rank);
+        const bool ranks = m_threads.nameRanks();
+        m_threads.useNames(m_rank, !m_kineto && !ranks);
         noteAbsurdLabels();
         m_rank.format = m_kineto ? "kineto" : "chrome";
         ForeignFile file;
-        if (m_kineto || m_threads.oneProcess())
+        if (m_kineto || m_threads.oneProcess() || !ranks)
             file.ranks.push_back(std::move(m_rank));
         else
             file.ranks = m_threads.byProcess(std::move(m_rank));
@@ -537,7 +543,8 @@ private:
     KinetoEvent m_event;
     std::string m_repair;
     bool m_kineto = false;
-    bool m_own = false; // written by this program
+    bool m_own; // written by this program
+    bool m_ownLate = false;
     struct OwnOp {
         std::string process, op;
         Nanos start = 0;
@@ -578,7 +585,10 @@ bool looksLikeJson(std::string_view head)
 Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress,
                                   const JsonEvents::Sizes& sizes)
 {
-    return JsonTraceReader(name, options, progress).read(source, sizes);
+    JsonTraceReader reader(name, options, progress);
+    auto file = reader.read(source, sizes);
+    if (!file || !reader.saidOwnLate() || !source.restart()) return file;
+    return JsonTraceReader(name, options, progress, true).read(source, sizes);
 }
 
 namespace formats {
@@ -603,6 +613,7 @@ const FormatInfo kineto_json{
     .writes = "a folder with a trace per rank as PyTorch writes them",
     .suffixes = {".json", ".json.gz"},
     .recordMemory = "record with profile_memory=True",
+    .recordKernels = "record with ProfilerActivity.CUDA, or record_function around the work, or import the host's operators: --host-ops",
     .folder = true,
     .write = writeFolder,
     .sniff = looksLikeJson,

@@ -5,9 +5,31 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "traces/import/kineto/kineto_event.h"
 
 namespace stagewright {
+
+namespace {
+
+// "rank 3", "job, worker 1", "GPU 0", "process 2": the number; −1: the process is not a rank by its name. A number alone may count anything: "layer_3".
+int rankOfProcess(std::string_view name)
+{
+    std::string text = lowered(name);
+    for (char& c : text)
+        if (c == ' ' || c == ':') c = '_';
+    const RankInName found = rankInName(text);
+    if (found.said) return found.rank;
+    for (const std::string_view word : {"gpu", "process", "proc"}) {
+        if (!text.starts_with(word)) continue;
+        std::size_t at = word.size();
+        if (at < text.size() && text[at] == '_') ++at;
+        if (at < text.size() && text.size() - at <= 6 && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), isDigit)) return std::stoi(text.substr(at));
+    }
+    return -1;
+}
+
+} // namespace
 
 std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread, bool device, ForeignRank& rank)
 {
@@ -32,19 +54,51 @@ bool TraceThreads::oneProcess() const
     return m_processes.empty() || std::all_of(m_processes.begin(), m_processes.end(), [this](const std::string& process) { return process == m_processes.front(); });
 }
 
-void TraceThreads::useNames(ForeignRank& rank) const
+bool TraceThreads::nameRanks() const
+{
+    bool named = false;
+    for (const std::string& process : m_processes) {
+        const auto name = m_processNames.find(process);
+        if (name == m_processNames.end()) continue;
+        if (rankOfProcess(name->second) >= 0) return true;
+        named = true;
+    }
+    return !named;
+}
+
+// By the name of the process, with its number if others have the same name, and of the thread unless it is the only one.
+std::string TraceThreads::laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const
+{
+    const auto name = m_processNames.find(process);
+    if (name == m_processNames.end() || name->second.empty()) return threadName.empty() ? otherwise : threadName;
+    const auto namesakes = std::count_if(m_processNames.begin(), m_processNames.end(), [&](const auto& other) { return other.second == name->second; });
+    const bool alone = std::count(m_processes.begin(), m_processes.end(), process) == 1;
+    return fmt::format("{}{}{}", name->second, namesakes > 1 ? " " + process : "", alone ? "" : " " + (threadName.empty() ? otherwise : threadName));
+}
+
+void TraceThreads::useNames(ForeignRank& rank, bool ofProcesses) const
 {
     for (const auto& [key, number] : m_numbers) {
-        const auto name = m_threadNames.find(key.substr(0, key.rfind('\x1f')));
-        if (name != m_threadNames.end() && !rank.threads[number].device) rank.threads[number].name = name->second;
+        if (rank.threads[number].device) continue;
+        const auto found = m_threadNames.find(key.substr(0, key.rfind('\x1f')));
+        const std::string name = found == m_threadNames.end() ? std::string() : found->second;
+        if (ofProcesses)
+            rank.threads[number].name = laneOf(m_processes[number], name, rank.threads[number].name);
+        else if (!name.empty())
+            rank.threads[number].name = name;
     }
 }
 
 std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
 {
     const auto keyOf = [](const std::string& process) { return std::pair(wholeNumberOf(process).value_or(std::numeric_limits<std::int64_t>::max()), process); };
-    std::map<std::pair<std::int64_t, std::string>, std::size_t> processes;
-    for (const std::string& process : m_processes) processes.try_emplace(keyOf(process), 0);
+    const auto numberIn = [this](const std::string& process) {
+        const auto name = m_processNames.find(process);
+        return name == m_processNames.end() ? -1 : rankOfProcess(name->second);
+    };
+    const bool numbered = std::any_of(m_processes.begin(), m_processes.end(), [&](const std::string& process) { return numberIn(process) >= 0; });
+    std::map<std::pair<std::int64_t, std::string>, std::size_t> processes, others;
+    for (const std::string& process : m_processes) (numbered && numberIn(process) < 0 ? others : processes).try_emplace(keyOf(process), 0);
     std::vector<ForeignRank> out;
     for (auto& [key, number] : processes) {
         number = out.size();
@@ -53,14 +107,16 @@ std::vector<ForeignRank> TraceThreads::byProcess(ForeignRank whole) const
         rank.format = whole.format;
         rank.run = whole.run;
         rank.epoch = whole.epoch;
-        if (const auto name = m_processNames.find(key.second); name != m_processNames.end()) rank.rank = rankInName(name->second).rank;
+        rank.rank = numberIn(key.second);
         out.push_back(std::move(rank));
     }
     std::vector<std::pair<std::size_t, std::uint32_t>> places;
     for (std::size_t thread = 0; thread < m_processes.size(); ++thread) {
-        const std::size_t number = processes.at(keyOf(m_processes[thread]));
+        const auto found = processes.find(keyOf(m_processes[thread]));
+        const std::size_t number = found == processes.end() ? 0 : found->second; // of no rank: beside the first
         places.emplace_back(number, static_cast<std::uint32_t>(out[number].threads.size()));
         out[number].threads.push_back(whole.threads[thread]);
+        if (found == processes.end()) out[number].threads.back().name = laneOf(m_processes[thread], {}, whole.threads[thread].name);
     }
     for (const ForeignSpan& span : whole.annotations) {
         const auto& [number, thread] = places[span.thread];

@@ -22,12 +22,16 @@ public:
     void nameThread(std::string_view process, std::string_view thread, std::string_view name);
 
     bool oneProcess() const;
-    void useNames(ForeignRank& rank) const; // for the threads of the host
-    // Every process is a rank: by the number in its name if all have one, else in order of their numbers. Counters, counts and
-    // notes are the first one's.
+    // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others are threads, tensors, devices.
+    bool nameRanks() const;
+    void useNames(ForeignRank& rank, bool ofProcesses) const; // for the threads of the host; ofProcesses: with that of their process
+    // Every process is a rank: by the number in its name, else in order of their numbers. One without a number where others have one belongs
+    // to the first rank. Counters, counts and notes are the first one's.
     std::vector<ForeignRank> byProcess(ForeignRank rank) const;
 
 private:
+    std::string laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const;
+
     std::unordered_map<std::string, std::uint32_t> m_numbers; // by process, thread and whether it is a stream
     std::vector<std::string> m_processes;                     // by number
     std::map<std::string, std::string> m_processNames;

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/time_limits.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/format/format_registry.h"
 
@@ -27,7 +28,7 @@ using nlohmann::json;
 
 constexpr int mostDevices = 1024;
 constexpr std::int64_t mostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t mostMicroseconds = INT64_MAX / 1000;
+constexpr std::int64_t mostMicroseconds = farthestReading / 1000;
 
 enum class Action : std::uint8_t {
     None,

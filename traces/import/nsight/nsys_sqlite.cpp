@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/time_limits.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/foreign/archive.h"
@@ -47,7 +48,7 @@ public:
         readStrings();
         readSession();
         readDeviceWork("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName", "shortName", "mangledName"}, "kernel", false);
-        readDeviceWork("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {}, "CUDA graph", false);
+        readDeviceWork("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {}, std::string(wholeGraph), false);
         readDeviceWork("CUPTI_ACTIVITY_KIND_MEMCPY", {}, "", true);
         readDeviceWork("CUPTI_ACTIVITY_KIND_MEMSET", {}, "memset", true);
         m_deviceRead = !m_rankOf.empty();
@@ -57,7 +58,7 @@ public:
         readMemory();
         for (const char* table : {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API", "CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT"}) countLeftOut(table);
         if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-        if (m_file.ranks.empty()) return fail(ErrorCode::Unreadable, "the export has no kernels, copies or NVTX ranges", "trace with nsys profile --trace=cuda,nvtx");
+        if (std::all_of(m_file.ranks.begin(), m_file.ranks.end(), [](const ForeignRank& rank) { return rank.device.empty() && rank.annotations.empty() && rank.memory.empty(); })) return fail(ErrorCode::Unreadable, "no kernels, copies or NVTX ranges in the export", "trace with nsys profile --trace=cuda,nvtx");
         return finish();
     }
 
@@ -141,7 +142,7 @@ private:
     {
         each("TARGET_INFO_SESSION_START_TIME", columnsOf("TARGET_INFO_SESSION_START_TIME"), {"utcEpochNs"}, [this](Statement& row) {
             const std::int64_t epoch = row.integer(0);
-            if (epoch > 0 && epoch < std::numeric_limits<Nanos>::max() / 4) m_epoch = epoch;
+            if (epoch > 0 && epoch < farthestReading) m_epoch = epoch;
         });
         std::string version;
         each("META_DATA_EXPORT", columnsOf("META_DATA_EXPORT"), {"name", "value"}, [&](Statement& row) {
@@ -179,8 +180,7 @@ private:
 
     static bool badTimes(Nanos start, Nanos end)
     {
-        constexpr Nanos most = std::numeric_limits<Nanos>::max() / 4;
-        return start < 0 || end < start || end > most;
+        return start < 0 || end < start || end > farthestReading;
     }
 
     static std::string copyName(std::int64_t kind)
@@ -249,7 +249,7 @@ private:
         const Columns has = columnsOf("CUPTI_ACTIVITY_KIND_RUNTIME");
         if (!has.contains("correlationId") || !has.contains("start")) return;
         each("CUPTI_ACTIVITY_KIND_RUNTIME", has, {"start", "correlationId", "globalTid", "end", "nameId"}, [&](Statement& row) {
-            takeSynchronisingCall(row);
+            takeKeptCall(row);
             if (row.isNull(1) || row.integer(1) == 0) return; // called nothing on the device
             const std::int64_t thread = row.integer(2);
             ForeignRank* rank = rankOf(thread >> 24);
@@ -259,14 +259,14 @@ private:
         });
     }
 
-    // The version at the end of a name, as in "cudaStreamSynchronize_v3020", says nothing here.
-    void takeSynchronisingCall(Statement& row)
+    // Calls that wait for the device, and launches of graphs. The version at the end of a name, as in "cudaStreamSynchronize_v3020", says nothing here.
+    void takeKeptCall(Statement& row)
     {
         if (row.isNull(0) || row.isNull(3) || row.isNull(4) || badTimes(row.integer(0), row.integer(3))) return;
-        const auto [known, added] = m_synchronises.try_emplace(row.integer(4));
+        const auto [known, added] = m_keptCalls.try_emplace(row.integer(4));
         if (added) {
             const std::string name = stringOf(row, 4);
-            if (isSynchronisingCall(name)) known->second = name.substr(0, name.find("_v"));
+            if (isSynchronisingCall(name) || isGraphLaunch(name)) known->second = name.substr(0, name.find("_v"));
         }
         ForeignRank* rank = known->second.empty() ? nullptr : rankOf(row.integer(2) >> 24);
         if (rank == nullptr) return;
@@ -401,7 +401,7 @@ private:
         first.notes = m_notes;
         if (m_openRanges > 0) first.leftOut["ranges without an end"] = m_openRanges;
         if (!m_tables.contains("NVTX_EVENTS")) first.notes.emplace_back("no NVTX ranges were traced, so ops have no names");
-        if (!m_tables.contains("CUPTI_ACTIVITY_KIND_KERNEL")) first.notes.emplace_back("no kernels were traced");
+        if (std::all_of(out.ranks.begin(), out.ranks.end(), [](const ForeignRank& rank) { return rank.device.empty(); })) first.notes.emplace_back("no kernels were traced: trace with nsys profile --trace=cuda,nvtx");
         return out;
     }
 
@@ -418,7 +418,7 @@ private:
     ForeignFile m_file;
     NvtxPayloadSchemas m_schemas;
     std::map<std::size_t, std::vector<NcclCall>> m_calls; // by rank
-    std::map<std::int64_t, std::string> m_synchronises;   // by id of the call's name; empty: it does not
+    std::map<std::int64_t, std::string> m_keptCalls;      // by id of the call's name; empty: it is not kept
     std::int64_t m_payloadsRead = 0;
     std::int64_t m_payloadsUnread = 0;
     Nanos m_epoch = 0;
@@ -450,6 +450,7 @@ const FormatInfo nsys_sqlite{
     .reads = "Nsight Systems exported to SQLite",
     .suffixes = {".sqlite"},
     .recordMemory = "record with --cuda-memory-usage=true",
+    .recordKernels = "trace with nsys profile --trace=cuda,nvtx",
     .hostExports = true,
     .sniff = looksLikeSqlite,
     .read = readNsight,
