@@ -119,6 +119,36 @@ expect_json 0.0 change unexplained
 expect_json rank_share time_unit
 expect_keys change makespan_delta_ns busy_delta apart_delta idle_delta_by_cause unexplained_ns
 
+# A stored run keeps how its messages travelled: levers, what-ifs and residuals start from its own figure.
+run stagewright simulate -s interleaved-1f1b -p 8 -m 8 --chunks 2 --lower pytorch --channels one -o one.stagewright --json
+expect_code 0
+expect_json 60.0 makespan
+expect_json ON one_stream
+run stagewright report one.stagewright --residuals --what-if channels=shared --json
+expect_json 60.0 levers_baseline makespan
+expect_json 34.5 what_if 0 makespan_after
+expect_json 0.0 residuals step_error
+run stagewright simulate -s interleaved-1f1b -p 2 -m 4 --chunks 2 --lower pytorch --sends rendezvous --receives blocking -o one.stagewright --json
+expect_json 20.0 levers_baseline makespan
+expect_json sends levers 0 lever
+expect_json 13.5 levers 0 makespan
+run stagewright compare one.stagewright 2 2 --json
+expect_json 20.0 ladder 0 makespan
+
+# A link carries what it carries: eight messages of 411 MB over 1 GB/s take 3.29 s, and back as long.
+cat >wide.json <<'END_OF_COSTS'
+{"format": "stagewright-costs", "version": 1, "source": "uniform", "duration_ns": {"F": [90000000, 60000000], "B": [180000000, 120000000]},
+ "stage_bytes": [{"boundary": 411000000}, {}]}
+END_OF_COSTS
+run stagewright simulate -s gpipe -p 2 -m 8 --costs wide.json --link 5us,1GB/s --json
+expect_json 7026010000 makespan_ns
+expect_json ON links_shared
+run stagewright simulate -s gpipe -p 2 -m 8 --costs wide.json --link 5us,1GB/s --channels 0 --json
+expect_json 3162010000 makespan_ns
+run stagewright simulate -s gpipe --channels two
+expect_code 2
+expect_err 'shared, one, 0 or a number'
+
 # A memory cap reaches the schedule that is generated for one.
 run stagewright simulate -s zb-auto --memory-limit 2 --json
 expect_json 2.0 peak_activation 0

@@ -154,7 +154,7 @@ private slots:
             model.setDuration(OpKind::Backward, stage, stage == 0 ? 180'000'000 : 120'000'000);
         }
         model = withBandwidth(model, 411'000'000, 5'000);
-        const Nanos way = 8 * 411'000'000 + 5'000;
+        const Nanos way = Nanos{8} * 411'000'000 + 5'000;
         const Nanos expected = 90'000'000 + way + 60'000'000 + 120'000'000 + way + 180'000'000;
         QCOMPARE(simulate(s, model)->makespan, expected);
         const Schedule lowered = *lower(s, {});
@@ -169,7 +169,7 @@ private slots:
         }
         Channels apart;
         apart.apart = true; // each as if the link were its own
-        QCOMPARE(simulate(s, model, apart)->makespan, 8 * 90'000'000 + 411'005'000 + 60'000'000 + 120'000'000 + 411'005'000 + 8 * 180'000'000);
+        QCOMPARE(simulate(s, model, apart)->makespan, Nanos{8} * (90'000'000 + 180'000'000) + Nanos{2} * 411'005'000 + 60'000'000 + 120'000'000);
         Channels two;
         two.perDirection = 2; // of which none lets a link carry more than it does
         QCOMPARE(simulate(lowered, model, two)->makespan, expected);
