@@ -175,5 +175,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRunsModel)
+QTEST_MAIN(TestRunsModel)
 #include "tst_runs_model.moc"
