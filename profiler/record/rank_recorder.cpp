@@ -57,10 +57,37 @@ void RankRecorder::writeMemory(EventKind kind)
         if (m_weightsPeak > std::max(m_weightsBefore, m_weights))
             one(EventKind::MemoryInside, {m_weightsPeak - m_weightsBefore, -1, m_stage, MemoryCategory::Weights});
         one(EventKind::MemoryInside, {m_workspacePeak - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
+        writeRest(one);
     }
     one(kind, {m_workspace - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
     m_workspaceBefore = m_workspacePeak = m_workspace;
     m_weightsBefore = m_weightsPeak = m_weights;
+    m_heldBefore = m_held;
+    m_since = {};
+    if (kind == EventKind::MemoryAtBegin) return; // what was held in between counts to the op that follows
+    m_heldPeak = m_held;
+    m_sinceAtPeak = {};
+}
+
+// What the rank held at once within the op beyond its workspace and weights there: a backward's gradients come before its activations are gone.
+// Of activations only what is still there at the end, and of no microbatch: whose they are is read off there.
+template <typename One>
+void RankRecorder::writeRest(const One& one)
+{
+    const Bytes weights = std::max<Bytes>(0, m_weightsPeak - std::max(m_weightsBefore, m_weights));
+    const Bytes written = m_heldBefore + (weights > 0 ? m_weightsPeak - m_weightsBefore : 0) + m_workspacePeak - m_workspaceBefore;
+    Bytes missing = m_heldPeak - std::max(written, m_held);
+    if (missing <= 0) return;
+    missing = m_heldPeak - written;
+    for (const MemoryCategory category : {MemoryCategory::Gradients, MemoryCategory::Buckets, MemoryCategory::Gathered, MemoryCategory::Optimizer, MemoryCategory::Communication}) {
+        const Bytes part = std::clamp<Bytes>(m_sinceAtPeak[static_cast<std::size_t>(category)], 0, missing);
+        one(EventKind::MemoryInside, {part, -1, m_stage, category});
+        missing -= part;
+    }
+    const auto activations = static_cast<std::size_t>(MemoryCategory::Activations);
+    const Bytes part = std::clamp<Bytes>(std::min(m_since[activations], m_sinceAtPeak[activations]), 0, missing);
+    one(EventKind::MemoryInside, {part, -1, m_stage, MemoryCategory::Activations});
+    one(EventKind::MemoryInside, {missing - part, -1, m_stage, MemoryCategory::Workspace});
 }
 
 std::vector<RecordedEvent> RankRecorder::take()

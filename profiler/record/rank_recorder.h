@@ -9,7 +9,8 @@
 // to back, an op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
 //
 // Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
-// belong to the start of the next op. Workspace, and weights that come and go within an op, are written as their maximum there.
+// belong to the start of the next op. Workspace, and weights that come and go within an op, are written as their maximum there, and so is what
+// else a rank holds within an op beyond what it held before and holds at its end: what is written reaches the most that it held at once.
 #pragma once
 
 #include <array>
@@ -125,6 +126,13 @@ public:
 
     void memoryChanged(MemoryCategory category, std::uint16_t stage, std::int32_t microbatch, Bytes delta)
     {
+        const auto c = static_cast<std::size_t>(category);
+        m_held += delta;
+        m_since[c] += delta;
+        if (m_held > m_heldPeak) {
+            m_heldPeak = m_held;
+            m_sinceAtPeak = m_since;
+        }
         if (m_releasing) {
             m_released += delta;
         } else if (category == MemoryCategory::Workspace) {
@@ -202,10 +210,12 @@ private:
     }
     void flushMemory(EventKind kind)
     {
-        if (m_netCount != 0 || m_weightsPeak != m_weightsBefore || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
+        if (m_netCount != 0 || m_heldPeak != m_heldBefore || m_weightsPeak != m_weightsBefore || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
             writeMemory(kind);
     }
     void writeMemory(EventKind kind);
+    template <typename One>
+    void writeRest(const One& one);
     void readStamps(std::vector<RecordedEvent>& events);
     void addNet(const Net& net);
     void nextChunk();
@@ -225,6 +235,11 @@ private:
     Bytes m_weights = 0;
     Bytes m_weightsBefore = 0;
     Bytes m_weightsPeak = 0;
+    Bytes m_held = 0; // of all categories
+    Bytes m_heldBefore = 0;
+    Bytes m_heldPeak = 0;
+    std::array<Bytes, memoryCategoryCount> m_since{};       // changes by category since the last flush
+    std::array<Bytes, memoryCategoryCount> m_sinceAtPeak{}; // when the rank held most
     Bytes m_activations = 0;
     Bytes m_activationPeak = 0;
     std::size_t m_netCount = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "profiler/record/step_record.h"
 #include "schedules/model/kinds.h"
@@ -235,9 +236,16 @@ private:
     void addMemory()
     {
         for (std::size_t rank = 0; rank < m_record.memory.size(); ++rank) {
+            // A collective may end behind the ops that its list goes on with: what is freed in these is not before what it took.
+            std::map<std::tuple<MemoryCategory, int, int>, Nanos> taken; // by category, stage and microbatch: when it last grew
             for (const MemoryChange& change : m_record.memory[rank]) {
-                addEvent(static_cast<int>(rank), timeOf(m_record, rank, change), change.delta, change.category,
-                         change.stage, change.microbatch);
+                Nanos time = timeOf(m_record, rank, change);
+                Nanos& last = taken.try_emplace({change.category, change.stage, change.microbatch}, time).first->second;
+                if (change.delta < 0)
+                    time = std::max(time, last);
+                else
+                    last = std::max(last, time);
+                addEvent(static_cast<int>(rank), time, change.delta, change.category, change.stage, change.microbatch);
             }
         }
         for (const RecordedMessage& message :

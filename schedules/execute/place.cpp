@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/large_memory.h"
+#include "schedules/messages/buckets.h"
 #include "schedules/messages/link_lane.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/message_execution.h"
@@ -281,7 +282,7 @@ void Execution::waitForCollectives(const Op& op, int rank, Nanos duration, Nanos
     if (ruleOf(op.kind).needsWeights) begin = std::max(begin, own.gathered[op.stage]);
     if (op.kind != OpKind::Optimizer) return;
     const int buckets = bucketsOf(op, rank);
-    begin = std::max({begin, own.bucket[op.stage], own.reduced[op.stage] - duration / buckets * (buckets - 1)});
+    begin = std::max({begin, own.bucket[op.stage], own.reduced[op.stage] - allButOnePart(duration, buckets)});
 }
 
 // The ranks of the stage are alike, so that all come to it at once.
@@ -293,7 +294,7 @@ void Execution::runBeside(const Op& op, int rank, Nanos now, std::size_t id)
     out.start[id] = std::max(now, own.lane);
     own.lane = out.end[id] = out.start[id] + durations[id];
     (op.kind == OpKind::Unshard ? own.gathered : own.reduced)[op.stage] = own.lane;
-    if (op.kind == OpKind::ReduceGrad) own.bucket[op.stage] = own.lane - durations[id] / bucketsOf(op, rank) * (bucketsOf(op, rank) - 1);
+    if (op.kind == OpKind::ReduceGrad) own.bucket[op.stage] = own.lane - allButOnePart(durations[id], bucketsOf(op, rank));
 }
 
 template <bool Plain>

@@ -142,6 +142,16 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
             ideal = busy;
         }
     }
+    Nanos stepBegin = begin, stepEnd = end;
+    for (std::size_t r = 0; r < schedule.order.size() && begin >= 0; ++r)
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            const OpKind kind = schedule.order[r][i].kind;
+            if (kind != OpKind::Optimizer && !isCollective(kind)) continue;
+            const std::size_t id = result.offsets[r] + i;
+            stepBegin = std::min(stepBegin, result.start[id]);
+            stepEnd = std::max(stepEnd, result.end[id]);
+        }
+    figures.step = stepEnd - std::max<Nanos>(0, stepBegin);
     Nanos apart = 0;
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {

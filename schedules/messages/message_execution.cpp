@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedules/messages/buckets.h"
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/wait_graph.h"
 #include "schedules/model/kinds.h"
@@ -199,13 +200,22 @@ std::span<const MessageExecution::Input> MessageExecution::inputsOf(std::uint32_
     return std::span(m_inputs).subspan(m_inputOffsets[op], m_inputOffsets[op + 1] - m_inputOffsets[op]);
 }
 
+// Whether its end, arrival or departure is known.
+bool MessageExecution::isThere(const Input& input) const
+{
+    if (input.source == noOp) return false;
+    if (input.message) return m_out.messages[input.source].arrival >= 0;
+    if (input.flight != noOp) return m_flights[input.flight].arrival >= 0;
+    return m_out.end[input.source] >= 0 && (input.delay == 0 || m_leaves.empty() || m_leaves[input.source] >= 0);
+}
+
 bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) const
 {
     bool all = true;
     for (const Input& input : inputsOf(op)) {
         const Nanos at = input.source == noOp ? -1 : input.message ? m_out.messages[input.source].arrival
                                                                    : m_out.end[input.source];
-        if (at < 0)
+        if (!isThere(input))
             all = false;
         else if (input.flight != noOp)
             begin = std::max(begin, m_flights[input.flight].arrival);
@@ -240,35 +250,75 @@ bool MessageExecution::reductionThere(std::uint32_t op, int rank, Nanos now, Nan
     return all || m_forced == rank;
 }
 
-// Takes its place on the lane once every rank of the stage has come to it; none waits for that.
-void MessageExecution::issueBeside(std::uint32_t op, int rank, Nanos now)
+std::span<const std::uint32_t> MessageExecution::membersOf(const std::uint32_t& collective) const
+{
+    const auto meeting = m_meetingOf.find(collective);
+    return meeting == m_meetingOf.end() ? std::span(&collective, 1) : std::span<const std::uint32_t>(m_meetings[meeting->second]);
+}
+
+bool MessageExecution::comeTo(std::uint32_t op, int rank, Nanos now)
 {
     const OpPlace own = m_index.placeOf(op);
     const Op& collective = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
     if (collective.kind == OpKind::Reshard) {
         m_out.start[op] = m_out.end[op] = now;
-        return;
+        return false;
     }
     Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
     (collective.kind == OpKind::Unshard ? lanes.gathered : lanes.reduced)[collective.stage] = op;
     m_met.try_emplace(op, now);
-    const auto meeting = m_meetingOf.find(op);
-    const std::span<const std::uint32_t> members = meeting == m_meetingOf.end() ? std::span(&op, 1) : std::span<const std::uint32_t>(m_meetings[meeting->second]);
+    const auto members = membersOf(op);
+    return std::all_of(members.begin(), members.end(), [this](std::uint32_t member) { return m_met.contains(member); });
+}
+
+void MessageExecution::takeLanes(std::uint32_t op)
+{
     Nanos begin = 0;
     Nanos lasts = 0;
-    for (const std::uint32_t other : members) {
-        const auto met = m_met.find(other);
-        if (met == m_met.end()) return;
-        const int from = m_index.placeOf(other).rank;
-        begin = std::max({begin, met->second, m_beside[static_cast<std::size_t>(from)].lane});
-        if (!m_durations.empty()) lasts = std::max(lasts, m_durations[other]);
+    const auto members = membersOf(op);
+    for (const std::uint32_t member : members) {
+        begin = std::max({begin, m_met.at(member), m_beside[static_cast<std::size_t>(m_index.placeOf(member).rank)].lane});
+        if (!m_durations.empty()) lasts = std::max(lasts, m_durations[member]);
     }
-    for (const std::uint32_t other : members) {
-        const int from = m_index.placeOf(other).rank;
-        m_out.start[other] = begin;
-        m_out.end[other] = m_beside[static_cast<std::size_t>(from)].lane = begin + lasts;
-        if (from != rank) wake(from);
+    for (const std::uint32_t member : members) {
+        const int rank = m_index.placeOf(member).rank;
+        m_out.start[member] = begin;
+        m_out.end[member] = m_beside[static_cast<std::size_t>(rank)].lane = begin + lasts;
+        wake(rank);
     }
+}
+
+// Takes its place on the lane once every rank of the stage has come to it; none waits for that.
+void MessageExecution::issueBeside(std::uint32_t op, int rank, Nanos now)
+{
+    if (comeTo(op, rank, now)) takeLanes(op);
+}
+
+Nanos MessageExecution::runOps(std::uint32_t id, int rank, Nanos begin)
+{
+    const OpPlace place = m_index.placeOf(id);
+    const std::size_t count = m_schedule.isPaired(rank, place.position) ? 2 : 1;
+    const auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
+    const bool serial = count == 2 && m_schedule.order[static_cast<std::size_t>(rank)][place.position].kind == OpKind::Recompute; // one after the other
+    const Nanos middle = begin + (serial ? duration(id) : 0);
+    const Nanos end = begin + duration(id) + (count == 2 ? duration(id + 1) : 0);
+    for (std::uint32_t k = id; k < id + count; ++k) {
+        m_out.start[k] = k == id ? begin : middle;
+        m_out.end[k] = serial && k == id ? middle : end;
+    }
+    return end;
+}
+
+void MessageExecution::awaitInputs(std::uint32_t op, int rank, std::size_t count)
+{
+    for (std::uint32_t k = op; k < op + count; ++k)
+        for (const Input& input : inputsOf(k))
+            if (!input.message && input.source != noOp && !isThere(input)) m_waiting[static_cast<std::size_t>(m_index.placeOf(input.source).rank)].push_back(rank);
+}
+
+void MessageExecution::tellWaiting(int rank)
+{
+    for (const int waiter : std::exchange(m_waiting[static_cast<std::size_t>(rank)], {})) wake(waiter);
 }
 
 template <typename Visit>
@@ -300,7 +350,7 @@ Nanos MessageExecution::availableAt(std::uint32_t collective, const Op& op, int 
     const Nanos end = m_out.end[collective];
     if (op.kind != OpKind::Optimizer || m_stepsOnArrival.empty() || m_stepsOnArrival[static_cast<std::size_t>(rank)] == 0 || op.stage >= m_gradientBuckets.size()) return end;
     const int buckets = std::max(1, m_gradientBuckets[op.stage]);
-    return end - std::min(end - m_out.start[collective], duration) / buckets * (buckets - 1);
+    return end - allButOnePart(std::min(end - m_out.start[collective], duration), buckets);
 }
 
 void MessageExecution::wake(int rank)
@@ -430,23 +480,14 @@ void MessageExecution::runRank(int rank)
             for (std::uint32_t k = id; k < id + count; ++k)
                 there = there && inputsThere(k, rank, begin) && reductionThere(k, rank, now, begin);
             if (!there) {
-                for (std::uint32_t k = id; k < id + count; ++k)
-                    for (const Input& input : inputsOf(k))
-                        if (!input.message && input.source != noOp && m_out.end[input.source] < 0)
-                            m_waiting[static_cast<std::size_t>(m_index.placeOf(input.source).rank)].push_back(rank);
+                awaitInputs(id, rank, count);
                 break;
             }
-            auto duration = [this](std::uint32_t op) { return m_durations.empty() ? 0 : m_durations[op]; };
-            const bool serial = count == 2 && ops[i].kind == OpKind::Recompute; // one after the other
-            const Nanos middle = begin + (serial ? duration(id) : 0);
-            const Nanos end = begin + duration(id) + (count == 2 ? duration(id + 1) : 0);
+            now = runOps(id, rank, begin);
             for (std::uint32_t k = id; k < id + count; ++k) {
-                m_out.start[k] = k == id ? begin : middle;
-                m_out.end[k] = serial && k == id ? middle : end;
                 if (!m_leaves.empty()) m_leaves[k] = std::max(m_out.end[k], m_beside[r].lane);
                 fly(k);
             }
-            now = end;
         }
         m_forced = -1;
         i += count;
@@ -454,13 +495,15 @@ void MessageExecution::runRank(int rank)
     const bool moved = i != m_head[r];
     m_head[r] = i;
     m_clock[r] = now;
-    if (!moved) return;
-    for (const int waiter : std::exchange(m_waiting[r], {}))
-        wake(waiter);
+    if (moved) tellWaiting(rank);
 }
 
 bool MessageExecution::run(PlacePolicy policy)
 {
+    if (policy == PlacePolicy::Strict && lanesAreShared()) {
+        runInTime();
+        return done() == m_index.opCount();
+    }
     for (int r = m_schedule.ranks - 1; r >= 0; --r)
         wake(r);
     while (true) {

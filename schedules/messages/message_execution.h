@@ -67,9 +67,18 @@ private:
     void prepareReductions();
     std::span<const Input> inputsOf(std::uint32_t op) const;
     void runRank(int rank);
+    bool isThere(const Input& input) const;
     bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
     bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
     void issueBeside(std::uint32_t op, int rank, Nanos now);
+    bool comeTo(std::uint32_t collective, int rank, Nanos now);                      // whether all of its ranks have now
+    void takeLanes(std::uint32_t collective);                                        // once they have
+    std::span<const std::uint32_t> membersOf(const std::uint32_t& collective) const; // itself where it is one rank's
+    Nanos runOps(std::uint32_t op, int rank, Nanos begin);                           // it, or its pair; their end
+    void awaitInputs(std::uint32_t op, int rank, std::size_t count);
+    void tellWaiting(int rank);
+    bool lanesAreShared() const; // by collectives of several ranks: then runInTime()
+    void runInTime();
     template <typename Visit>
     void eachCollectiveFor(const Op& op, int rank, Visit&& visit) const; // that the op waits for, beside compute
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);

@@ -93,14 +93,15 @@ Nanos CollectiveCosts::gather(Bytes bytes, int members, Bytes largest) const
     if (members < 2) return 0;
     const int group = perHost > 0 ? std::min(perHost, members) : members;
     const int hosts = (members + group - 1) / group;
-    const Link link = hosts > 1 ? slower(within, between) : within;
+    const Link across = between.value_or(within);
+    const Link link = hosts > 1 ? slower(within, across) : within;
     switch (algorithm) {
     case CollectiveAlgorithm::Tree: {
         const Nanos moved = stepsOf({0, link.bytesPerSecond}, 1, bytes - bytes / members);
         return log2Up(members) * link.latency + moved;
     }
     case CollectiveAlgorithm::TwoLevel:
-        return stepsOf(between, hosts - 1, partOf(bytes, hosts)) + stepsOf(within, group - 1, partOf(bytes, group));
+        return stepsOf(across, hosts - 1, partOf(bytes, hosts)) + stepsOf(within, group - 1, partOf(bytes, group));
     case CollectiveAlgorithm::Ring:
         break;
     }

@@ -7,6 +7,7 @@
 // A ring or tree that leaves a host takes the slower of both links.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,9 @@ Result<CollectiveAlgorithm> parseCollectiveAlgorithm(std::string_view text);
 
 struct CollectiveCosts {
     CollectiveAlgorithm algorithm = CollectiveAlgorithm::Ring;
-    Link within;     // of a host
-    Link between;    // of hosts
-    int perHost = 0; // members on one host; 0: all
+    Link within;                 // of a host
+    std::optional<Link> between; // of hosts; none: as within
+    int perHost = 0;             // members of the stage on one host; 0: all
     bool operator==(const CollectiveCosts&) const = default;
 
     // bytes of the whole vector; largest: of the largest piece, 0: even ones. One gather, or one reduce-scatter. 1 member: 0.

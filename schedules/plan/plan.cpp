@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/heuristic/improve.h"
 #include "schedules/plan/bound.h"
@@ -401,10 +402,10 @@ Result<void> Search::prepare()
     for (int r = 0; r < m_pipeline.ranks; ++r) {
         const Bytes least = leastMemory(m_pipeline, r);
         const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
-        const auto unit = static_cast<double>(m_request.costs.memoryUnit);
+        const Bytes unit = m_request.costs.memoryUnit;
         if (cap < least)
-            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {:.6g} is below the {:.6g} that one microbatch needs", r, static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
-                        fmt::format("the smallest cap that works is {:.6g}", static_cast<double>(least) / unit));
+            return fail(ErrorCode::Invalid, fmt::format("plan, rank {}: a cap of {} is below the {} that one microbatch needs", r, formatBytes(cap, unit), formatBytes(least, unit)),
+                        unit == 1 ? fmt::format("the smallest cap that works is {}B", least) : fmt::format("the smallest cap that works is {:.6g}", static_cast<double>(least) / static_cast<double>(unit)));
     }
     return {};
 }

@@ -77,6 +77,7 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
         row.timeUnit = costs->timeUnit;
         row.memoryUnit = costs->memoryUnit;
         row.makespan = figures.makespan;
+        row.step = figures.step;
         row.span = result->span;
         row.bubbleFraction = figures.bubbleFraction;
         row.bubbleRateSpan = figures.bubbleRateSpan;
@@ -117,7 +118,7 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
 std::string sweepCsv(const std::vector<SweepRow>& rows)
 {
     std::string text = csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan", "span",
-                                "bubble_fraction", "bubble_rate_span", "peak_activation", "error"});
+                                "bubble_fraction", "bubble_rate_span", "peak_activation", "error", "whole_step"});
     for (const SweepRow& row : rows) {
         if (!row.done) continue;
         const Shape& shape = row.point.shape;
@@ -127,7 +128,8 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
                                        shape.chunks > 0 ? std::to_string(shape.chunks) : "auto",
                                        row.error.empty() ? std::to_string(row.stages) : "",
                                        row.point.costs,
-                                       fmt::format("{}", row.point.comm)};
+                                       row.point.comm >= 0 ? fmt::format("{}", row.point.comm) : row.good() && row.timeUnit != 1 ? "0"
+                                                                                                                                 : ""};
         if (row.error.empty()) {
             for (std::string cell : {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
                                      fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
@@ -137,6 +139,7 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
             cells.resize(13);
         }
         cells.push_back(row.error);
+        cells.push_back(row.error.empty() ? fmt::format("{}", row.timeValue(row.step)) : "");
         text += csvLine(cells);
     }
     return text;
@@ -158,11 +161,11 @@ std::vector<std::size_t> frontierOf(const std::vector<SweepRow>& rows, const std
     std::stable_sort(order.begin(), order.end(), [&rows](std::size_t a, std::size_t b) {
         const Bytes peakA = rows[a].peak();
         const Bytes peakB = rows[b].peak();
-        return peakA != peakB ? peakA < peakB : rows[a].makespan < rows[b].makespan;
+        return peakA != peakB ? peakA < peakB : rows[a].step < rows[b].step;
     });
     std::vector<std::size_t> frontier;
     for (const std::size_t i : order)
-        if (frontier.empty() || rows[i].makespan < rows[frontier.back()].makespan) frontier.push_back(i);
+        if (frontier.empty() || rows[i].step < rows[frontier.back()].step) frontier.push_back(i);
     return frontier;
 }
 

@@ -19,7 +19,7 @@ struct SweepPoint {
     Shape shape;                // chunks 0: schedule default; costs: what generators may plan with
     CostModel::UnitCosts units; // latency: in rank shares
     std::string costs;          // as shown in tables: "F=1,I=1,W=1"
-    double comm = 0;            // as shown in tables
+    double comm = 0;            // as shown in tables; below 0: the costs' own links
 };
 SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units); // shape.costs and texts follow the units
 std::string toText(const CostModel::UnitCosts& units);                                                    // "F=1,I=1,W=1"; B where it is not I + W
@@ -34,6 +34,7 @@ struct SweepRow {
     Nanos timeUnit = 1;
     Bytes memoryUnit = 1;
     Nanos makespan = 0; // figures as SimFigures
+    Nanos step = 0;
     Nanos span = 0;
     double bubbleFraction = 0;
     double bubbleRateSpan = 0;
@@ -62,7 +63,7 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 
 // A line of titles and one per finished row: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit, makespan, span,
-// bubble_fraction, bubble_rate_span, peak_activation, error.
+// bubble_fraction, bubble_rate_span, peak_activation, error, whole_step.
 std::string sweepCsv(const std::vector<SweepRow>& rows);
 
 // The requested chunks that the schedule takes: its own number if that is fixed. `unused` is set if it differs.

@@ -288,8 +288,8 @@ Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) co
     if (!changed) return tl::unexpected(std::move(changed.error()));
     WhatIfAnswer out;
     const SimFigures after = figuresOf(changed->schedule, changed->result);
-    out.makespanBefore = m_figures.makespan;
-    out.makespanAfter = after.makespan;
+    out.makespanBefore = m_figures.step;
+    out.makespanAfter = after.step;
     out.bubbleBefore = m_figures.bubbleFraction;
     out.bubbleAfter = after.bubbleFraction;
     if (m_costs.knowsActivations()) {

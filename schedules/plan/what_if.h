@@ -60,7 +60,7 @@ Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text);
 std::string toText(const WhatIfChange& change);
 
 struct WhatIfAnswer {
-    Nanos makespanBefore = 0;
+    Nanos makespanBefore = 0; // of whole steps: gathers, reductions and optimizers count (SimFigures::step)
     Nanos makespanAfter = 0;
     double bubbleBefore = 0; // bubble_fraction
     double bubbleAfter = 0;

@@ -106,6 +106,38 @@ private slots:
         QCOMPARE(gathers, 4 * rankShare / 2); // before the first op
     }
 
+    // A replica at half the speed: the other waits for it, and for collectives only while its lane has one.
+    void waitsForALateReplica()
+    {
+        for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped}) {
+            ShardRules rules;
+            rules.reduce = reduce;
+            const Schedule one = addShardOps(makeSchedule("bfs", Shape(2, 4, 2)).value(), ShardLevel::Weights, rules).value();
+            const Schedule both = overReplicas(one, 2).value();
+            CostModel costs = CostModel::uniform(both);
+            costs.links.collectives = CollectiveLane::Beside;
+            for (int stage = 0; stage < both.stages; ++stage)
+                for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.setDuration(kind, stage, rankShare / 10);
+            for (const int rank : {2, 3})
+                for (const int stage : both.placement.stagesOf(rank))
+                    for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, stage, rank, both.placement, 2);
+            const auto timeline = simulatedTimeline(both, costs).value();
+            const auto report = analyseBubbles(*timeline, 0);
+            QVERIFY(report);
+            Nanos waited = 0;
+            for (const Gap& gap : report->gaps) {
+                if (gap.cause == IdleCause::PeerWait) waited += gap.end - gap.start;
+                if (gap.cause != IdleCause::Collective) continue;
+                const Span& span = timeline->spans()[gap.blamed];
+                QVERIFY(span.start <= gap.start && gap.end <= span.end);
+                QCOMPARE(timeline->trackOf(gap.blamed).rank, gap.rank);
+            }
+            QVERIFY(waited > report->byCause[static_cast<std::size_t>(IdleCause::Collective)]);
+            for (const CollectiveUse& use : collectiveUses(*timeline, *report).uses)
+                QVERIFY(use.exposed() <= timeline->spans()[use.span].duration());
+        }
+    }
+
     void countsAndBytes()
     {
         const Job job = sharded("1f1b", GatherRule::Microbatch, ReduceRule::Overlapped);

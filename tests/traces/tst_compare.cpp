@@ -9,9 +9,11 @@
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 #include "traces/compare/compare.h"
 #include "traces/export/html_report.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/run/simulated_run.h"
 
 using namespace stagewright;
 
@@ -167,8 +169,8 @@ private slots:
         QCOMPARE(sum(comparison->ledgerB.byClass), comparison->reportB.bubbles.makespan());
         QCOMPARE(sum(comparison->ledgerB.byClass) - sum(comparison->ledgerA.byClass), comparison->change.makespanDelta);
         QVERIFY2(!comparison->ladder.empty(), comparison->noLadder.c_str());
-        QCOMPARE(comparison->ladder.front().makespan, comparison->reportA.bubbles.makespan());
-        QCOMPARE(comparison->ladder.back().makespan, comparison->reportB.bubbles.makespan());
+        QCOMPARE(comparison->ladder.front().makespan, comparison->reportA.bubbles.stepTime());
+        QCOMPARE(comparison->ladder.back().makespan, comparison->reportB.bubbles.stepTime());
         for (const LadderRung& rung : comparison->ladder) // both are simulated from their costs: nothing is left over
             QVERIFY2(rung.kind != RungKind::Rest, (nameA + " to " + nameB).c_str());
         Nanos changes = 0;
@@ -233,6 +235,77 @@ private slots:
         QCOMPARE(keys, (QStringList{"microbatches", "model", "clock"}));
         QVERIFY(comparison.why.front().starts_with("different setups: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
         QVERIFY(compareRuns(a, a).value().differences.empty());
+    }
+
+    // Steps whose ops take the same time, but one waits for its reductions behind them: that is what is compared, and said.
+    void wholeStepsAreCompared()
+    {
+        ShardRules rules;
+        rules.reduce = ReduceRule::Overlapped;
+        const Schedule schedule = addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
+        const auto made = [&](Nanos reduction, const char* bucket) {
+            CostModel costs = CostModel::uniform(schedule);
+            costs.replicas = 4;
+            costs.sharding.level = ShardLevel::Weights;
+            costs.links.collectives = CollectiveLane::Beside;
+            for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, reduction);
+            Run run = simulatedRun(schedule, costs).value();
+            run.configuration.insert(run.configuration.end(), {{"replicas", "4"}, {"shard", "weights"}, {"reduce", "overlapped"}, {"collectives", "ring"}});
+            if (*bucket != 0) run.configuration.emplace_back("bucket_bytes", bucket);
+            return run;
+        };
+        const auto comparison = compareRuns(made(rankShare, ""), made(30 * rankShare, "10000"));
+        QVERIFY(comparison.has_value());
+        QCOMPARE(comparison->change.makespanDelta, Nanos{0});
+        QCOMPARE(comparison->change.stepDelta, 29 * rankShare);
+        QCOMPARE(comparison->headline, std::string("B is 85.3 % slower: 63 units against 34 units"));
+        QCOMPARE(metric(*comparison, "whole_step_ns", true), 63.0 * static_cast<double>(rankShare));
+        QCOMPARE(metric(*comparison, "makespan_ns", true), 33.0 * static_cast<double>(rankShare));
+        QVERIFY(mentions(*comparison, {"behind the last", "1 unit → 30 units"}) || mentions(*comparison, {"after the last", "1 unit → 30 units"}));
+        QCOMPARE(comparison->differences.size(), std::size_t{1});
+        QCOMPARE(comparison->differences[0].key, std::string("bucket_bytes"));
+        QCOMPARE(comparison->differences[0].a, std::string("none"));
+        QCOMPARE(comparison->ladder.size(), std::size_t{2});
+        QCOMPARE(comparison->ladder[1].kind, RungKind::Sharing);
+        QCOMPARE(comparison->ladder[1].change, 29 * rankShare);
+    }
+
+    // ZeRO 3 by microbatch and by batch: the order of forwards and backwards is one, only the gathers differ.
+    void gathersAreARungOfTheirOwn()
+    {
+        const auto made = [](GatherRule gather) {
+            ShardRules rules;
+            rules.gather = gather;
+            const Schedule schedule = addShardOps(makeSchedule("1f1b", Shape(4, 8)).value(), ShardLevel::Weights, rules).value();
+            CostModel costs = CostModel::uniform(schedule);
+            costs.replicas = 4;
+            costs.sharding.level = ShardLevel::Weights;
+            costs.links.collectives = CollectiveLane::Beside;
+            for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
+            return simulatedRun(schedule, costs).value();
+        };
+        const auto comparison = compareRuns(made(GatherRule::Microbatch), made(GatherRule::Batch));
+        QVERIFY(comparison.has_value());
+        QCOMPARE(comparison->ladder.size(), std::size_t{2});
+        QCOMPARE(comparison->ladder[1].title, std::string("B's gathers and reductions"));
+        QCOMPARE(comparison->differences.size(), std::size_t{1});
+        QCOMPARE(comparison->differences[0].title, std::string("gathers"));
+        QCOMPARE(comparison->differences[0].a, std::string("microbatch"));
+        QCOMPARE(comparison->differences[0].b, std::string("batch"));
+    }
+
+    void noDisturbanceIsNotUnknown()
+    {
+        Run calm = samples::simulatedRun("1f1b", 4, 8);
+        Run slow = calm;
+        slow.configuration.emplace_back("perturb", "rank=1:1.5");
+        const auto comparison = compareRuns(calm, slow);
+        QVERIFY(comparison.has_value());
+        QCOMPARE(comparison->differences.size(), std::size_t{1});
+        QCOMPARE(comparison->differences[0].a, std::string("none"));
+        QVERIFY(mentions(*comparison, {"different setups: disturbance none against rank=1:1.5"}));
+        calm.info.provenance = slow.info.provenance = Provenance::Imported;
+        QCOMPARE(compareRuns(calm, slow)->differences[0].a, std::string());
     }
 
     void splitIsExact_data()

@@ -6,6 +6,7 @@
 #include "schedules/execute/perturb.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/lower.h"
+#include "schedules/model/collective_costs.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/recompute.h"
@@ -123,6 +124,43 @@ private slots:
             QCOMPARE(table.gainOf(IdleCause::Collective), std::optional(lever->gain));
         }
     }
+    // Behind the last op: 30 units of reductions, of which 29 are their buckets'.
+    void bucketsAndLateReductions()
+    {
+        ShardRules rules;
+        rules.reduce = ReduceRule::Late;
+        const Schedule schedule = addShardOps(scheduleFor("bfs", 2), ShardLevel::Gradients, rules).value();
+        CostModel costs = samples::unitCosts(schedule, 0);
+        costs.replicas = 2;
+        costs.sharding.level = ShardLevel::Gradients;
+        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.all = {1000, 1e9};
+        CollectiveCosts ring;
+        ring.within = costs.links.all;
+        for (StageMemory& memory : costs.memory) memory.gradient = memory.weight = 1'000'000;
+        costs.sharding.bucket = 1000;
+        setCollectiveTimes(costs, schedule, ring);
+        QCOMPARE(costs.duration(OpKind::ReduceGrad, 0, -1), Nanos{1000 * (1000 + 500)});
+        Run run = simulatedRun(schedule, costs).value();
+        run.configuration.insert(run.configuration.end(), {{"shard", "gradients"}, {"bucket_bytes", "1000"}, {"collectives", "ring"}});
+        const LeverTable table = leversOf(run, 0);
+        QVERIFY(table.simulated.has_value());
+        QCOMPARE(*table.simulated, table.measured);
+        const Lever* buckets = find(table, "buckets");
+        QVERIFY(buckets != nullptr && buckets->makespan);
+        CostModel whole = costs;
+        whole.sharding.bucket = 0;
+        setCollectiveTimes(whole, schedule, ring);
+        QCOMPARE(buckets->gain, *table.simulated - figuresOf(schedule, simulate(schedule, whole).value()).step);
+        QVERIFY(buckets->gain > 0);
+        const Lever* reductions = find(table, "reductions");
+        QVERIFY(reductions != nullptr && reductions->makespan);
+        rules.reduce = ReduceRule::Overlapped;
+        const Schedule early = addShardOps(scheduleFor("bfs", 2), ShardLevel::Gradients, rules).value();
+        QCOMPARE(*reductions->makespan, figuresOf(early, simulate(early, costs).value()).step);
+        QVERIFY(reductions->gain > 0);
+    }
+
     void nothingToGain()
     {
         const Run run = disturbed(scheduleFor("1f1b"), "");

@@ -15,6 +15,7 @@
 #include "traces/run/run_facts.h"
 #include "traces/step/step_graph.h"
 #include "traces/step/step_ops.h"
+#include "traces/step/whole_step.h"
 
 namespace stagewright {
 
@@ -45,7 +46,7 @@ public:
         m_series = memorySeries(timeline, rank, MemoryCategory::Activations);
         std::map<std::pair<int, int>, Bytes> grown;
         for (const MemoryEvent& event : timeline.memoryOf(rank)) {
-            if (event.category != MemoryCategory::Activations || event.step != step || event.delta <= 0) continue;
+            if (event.category != MemoryCategory::Activations || event.step != step || event.delta <= 0 || event.microbatch < 0) continue;
             Bytes& bytes = grown[{event.stage, event.microbatch}];
             bytes += event.delta;
             Bytes& most = m_bytesOfStage[event.stage];
@@ -361,22 +362,39 @@ private:
         const auto& busy = m_ops.busy(m_rank);
         for (std::size_t i = m_next; waiting == next && i < busy.size() && m_spans[busy[i]].start == m_spans[next].start; ++i) take(busy[i]);
         if (awaited == noSpan) return start;
-        // Before it starts the rank's lane may be taken by others; then another rank of the stage has not come to it.
-        Nanos taken = start;
-        for (const Lane kind : {Lane::Gather, Lane::Reduce})
-            if (const Track* lane = m_timeline.trackOf(m_rank, kind)) {
-                const auto spans = m_timeline.spansOf(*lane);
-                auto before = std::partition_point(spans.begin(), spans.end(), [&](const Span& span) { return span.start < m_spans[awaited].start; });
-                while (before != spans.begin() && (before - 1)->op.kind == OpKind::Reshard) --before; // takes no time
-                if (before != spans.begin()) taken = std::max(taken, (before - 1)->end);
-            }
+        // Before it starts the rank's lane may be taken by others; while it is free, another rank of the stage has not come to it.
         const Nanos cut = std::clamp(m_spans[awaited].end, start, end);
         const Nanos begun = std::clamp(m_spans[awaited].start, start, cut);
-        const Nanos free = std::clamp(taken, start, begun);
-        add(gaps, start, free, IdleCause::Collective, next, awaited);
-        add(gaps, free, begun, IdleCause::PeerWait, next);
+        Nanos now = start;
+        for (const SpanId id : onLanes(start, begun)) {
+            add(gaps, now, std::max(now, m_spans[id].start), IdleCause::PeerWait, next);
+            now = std::max(now, m_spans[id].start);
+            const Nanos until = std::clamp(m_spans[id].end, now, begun);
+            add(gaps, now, until, IdleCause::Collective, next, id);
+            now = until;
+        }
+        add(gaps, now, begun, IdleCause::PeerWait, next);
         add(gaps, begun, cut, IdleCause::Collective, next, awaited);
         return cut;
+    }
+
+    // The rank's gathers and reductions that run at some time within [start, end), by start.
+    std::vector<SpanId> onLanes(Nanos start, Nanos end) const
+    {
+        std::vector<SpanId> out;
+        for (const Lane kind : {Lane::Gather, Lane::Reduce}) {
+            const Track* lane = m_timeline.trackOf(m_rank, kind);
+            if (lane == nullptr) continue;
+            const auto spans = m_timeline.spansOf(*lane);
+            auto at = static_cast<std::size_t>(std::partition_point(spans.begin(), spans.end(), [end](const Span& span) { return span.start < end; }) - spans.begin());
+            while (at-- > 0) {
+                const Span& span = spans[at];
+                if (span.end > start && span.end > span.start) out.push_back(lane->begin + static_cast<SpanId>(at));
+                if (span.end <= start && span.end > span.start && span.label == 0) break; // one after the other, but for what was taken later
+            }
+        }
+        std::sort(out.begin(), out.end(), [this](SpanId a, SpanId b) { return std::pair(m_spans[a].start, a) < std::pair(m_spans[b].start, b); });
+        return out;
     }
 
     // A reduction starts on all ranks of its stage at once: the previous op of the last rank to reach it. noSpan: unknown.
@@ -541,6 +559,9 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     if (ops.empty()) return report;
     report.windowBegin = ops.windowBegin();
     report.windowEnd = ops.windowEnd();
+    const StepExtent whole = wholeStep(timeline, step);
+    report.stepBegin = std::min(whole.begin, report.windowBegin);
+    report.stepEnd = std::max(whole.end, report.windowEnd);
     report.noArrivals = whyNoArrivals(timeline);
     const Replays replays(timeline, ops);
     report.slowness = replays.slowness();

@@ -46,6 +46,8 @@ struct BubbleReport {
     int step = 0;
     Nanos windowBegin = 0;
     Nanos windowEnd = 0;
+    Nanos stepBegin = 0; // of the whole step, with gathers, reductions and the optimizer (traces/step/whole_step.h)
+    Nanos stepEnd = 0;
     Nanos span = 0;            // longest first-start-to-last-end of busy spans of any one rank
     double bubbleFraction = 0; // idle / (ranks × window)
     double bubbleRateSpan = 0; // 1 − ideal / span; ideal: busy time of the rank with the longest span
@@ -60,7 +62,9 @@ struct BubbleReport {
     std::string noArrivals;
     bool knows(IdleCause cause) const; // false: it has no time because nothing is known of messages
 
-    Nanos makespan() const { return windowEnd - windowBegin; }
+    Nanos makespan() const { return windowEnd - windowBegin; } // of the ops alone
+    Nanos stepTime() const { return stepEnd > stepBegin ? stepEnd - stepBegin : makespan(); }
+    Nanos outside() const { return stepTime() - makespan(); } // before the first op and after the last
 };
 
 struct Run; // traces/run/run.h

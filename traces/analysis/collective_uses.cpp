@@ -136,10 +136,11 @@ CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& repo
         if (gap.cause != IdleCause::Collective || gap.blamed == noSpan) continue;
         const auto use = std::lower_bound(out.uses.begin(), out.uses.end(), gap.blamed, [](const CollectiveUse& one, SpanId id) { return one.span < id; });
         if (use == out.uses.end() || use->span != gap.blamed) continue;
-        use->awaited += gap.end - gap.start;
         const Span& span = timeline.spans()[gap.blamed];
         const Nanos begin = std::max(gap.start, span.start), end = std::min(gap.end, span.end);
-        if (begin < end) out.exposed.push_back({gap.blamed, begin, end});
+        if (begin >= end) continue;
+        use->awaited += end - begin;
+        out.exposed.push_back({gap.blamed, begin, end});
     }
     std::sort(out.exposed.begin(), out.exposed.end(), [](const ExposedPart& a, const ExposedPart& b) { return a.span != b.span ? a.span < b.span : a.begin < b.begin; });
     return out;

@@ -16,7 +16,7 @@ class CostModel;
 struct CollectiveUse {
     SpanId span = noSpan;
     Nanos hidden = 0;  // its rank runs an op meanwhile; of a rank without ops: a kernel that computes
-    Nanos awaited = 0; // idle time of its rank, of the cause collective, that waits for it; also before it starts, while others take its lane
+    Nanos awaited = 0; // idle time of its rank, of the cause collective, while it runs: the rank waits for it, or for one behind it
     Nanos outside = 0; // before the first or after the last op of the step, while its rank runs nothing; without ops: the rest
 
     Nanos exposed() const { return awaited + outside; }

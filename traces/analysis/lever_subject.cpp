@@ -9,10 +9,15 @@
 
 #include "schedules/base/median.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/messages/messages.h"
+#include "schedules/model/collective_costs.h"
+#include "schedules/text/link_text.h"
+#include "schedules/timeline/message_view.h"
 #include "traces/analysis/levers.h"
 #include "traces/fit/executed_run.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
+#include "traces/step/whole_step.h"
 
 namespace stagewright {
 
@@ -87,6 +92,28 @@ std::vector<SlowStep> askedSlowSteps(const Run& run, int step)
     return out;
 }
 
+// What the buckets of a reduction add to it, by stage: each takes the latency of its own steps. By the formulas of docs/numbers.md over the
+// link that was asked for.
+std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
+{
+    const auto bucket = wholeOf<Bytes>(configured(run, "bucket_bytes"));
+    if (!bucket || *bucket <= 0) return {};
+    CostModel bucketed = subject.costs;
+    if (auto sharding = parseSharding(configured(run, "shard"))) bucketed.sharding = std::move(*sharding);
+    bucketed.sharding.bucket = *bucket;
+    CollectiveCosts collectives;
+    if (auto way = parseCollectives(configured(run, "collectives"))) collectives = way->costs;
+    collectives.within = run.info.provenance == Provenance::Simulated ? subject.costs.links.all : askedLink(run).value_or(subject.costs.links.all);
+    CostModel whole = bucketed;
+    whole.sharding.bucket = 0;
+    setCollectiveTimes(bucketed, subject.schedule, collectives);
+    setCollectiveTimes(whole, subject.schedule, collectives);
+    std::vector<Nanos> out;
+    for (int stage = 0; stage < subject.costs.stages(); ++stage)
+        out.push_back(bucketed.duration(OpKind::ReduceGrad, stage, -1) - whole.duration(OpKind::ReduceGrad, stage, -1));
+    return out;
+}
+
 } // namespace
 
 Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap)
@@ -109,7 +136,12 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     out.noArrivals = whyNoArrivals(*run.timeline);
     out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run, out);
     const StepOps ops(*run.timeline, step);
-    out.measured = ops.empty() ? 0 : ops.windowEnd() - ops.windowBegin();
+    if (!ops.empty()) {
+        const StepExtent whole = wholeStep(*run.timeline, step);
+        out.measured = whole.length();
+        if (run.info.provenance != Provenance::Simulated) out.behind = whole.length() - listedStep(*run.timeline, step, *run.schedule).length();
+    }
+    out.bucketing = bucketingOf(run, out);
     return out;
 }
 

@@ -15,6 +15,7 @@
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/partial_backward.h"
+#include "schedules/model/shard_rules.h"
 #include "schedules/plan/plan.h"
 #include "traces/analysis/lever_subject.h"
 #include "traces/step/slow_ranks.h"
@@ -40,6 +41,37 @@ std::string reasonOf(const Error& error)
     return error.remedy.empty() ? error.message : error.message + "; " + error.remedy;
 }
 
+// Takes all ops of a kind out; whether there were any.
+bool leaveOut(Schedule& schedule, OpKind kind)
+{
+    bool any = false;
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        std::vector<Op> ops;
+        std::vector<std::uint32_t> paired;
+        for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
+            if (schedule.order[rank][i].kind == kind) continue;
+            if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
+            ops.push_back(schedule.order[rank][i]);
+        }
+        any = any || ops.size() < schedule.order[rank].size();
+        schedule.order[rank] = std::move(ops);
+        if (rank < schedule.paired.size()) schedule.paired[rank] = std::move(paired);
+    }
+    return any;
+}
+
+// Gathers of stepped weights at the lists' ends; whether there were any.
+bool leaveOutBehind(Schedule& schedule)
+{
+    bool any = false;
+    for (std::vector<Op>& ops : schedule.order)
+        while (!ops.empty() && ops.back().kind == OpKind::Unshard) {
+            ops.pop_back();
+            any = true;
+        }
+    return any;
+}
+
 class Levers {
 public:
     Levers(const LeverSubject& subject, const std::stop_token& stop) : m_subject(subject), m_stop(stop) {}
@@ -54,7 +86,7 @@ public:
             return std::move(m_table);
         }
         m_table.simulated = base->makespan;
-        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::channels,
+        for (const auto part : {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions, &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::channels,
                                 &Levers::recompute, &Levers::order, &Levers::cap})
             if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
@@ -77,7 +109,7 @@ private:
         auto result = simulate(schedule, costs, channels);
         if (!result) return tl::unexpected(std::move(result.error()));
         Time out;
-        out.makespan = figuresOf(schedule, *result).makespan;
+        out.makespan = figuresOf(schedule, *result).step + m_subject.behind;
         if (costs.knowsActivations())
             for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak.value_or(0), peak);
         return out;
@@ -252,6 +284,37 @@ private:
         for (int stage = 0; stage < free.stages(); ++stage)
             for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) free.scale(kind, stage, 0);
         if (free != m_subject.costs) addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
+    }
+
+    // Reductions behind a rank's last op, though their stages' gradients were known before.
+    void reductions()
+    {
+        Schedule bare = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
+        if (bare.weights != WeightRule::Synchronous) return;
+        if (!leaveOut(bare, OpKind::ReduceGrad)) return;
+        const bool steps = leaveOut(bare, OpKind::Optimizer);
+        const bool gathers = leaveOutBehind(bare);
+        auto early = addShardOps(bare, gathers ? ShardLevel::Optimizer : ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Overlapped});
+        if (!early) return;
+        if (!steps) leaveOut(*early, OpKind::Optimizer);
+        const Schedule now = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
+        if (early->order == now.order) return;
+        auto lists = communicating(*early);
+        if (!lists) return;
+        add(LeverKind::Reductions, "reductions", "each stage's reduction right after its last gradient (--reduce overlapped)", timeOf(*lists, m_subject.costs, m_subject.channels));
+    }
+
+    void buckets()
+    {
+        if (std::all_of(m_subject.bucketing.begin(), m_subject.bucketing.end(), [](Nanos more) { return more <= 0; })) return;
+        CostModel whole = m_subject.costs;
+        whole.sharding.bucket = 0;
+        for (int stage = 0; stage < std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size())); ++stage) {
+            const Nanos takes = whole.duration(OpKind::ReduceGrad, stage, -1);
+            const Nanos more = std::min(takes, m_subject.bucketing[static_cast<std::size_t>(stage)]);
+            if (more > 0) whole.scale(OpKind::ReduceGrad, stage, static_cast<double>(takes - more) / static_cast<double>(takes));
+        }
+        addCosts(LeverKind::Buckets, "buckets", "a stage's gradients reduced at once, not in buckets", whole);
     }
 
     void links()
@@ -459,7 +522,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank, LeverKind::Replica};
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
-    case IdleCause::Collective: return {LeverKind::Collectives};
+    case IdleCause::Collective: return {LeverKind::Collectives, LeverKind::Reductions, LeverKind::Buckets};
     case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};
     default: return {};
     }

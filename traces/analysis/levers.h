@@ -38,8 +38,10 @@ struct LeverSubject {
     std::vector<SlowStep> slowSteps;
     std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: slow on request
     int step = 0;
-    Nanos measured = 0;     // the recorded step
-    std::string noArrivals; // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
+    Nanos measured = 0;           // the recorded step, whole
+    Nanos behind = 0;             // the part of it that the lists don't have: a recorder's own gradient norm and optimizer behind them
+    std::vector<Nanos> bucketing; // by stage: how much longer its reduction takes in buckets; empty: there are none
+    std::string noArrivals;       // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
 };
 
 enum class LeverKind : std::uint8_t {
@@ -51,6 +53,8 @@ enum class LeverKind : std::uint8_t {
     Launch,
     Links,
     Collectives, // beside compute
+    Reductions,  // late ones
+    Buckets,
     Jitter,
     Sends,
     Channels,
@@ -65,7 +69,7 @@ struct Lever {
     std::string name;              // the JSON key: "rank:2", "replica:1", "link:0-1", "transient:1@4" (step from 1)
     std::string title;             // "rank 2 as fast as the others"
     int step = -1;                 // Transient: the step it is about, from 0
-    std::optional<Nanos> makespan; // with the lever; empty: it can't be simulated
+    std::optional<Nanos> makespan; // of the whole step with the lever; empty: it can't be simulated
     Nanos gain = 0;                // the simulated step − makespan; negative: it would take longer
     std::optional<Bytes> peak;     // largest activations of a rank then; empty: the costs have no sizes
     std::string reason;            // why makespan is unknown

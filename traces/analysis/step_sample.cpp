@@ -99,6 +99,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const st
         const auto bubbles = analyseBubbles(timeline, step, options);
         if (!bubbles || bubbles->makespan() <= 0) continue;
         out.steps.push_back(step);
+        add("whole_step", static_cast<double>(bubbles->stepTime()));
         add("makespan", static_cast<double>(bubbles->makespan()));
         add("span", static_cast<double>(bubbles->span));
         add("bubble_fraction", bubbles->bubbleFraction);

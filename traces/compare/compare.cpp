@@ -129,7 +129,9 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
     if (comparison.sameUnits) {
-        metrics.time("makespan_ns", figures.title("makespan"), reportA.makespan(), reportB.makespan());
+        const bool outside = reportA.outside() > 0 || reportB.outside() > 0;
+        if (outside) metrics.time("whole_step_ns", figures.title("whole_step"), reportA.stepTime(), reportB.stepTime());
+        metrics.time("makespan_ns", outside ? "Its ops alone" : figures.title("makespan"), reportA.makespan(), reportB.makespan());
         metrics.time("span_ns", figures.title("span"), reportA.span, reportB.span);
     }
     metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
@@ -155,6 +157,7 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
 ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
 {
     ChangeSplit change;
+    change.stepDelta = b.stepTime() - a.stepTime();
     change.makespanDelta = b.makespan() - a.makespan();
     change.busyDelta = b.busy - a.busy;
     change.apartDelta = sumOf(b, &RankBubbles::apart) - sumOf(a, &RankBubbles::apart);
@@ -178,8 +181,8 @@ void joinInto(Times& times, Part into, std::initializer_list<Part> parts)
 
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b, const std::stop_token& stop)
 {
-    const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.reportA.bubbles.makespan()),
-                                           stepTimesOf(b, comparison.reportB.bubbles.makespan()));
+    const NoiseVerdict verdict = verdictOn(comparison.change.stepDelta, stepTimesOf(a, comparison.reportA.bubbles.stepTime()),
+                                           stepTimesOf(b, comparison.reportB.bubbles.stepTime()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
     comparison.tooFewSteps = !verdict.spread;
     comparison.withinSpread = verdict.spread && !verdict.shows;
@@ -282,7 +285,7 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB,
     if (!arrivals)
         for (PathLedger* ledger : {&comparison.ledgerA, &comparison.ledgerB}) joinInto(ledger->byClass, PathClass::Launch, {PathClass::Wire});
     if (!goesOn(3)) return cancelled();
-    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.makespan(), b, comparison.reportB.bubbles.makespan(), stop))
+    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.stepTime(), b, comparison.reportB.bubbles.stepTime(), stop))
         comparison.ladder = std::move(*ladder);
     else
         comparison.noLadder = ladder.error().message;

@@ -47,10 +47,11 @@ struct OpDelta {
     bool inBoth() const { return a != noSpan && b != noSpan; }
 };
 
-// The makespan change split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 if the
+// The change of the step, and that of its ops split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 if the
 // runs are in different units.
 struct ChangeSplit {
-    Nanos makespanDelta = 0;
+    Nanos stepDelta = 0;     // of the whole step
+    Nanos makespanDelta = 0; // of its ops
     Nanos busyDelta = 0;
     Nanos apartDelta = 0;
     IdleByCause idleDelta{}; // signed
@@ -69,7 +70,7 @@ struct Comparison {
     int stepA = 0;
     int stepB = 0;
     bool sameUnits = true; // else times are compared only as shares of ranks × makespan: no sums over both
-    // Spread of the makespan between steps (step_noise.h); empty if either run is measured and has fewer than four
+    // Spread of the step time between steps (step_noise.h); empty if either run is measured and has fewer than four
     // measured steps. A smaller change can't be distinguished from noise.
     std::optional<Nanos> spread;
     bool withinSpread = false;

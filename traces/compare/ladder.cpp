@@ -95,6 +95,64 @@ bool pairs(const Schedule& schedule)
     return std::any_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& positions) { return !positions.empty(); });
 }
 
+bool isOfState(OpKind kind)
+{
+    return kind == OpKind::Optimizer || isCollective(kind);
+}
+
+// The lists without gathers, reductions and optimizer steps.
+Schedule withoutState(const Schedule& schedule)
+{
+    Schedule out = schedule;
+    for (std::size_t rank = 0; rank < out.order.size(); ++rank) {
+        std::vector<Op> ops;
+        std::vector<std::uint32_t> paired;
+        for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
+            if (isOfState(schedule.order[rank][i].kind)) continue;
+            if (schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(ops.size()));
+            ops.push_back(schedule.order[rank][i]);
+        }
+        out.order[rank] = std::move(ops);
+        if (rank < out.paired.size()) out.paired[rank] = std::move(paired);
+    }
+    return out;
+}
+
+std::vector<std::vector<Op>> stateOps(const Schedule& schedule)
+{
+    std::vector<std::vector<Op>> out(schedule.order.size());
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+        for (const Op& op : schedule.order[rank])
+            if (isOfState(op.kind)) out[rank].push_back(op);
+    return out;
+}
+
+// The costs with what B's gathers, reductions and optimizer steps take, and where they run.
+CostModel withStateOf(CostModel costs, const CostModel& b, int ranks)
+{
+    const bool stepsShared = !(costs.sharding == b.sharding);
+    costs.sharding = b.sharding;
+    costs.replicas = b.replicas;
+    costs.links.collectives = b.links.collectives;
+    for (int stage = 0; stage < std::min(costs.stages(), b.stages()); ++stage) {
+        for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.setDuration(kind, stage, b.duration(kind, stage, -1));
+        for (int rank = 0; stepsShared && rank < ranks; ++rank)
+            costs.setDuration(OpKind::Optimizer, stage, rank, b.duration(OpKind::Optimizer, stage, rank));
+    }
+    return costs;
+}
+
+// Whether gathers and reductions are others, not only measured again.
+bool sharesOtherwise(const CostModel& a, const CostModel& b)
+{
+    if (!(a.sharding == b.sharding) || a.replicas != b.replicas || a.links.collectives != b.links.collectives) return true;
+    for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) {
+        const Nanos x = totalOf(a, kind), y = totalOf(b, kind);
+        if (std::abs(x - y) * 20 > std::max(x, y)) return true;
+    }
+    return false;
+}
+
 int warmUpOf(const Schedule& schedule) // forwards on rank 0 before its first backward
 {
     int count = 0;
@@ -159,7 +217,7 @@ Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule
     LadderRung rung;
     rung.kind = kind;
     rung.title = std::move(title);
-    const Nanos makespan = figuresOf(*lists, *result).makespan;
+    const Nanos makespan = figuresOf(*lists, *result).step;
     rung.change = kind == RungKind::Start ? 0 : makespan - climb.last;
     if (costs.knowsActivations())
         for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak.value_or(0), peak);
@@ -188,10 +246,19 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
             // an order that can't run does not get a rung
             if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs)) now = std::move(*placed);
         }
-    if (!(now == b)) {
+    const bool sameState = stateOps(now) == stateOps(b);
+    if (!(now == b) && !(alike && withoutState(now) == withoutState(b))) {
         CostModel onB = alike ? costs : costsOnStagesOf(b, costsA, costsB);
-        const std::string title = alike ? orderTitle(now, b) : placementTitle(now, b);
+        if (!sameState) onB = withStateOf(onB, costsB, b.ranks);
+        std::string title = alike ? orderTitle(now, b) : placementTitle(now, b);
+        if (!sameState) title += ", with B's gathers and reductions";
         if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done) return tl::unexpected(done.error());
+        costs = std::move(onB);
+        now = b;
+    }
+    if (!(now == b) || sharesOtherwise(costs, costsB)) {
+        CostModel onB = withStateOf(costs, costsB, b.ranks);
+        if (auto done = step(path, RungKind::Sharing, "B's gathers and reductions", b, onB); !done) return tl::unexpected(done.error());
         costs = std::move(onB);
     }
     if (path.messages != messagesB) {
@@ -204,7 +271,7 @@ Result<Climb> climb(const ExecutedRun& runA, const ExecutedRun& runB, const std:
     }
     const auto own = simulate(runB.schedule, costsB, runB.channels);
     if (!own) return tl::unexpected(own.error());
-    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).makespan != path.last || costs.launch != costsB.launch)
+    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(runB.schedule, *own).step != path.last || costs.launch != costsB.launch)
         if (auto done = step(path, RungKind::Costs, "op durations of B", runB.schedule, costsB); !done) return tl::unexpected(done.error());
     return path;
 }
@@ -226,6 +293,7 @@ Climb reversed(const Climb& up)
         case RungKind::Place: rung.title = "weight gradients directly after their input gradients"; break;
         case RungKind::Order: rung.title = "forwards and backwards in B's order"; break;
         case RungKind::Placement: rung.title = "B's placement and order"; break;
+        case RungKind::Sharing: rung.title = "B's gathers and reductions"; break;
         case RungKind::Messages: rung.title = "B's sends, receives and channels"; break;
         case RungKind::Wire: rung.title = "B's links"; break;
         case RungKind::Costs: rung.title = "op durations of B"; break;
@@ -247,6 +315,7 @@ std::string_view toText(RungKind kind)
     case RungKind::Place: return "place";
     case RungKind::Order: return "order";
     case RungKind::Placement: return "placement";
+    case RungKind::Sharing: return "sharing";
     case RungKind::Messages: return "messages";
     case RungKind::Wire: return "wire";
     case RungKind::Costs: return "costs";

@@ -59,6 +59,7 @@ public:
         if (m_comparison.sameUnits) {
             noise();
             compute();
+            outside();
             slowerRanks();
             ledger();
             ladder();
@@ -100,7 +101,7 @@ private:
 
     void noise()
     {
-        const Nanos delta = m_comparison.change.makespanDelta;
+        const Nanos delta = m_comparison.change.stepDelta;
         if (delta == 0) return;
         if (m_comparison.withinSpread)
             m_sentences.push_back(fmt::format("the change of {} is smaller than the spread between steps ({}), so it is not significant",
@@ -169,7 +170,7 @@ private:
     // Two runs at different clock speeds fool people: where the ops themselves explain over half, that comes first.
     void compute()
     {
-        const Nanos delta = m_comparison.change.makespanDelta;
+        const Nanos delta = m_comparison.change.stepDelta;
         const auto ranks = static_cast<Nanos>(m_comparison.reportA.bubbles.ranks.size());
         const Nanos busy = m_comparison.change.busyDelta;
         if (!m_comparison.shows() || delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
@@ -178,6 +179,18 @@ private:
         const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.reportA.bubbles.busy);
         m_sentences.push_back(fmt::format("not the schedule: the ops themselves take {} {} time", formatPercent(std::fabs(share)),
                                           busy < 0 ? "less" : "more"));
+    }
+
+    // What is not the ops' time: gathers before the first of them, reductions and the optimizer behind the last.
+    void outside()
+    {
+        const BubbleReport& a = m_comparison.reportA.bubbles;
+        const BubbleReport& b = m_comparison.reportB.bubbles;
+        const Nanos most = std::max<Nanos>(1, a.stepTime() / 500);
+        if (std::llabs(b.outside() - a.outside()) < most) return;
+        std::string text = fmt::format("gathers, reductions and the optimizer before the first op and after the last take {}", change(a.outside(), b.outside()));
+        text += a.makespan() == b.makespan() ? fmt::format("; the ops take {} in both", time(a.makespan())) : fmt::format("; the ops {}", change(a.makespan(), b.makespan()));
+        m_sentences.push_back(std::move(text));
     }
 
     void ledger()
@@ -268,7 +281,7 @@ private:
     // GPipe and 1F1B.
     void sameTime()
     {
-        if (m_comparison.change.makespanDelta != 0 || !peaksDiffer()) return;
+        if (m_comparison.change.stepDelta != 0 || !peaksDiffer()) return;
         m_sentences.push_back("same step time; the runs differ in memory");
     }
 
@@ -530,8 +543,8 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     if (!comparable(a, b))
         return fmt::format("bubble {} in A and {} in B; their times are in different units", formatPercent(reportA.bubbleFraction),
                            formatPercent(reportB.bubbleFraction));
-    const Nanos timeA = reportA.makespan();
-    const Nanos timeB = reportB.makespan();
+    const Nanos timeA = reportA.stepTime();
+    const Nanos timeB = reportB.stepTime();
     const Nanos unit = a.timeline->timeUnit();
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
     if (comparison.withinSpread)

@@ -115,8 +115,9 @@ std::string headline(const Run& run, const RunReport& report)
         out += figure(one.title, figureText(one, report.units), one.unknown.empty() ? meaning : reasons.of(one));
     };
     const auto text = [&](std::string_view key) { return figureText(*findFigure(figures, key), report.units); };
-    add("bubble_fraction", "idle time over all ranks ÷ (ranks × step time)");
-    add("makespan", "from the start of the first to the end of the last busy span over all ranks");
+    add("bubble_fraction", "idle time over all ranks ÷ (ranks × the time of the ops)");
+    add("whole_step", "from the start of the first op, gather or reduction of any rank to the end of the last, the optimizer included");
+    if (report.bubbles.outside() > 0) add("makespan", "from the start of the first to the end of the last busy span over all ranks");
     add("peak_activation", "the highest of any rank at any time in the step");
     if (const ReportFigure& messages = *findFigure(figures, "overlap.messages"); !messages.unknown.empty() || messages.value > 0)
         add("overlap.exposed_time", fmt::format("of {} in {} messages: the part while the receiving rank is idle", text("overlap.comm_time"), text("overlap.messages")));
@@ -153,7 +154,7 @@ std::string samplesHtml(const Run& run, const StepSamples& samples)
 {
     if (samples.figures.empty()) return {};
     HtmlTable table({"over the measured steps", "median", "from", "to"});
-    for (const auto& [key, title, time] : {std::tuple("makespan", "step time", true), std::tuple("bubble_fraction", "bubble ratio", false), std::tuple("exposed_time", "exposed communication", true)}) {
+    for (const auto& [key, title, time] : {std::tuple("whole_step", "step time", true), std::tuple("bubble_fraction", "bubble ratio", false), std::tuple("exposed_time", "exposed communication", true)}) {
         const FigureSample* sample = samples.find(key);
         if (sample == nullptr) continue;
         const auto text = [&run, timed = time](double value) { return timed ? formatDuration(std::llround(value), run.timeline->timeUnit()) : formatPercent(value); };

@@ -80,6 +80,8 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
     const Window range{std::clamp(from, report.windowBegin, report.windowEnd), std::clamp(to, report.windowBegin, report.windowEnd)};
     report.windowBegin = range.begin;
     report.windowEnd = range.end;
+    report.stepBegin = range.begin;
+    report.stepEnd = range.end;
     report.span = 0;
     report.bubbleRateSpan = 0;
     report.busy = report.idle = 0;

@@ -110,7 +110,8 @@ std::vector<ReportFigure> RunReport::figures() const
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
         if (!used) figure.unknown = noMemory.empty() ? std::string(noMemoryUses) : noMemory;
     };
-    time("makespan", "Step time", bubbles.makespan(), "A step");
+    time("whole_step", "Step time", bubbles.stepTime(), "A step");
+    time("makespan", bubbles.outside() > 0 ? "Its ops alone" : "Step time", bubbles.makespan(), "A step");
     time("span", "Span of a rank", bubbles.span, "A step");
     add("bubble_fraction", "Bubble ratio", ColumnKind::Share, bubbles.bubbleFraction, "Bubble");
     add("bubble_rate_span", "Bubble in the span", ColumnKind::Share, bubbles.bubbleRateSpan, "Bubble");

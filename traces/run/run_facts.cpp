@@ -8,6 +8,8 @@
 #include "schedules/base/median.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
+#include "schedules/model/kinds.h"
+#include "schedules/model/shard_rules.h"
 
 namespace stagewright {
 
@@ -20,17 +22,32 @@ std::string configured(const Run& run, std::string_view key)
 
 namespace {
 
-// "3073767 ns, no bandwidth limit" as recorded → "3.07 ms"; anything else unchanged.
+// "3073767 ns, 1000000000 bytes/s", "3073767 ns, no bandwidth limit" as recorded; nothing: something else.
+std::optional<Link> recordedLink(const std::string& recorded)
+{
+    const auto [time, rate] = keyValueOf(recorded, ',');
+    const auto latency = quantityOf(time);
+    if (!latency || latency->unit != " ns") return std::nullopt;
+    Link link;
+    link.latency = static_cast<Nanos>(latency->value);
+    if (!rate || *rate == " no bandwidth limit") return link;
+    const auto bandwidth = quantityOf(rate->substr(rate->starts_with(' ') ? 1 : 0));
+    if (!bandwidth || bandwidth->unit != " bytes/s") return std::nullopt;
+    link.bytesPerSecond = bandwidth->value;
+    return link;
+}
+
+std::string bandwidthText(double bytesPerSecond)
+{
+    return fmt::format("{}/s", formatBytes(std::llround(bytesPerSecond)));
+}
+
+// Anything else than a recorded link unchanged.
 std::string readableLink(const std::string& recorded)
 {
-    const auto latency = quantityOf(recorded);
-    if (!latency || !latency->unit.starts_with(" ns")) return recorded;
-    std::string_view tail = latency->unit;
-    tail.remove_prefix(3);
-    if (tail == ", no bandwidth limit") tail = {};
-    if (const auto rate = tail.starts_with(", ") ? quantityOf(tail.substr(2)) : std::nullopt; rate && rate->unit == " bytes/s")
-        return fmt::format("{}, {}/s", formatDuration(static_cast<Nanos>(latency->value), 1), formatBytes(static_cast<Bytes>(rate->value)));
-    return formatDuration(static_cast<Nanos>(latency->value), 1) + std::string(tail);
+    const auto link = recordedLink(recorded);
+    if (!link) return recorded;
+    return formatDuration(link->latency, 1) + (link->bytesPerSecond > 0 ? ", " + bandwidthText(link->bytesPerSecond) : std::string());
 }
 
 } // namespace
@@ -53,8 +70,13 @@ std::string linkLatencyText(const Run& run)
     }
     std::string text = most == 0 ? "none" : formatDuration(least, run.costs->timeUnit);
     if (most != least) text = fmt::format("{} to {}", formatDuration(least, run.costs->timeUnit), formatDuration(most, run.costs->timeUnit));
-    if (links.all.bytesPerSecond > 0) text += fmt::format(", {}/s", formatBytes(static_cast<Bytes>(links.all.bytesPerSecond)));
+    if (links.all.bytesPerSecond > 0) text += ", " + bandwidthText(links.all.bytesPerSecond);
     return text;
+}
+
+std::optional<Link> askedLink(const Run& run)
+{
+    return recordedLink(configured(run, "link"));
 }
 
 std::string emulatedLinksText(const Run& run)
@@ -108,6 +130,68 @@ std::string distanceText(double distance)
     return formatPercent(distance, decimals);
 }
 
+namespace {
+
+std::string gatherOf(const Schedule& schedule)
+{
+    bool any = false;
+    for (const auto& ops : schedule.order) {
+        bool stepped = false;
+        for (const Op& op : ops) {
+            stepped = stepped || op.kind == OpKind::Optimizer;
+            if (op.kind != OpKind::Unshard || stepped) continue; // behind OPT the stepped weights come back
+            if (op.microbatch >= 0) return gatherText({GatherRule::Microbatch, 0, ReduceRule::Late});
+            any = true;
+        }
+    }
+    return any ? gatherText({}) : "none";
+}
+
+std::string reduceOf(const Schedule& schedule)
+{
+    bool any = false, early = false;
+    for (const auto& ops : schedule.order) {
+        bool reduced = false;
+        for (const Op& op : ops) {
+            if (op.kind == OpKind::ReduceGrad && op.microbatch >= 0) return std::string(toText(ReduceRule::Microbatch));
+            reduced = reduced || op.kind == OpKind::ReduceGrad;
+            early = early || (reduced && isCompute(op.kind));
+        }
+        any = any || reduced;
+    }
+    if (any && stepsOnArrival(schedule)) return std::string(toText(ReduceRule::Stepped));
+    return any ? std::string(toText(early ? ReduceRule::Overlapped : ReduceRule::Late)) : "none";
+}
+
+// Replicas and what they share of the model's state: as asked for, else as the lists say.
+void addSharing(const Run& run, std::vector<RunFact>& facts)
+{
+    const bool imported = run.info.provenance == Provenance::Imported;
+    const auto add = [&](const char* key, const char* title, const auto& otherwise) {
+        std::string value = configured(run, key);
+        if (value.empty() && run.schedule) value = otherwise(*run.schedule);
+        facts.push_back({key, title, value});
+    };
+    const auto none = [imported](const Schedule&) { return std::string(imported ? "" : "none"); };
+    add("replicas", "replicas", [&](const Schedule& schedule) { return std::to_string(std::max(schedule.replicas, run.costs ? run.costs->replicas : 1)); });
+    add("shard", "sharded", none);
+    add("gather", "gathers", gatherOf);
+    add("reduce", "reductions", reduceOf);
+    std::string bucket = configured(run, "bucket_bytes");
+    if (const auto bytes = wholeOf<Bytes>(bucket)) bucket = formatBytes(*bytes);
+    facts.push_back({"bucket_bytes", "bucket of a reduction", bucket.empty() && !imported ? "none" : bucket});
+    add("cut", "cut of a partial backward", none);
+    add("collectives", "collectives", [&](const Schedule& schedule) {
+        const bool any = gatherOf(schedule) != "none" || reduceOf(schedule) != "none";
+        return std::string(imported ? "" : !any                                      ? "none"
+                                       : run.info.provenance == Provenance::Measured ? "point to point"
+                                                                                     : "ring");
+    });
+    add("speed", "speeds", none);
+}
+
+} // namespace
+
 std::vector<RunFact> factsOf(const Run& run)
 {
     std::vector<RunFact> facts;
@@ -125,14 +209,21 @@ std::vector<RunFact> factsOf(const Run& run)
     facts.push_back({"link_latency", "link latency", linkLatencyText(run)});
     add("backend", "backend");
     add("transport", "transport");
-    add("sends", "sends");
+    const bool ours = run.info.provenance != Provenance::Imported;
+    const auto orElse = [&](const char* key, const char* title, const char* otherwise) {
+        std::string value = configured(run, key);
+        if (value.empty() && ours) value = otherwise;
+        facts.push_back({key, title, value});
+    };
+    orElse("sends", "sends", "buffered");
     add("receives", "receives");
     add("lowering", "lowering");
-    add("channels", "channels");
+    orElse("channels", "channels", "no limit");
     add("data", "data");
     add("stage_layers", "layers by stage");
-    add("perturb", "disturbance");
-    add("recomputed_layers", "recomputed layers");
+    addSharing(run, facts);
+    orElse("perturb", "disturbance", "none");
+    orElse("recomputed_layers", "recomputed layers", "none");
     add("optimizer", "optimizer");
     return facts;
 }

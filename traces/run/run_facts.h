@@ -18,7 +18,8 @@ struct RunFact {
 };
 
 // Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
-// transport, sends, receives, lowering, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
+// transport, sends, receives, lowering, channels, data, replicas and what they share, perturbation, recomputed layers, optimizer). What a run of
+// ours was not asked for is "none", what an imported one does not say is unknown. In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
 // The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
@@ -32,6 +33,8 @@ bool linksUnknown(const Run& run);
 // As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
 // unknown.
 std::string linkLatencyText(const Run& run);
+// The link that a recorded run was asked to emulate; nothing: none, or not known.
+std::optional<Link> askedLink(const Run& run);
 // Links that were emulated separately: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
 std::string emulatedLinksText(const Run& run);
 // A relative distance as a share with three digits, however small: "25.0 %", "1.04 %", "0.0000312 %".

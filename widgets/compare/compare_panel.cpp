@@ -383,13 +383,13 @@ void ComparePanel::fillSplit(const Comparison& comparison)
     m_split->setVisible(!parts.empty());
     for (const Part& part : parts)
         m_split->addRow(part.title, signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
-                        tr("%1\nMean over ranks; all parts add up to the change in time, %2.").arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
+                        tr("%1\nMean over ranks; all parts add up to the change of the ops' time, %2.").arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
                         part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
 }
 
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
-    const Nanos delta = comparison.change.makespanDelta;
+    const Nanos delta = comparison.change.stepDelta;
     m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter)
                                                                                                       : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());

@@ -179,7 +179,7 @@ bool searches(const std::string& schedule)
 double measureOf(const SweepRow& row, ExploreMeasure measure)
 {
     switch (measure) {
-    case ExploreMeasure::StepTime: return row.timeValue(row.makespan);
+    case ExploreMeasure::StepTime: return row.timeValue(row.step);
     case ExploreMeasure::Bubble: return row.bubbleFraction;
     case ExploreMeasure::SpanBubble: return row.bubbleRateSpan;
     }

@@ -72,7 +72,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (role == SortRole) {
         switch (column) {
         case Schedule: return scheduleTitle(row.point.schedule).toCaseFolded();
-        case StepTime: return row.good() ? row.timeValue(row.makespan) : worst;
+        case StepTime: return row.good() ? row.timeValue(row.step) : worst;
         case Bubble: return row.good() ? row.bubbleFraction : worst;
         case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
         case Peak: return row.good() && !row.peaks.empty() ? row.memoryValue(row.peak()) : worst;
@@ -85,7 +85,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (column == Note) return note(row);
     if (!row.good()) return QStringLiteral("–");
     switch (column) {
-    case StepTime: return shortText(row.timeValue(row.makespan));
+    case StepTime: return shortText(row.timeValue(row.step));
     case Bubble: return percentText(row.bubbleFraction);
     case SpanBubble: return percentText(row.bubbleRateSpan);
     case Peak: return row.peaks.empty() ? QStringLiteral("–") : shortText(row.memoryValue(row.peak()));

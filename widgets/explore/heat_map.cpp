@@ -79,10 +79,10 @@ QString HeatMap::tipOf(std::size_t cell) const
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < m_picture->schedules.size(); ++i)
         if (m_picture->row(cell, i).good()) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).makespan < m_picture->row(cell, b).makespan; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return m_picture->row(cell, a).step < m_picture->row(cell, b).step; });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), shortText(row.timeValue(row.makespan)), percentText(row.bubbleFraction), shortText(row.memoryValue(row.peak())));
+        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4").arg(scheduleTitle(m_picture->schedules[order[i]]), shortText(row.timeValue(row.step)), percentText(row.bubbleFraction), shortText(row.memoryValue(row.peak())));
         if (const QString over = overCap(row, asked); !over.isEmpty())
             text += QStringLiteral(" (") + over + QStringLiteral(")");
         else if (!row.synchronous)

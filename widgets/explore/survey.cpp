@@ -35,7 +35,7 @@ int HeatPicture::winner(std::size_t cell) const
     for (std::size_t i = 0; i < schedules.size(); ++i) {
         const SweepRow& one = row(cell, i);
         if (!one.good() || !one.synchronous || !overCap(one, asked).isEmpty()) continue;
-        if (best < 0 || one.makespan < row(cell, static_cast<std::size_t>(best)).makespan) best = static_cast<int>(i);
+        if (best < 0 || one.step < row(cell, static_cast<std::size_t>(best)).step) best = static_cast<int>(i);
     }
     return best;
 }

@@ -34,7 +34,8 @@ QString bubbleRatio()
     return SidePanel::tr("Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
                          "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
 }
-QString makespan() { return SidePanel::tr("Step time: from the start of the first to the end of the last busy span over all ranks."); }
+QString makespan() { return SidePanel::tr("From the start of the first to the end of the last busy span over all ranks."); }
+QString wholeStep() { return SidePanel::tr("Step time: from the start of the first op, gather or reduction over all ranks to the end of the last, the optimizer included."); }
 QString idleOfRank() { return SidePanel::tr("Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective."); }
 QString peakActivation() { return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends."); }
 QString overlap()
@@ -285,7 +286,7 @@ void SidePanel::fillSchedule()
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     if (!m_figures->noOps.empty()) {
-        for (const char* key : {"makespan", "bubble_fraction"}) addFigure(*m_schedule, figure(key), key == std::string_view("makespan") ? definition::makespan() : definition::bubbleRatio());
+        for (const char* key : {"whole_step", "bubble_fraction"}) addFigure(*m_schedule, figure(key), key == std::string_view("whole_step") ? definition::wholeStep() : definition::bubbleRatio());
         m_schedule->addText(tr("Unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
@@ -296,9 +297,10 @@ void SidePanel::fillSchedule()
     if (filtered())
         m_schedule->addRow(tr("Range time"), shownFigure(figure("makespan"), m_units), definition::makespan());
     else
-        addFigure(*m_schedule, figure("makespan"), definition::makespan());
-    if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
-    tellOverSteps(*m_schedule, "makespan", "makespan", definition::makespan());
+        addFigure(*m_schedule, figure("whole_step"), definition::wholeStep());
+    if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.stepTime(), m->figures().bubbles.stepTime(), true);
+    tellOverSteps(*m_schedule, "whole_step", "whole_step", definition::wholeStep());
+    if (!filtered() && m_figures->bubbles.outside() > 0) addFigure(*m_schedule, figure("makespan"), definition::makespan());
     if (!filtered())
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));

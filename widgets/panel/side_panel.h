@@ -18,6 +18,7 @@ namespace stagewright {
 namespace definition {
 QString bubbleRatio();
 QString makespan();
+QString wholeStep();
 QString idleOfRank();
 QString peakActivation();
 QString overlap();

@@ -323,7 +323,7 @@ void paintGutterRow(const Frame& f, int index, double top)
 }
 
 // The time of a step as headers and lists print it; the axis also holds the optimizer.
-Nanos stepTime(const TimelinePanel& panel) { return panel.bubbles ? panel.bubbles->makespan() : panel.duration - panel.lead; }
+Nanos stepTime(const TimelinePanel& panel) { return panel.bubbles ? panel.bubbles->stepTime() : panel.duration - panel.lead; }
 
 void paintHeader(const Frame& f, std::size_t index)
 {

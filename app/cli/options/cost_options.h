@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/cli/options/options.h"
+#include "schedules/text/link_text.h"
 
 namespace stagewright {
 
@@ -9,8 +10,5 @@ int samplesOf(const CostOptions& options); // of a microbatch that the costs are
 // What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit costs.
 GeneratorCosts generatorCosts(const CostOptions& options);
 Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options);
-Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
-Result<Nanos> parseTime(const std::string& text);  // "50us", "1.5ms", "2s", "800ns"
-Result<Bytes> parseBytes(const std::string& text); // "64MB", "2GiB", "4096B"
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/partial_backward.h"
+#include "schedules/text/link_text.h"
 
 namespace stagewright {
 
@@ -51,34 +52,6 @@ Result<void> checkHolders(const Schedule& schedule, const StateSharding& shardin
     for (int stage = 0; stage < schedule.placement.stages(); ++stage) {
         const auto holders = static_cast<int>(holdersOf(schedule.placement, stage).size());
         if (auto fits = checkMembers(sharding, holders * standsFor); !fits) return tl::unexpected(std::move(fits.error()).with("--shard"));
-    }
-    return {};
-}
-
-// "two-level:per-host=8:between=50us,10GB/s:shared"
-Result<void> readCollectives(const std::string& text, ReplicaChoice& choice)
-{
-    bool first = true;
-    for (const std::string_view part : split(text, ":")) {
-        const auto [key, value] = keyValueOf(part);
-        if (std::exchange(first, false)) {
-            auto algorithm = parseCollectiveAlgorithm(part);
-            if (!algorithm) return tl::unexpected(std::move(algorithm.error()).with("--collectives"));
-            choice.collectives.algorithm = *algorithm;
-        } else if (key == "per-host" && value) {
-            const auto count = wholeOf<int>(*value);
-            if (!count || *count < 1) return fail(ErrorCode::Usage, fmt::format("--collectives: '{}' is not a number of ranks on a host", *value), "write per-host=8");
-            choice.collectives.perHost = *count;
-        } else if (key == "between" && value) {
-            auto link = parseLink(std::string(*value));
-            if (!link) return tl::unexpected(std::move(link.error()).with("--collectives"));
-            choice.collectives.between = *link;
-        } else if (part == "shared") {
-            choice.lane = CollectiveLane::Shared;
-        } else {
-            return fail(ErrorCode::Usage, fmt::format("--collectives: '{}' is not known", part),
-                        "after ring, tree or two-level come :per-host=N, :between=LATENCY,BANDWIDTH and :shared");
-        }
     }
     return {};
 }
@@ -147,6 +120,13 @@ Result<Schedule> cutLists(const Schedule& schedule, const ReplicaOptions& option
     return lists;
 }
 
+bool hasOptimizerSteps(const Schedule& schedule)
+{
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const std::vector<Op>& ops) {
+        return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::Optimizer; });
+    });
+}
+
 // Simulated ops are of whole stages.
 Result<void> endAtStages(const std::vector<int>& cuts, const std::vector<int>& layers)
 {
@@ -186,8 +166,13 @@ Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOpti
     out.sharding = *sharding;
     if (Result<void> uses = checkUses(schedule, options, out); !uses) return tl::unexpected(std::move(uses.error()));
     if (Result<void> read = readRules(options, out); !read) return tl::unexpected(std::move(read.error()));
-    if (!options.collectives.empty())
-        if (auto read = readCollectives(options.collectives, out); !read) return tl::unexpected(std::move(read.error()));
+    if (!options.collectives.empty()) {
+        auto way = parseCollectives(options.collectives);
+        if (!way) return tl::unexpected(std::move(way.error()).with("--collectives"));
+        out.collectives = way->costs;
+        out.lane = way->lane;
+        out.way = options.collectives;
+    }
     const int replicas = std::max(options.replicas, schedule.replicas);
     if (Result<void> fits = checkHolders(schedule, out.sharding, schedule.replicas > 1 ? 1 : replicas); !fits) return tl::unexpected(std::move(fits.error()));
     if (!options.speed.empty()) {
@@ -270,11 +255,17 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
         whole = cutLists(*whole, options, cuts, layers);
         if (!whole) return tl::unexpected(std::move(whole.error()));
     }
-    const bool sharing = choice.sharding.level != ShardLevel::None || !options.gather.empty() || !options.reduce.empty() || !cuts.empty();
-    if (sharing) {
+    const bool asked = choice.sharding.level != ShardLevel::None || !options.gather.empty() || !options.reduce.empty() || !cuts.empty();
+    bool sharing = asked;
+    if (asked) {
         if (Result<void> fits = checkHolders(*whole, choice.sharding, 1); !fits) return tl::unexpected(std::move(fits.error()));
         whole = addShardOps(*whole, choice.sharding.level, choice.rules);
         if (!whole) return tl::unexpected(std::move(whole.error()));
+    } else if (options.replicas > 1 && whole->weights == WeightRule::Synchronous && !hasOptimizerSteps(*whole)) {
+        if (auto reduced = addShardOps(*whole, ShardLevel::None, choice.rules)) { // --reduce late, as a simulation has it
+            whole = std::move(*reduced);
+            sharing = true;
+        }
     }
     return TrainedReplicas{std::move(*whole), {choice.sharding, choice.rules, std::move(choice.speeds), std::move(samples), std::move(cuts), sharing}};
 }
@@ -295,9 +286,20 @@ void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice)
     if (choice.sharding.shards(ShardLevel::Weights)) configuration.emplace_back("gather", gatherText(choice.rules));
     configuration.emplace_back("reduce", std::string(toText(choice.rules.reduce)));
     if (choice.sharding.bucket > 0) configuration.emplace_back("bucket_bytes", std::to_string(choice.sharding.bucket));
+    configuration.emplace_back("collectives", choice.way);
+    if (!choice.speeds.empty()) configuration.emplace_back("speed", fmt::format("{}", fmt::join(choice.speeds, ",")));
     if (choice.cuts.empty()) return;
     configuration.emplace_back("cut", fmt::format("{}", fmt::join(choice.cuts, ",")));
     configuration.emplace_back("stage_layers", fmt::format("{}", fmt::join(choice.layers, ",")));
+}
+
+void addReplicaFacts(TextPairs& configuration, const TrainedReplicas& trained)
+{
+    if (trained.schedule.replicas < 2 && !trained.sharing.shared) return;
+    configuration.emplace_back("replicas", std::to_string(trained.schedule.replicas));
+    if (!trained.sharing.shared) return;
+    if (trained.sharing.sharding.shards(ShardLevel::Weights)) configuration.emplace_back("gather", gatherText(trained.sharing.rules));
+    configuration.emplace_back("reduce", std::string(toText(trained.sharing.rules.reduce)));
 }
 
 void shareCosts(CostModel& costs, const ReplicaChoice& choice)

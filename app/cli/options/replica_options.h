@@ -44,6 +44,7 @@ struct ReplicaChoice {
     ShardRules rules;
     CollectiveCosts collectives;
     CollectiveLane lane = CollectiveLane::Beside;
+    std::string way = "ring";   // both, as given
     std::vector<double> speeds; // by rank of the schedule; empty: all 1
     std::vector<double> sizes;  // by replica: samples of a microbatch ÷ those of the costs; empty: 1
     std::vector<int> cuts;      // by replica; empty: all go back to layer 0
@@ -54,8 +55,8 @@ struct ReplicaChoice {
 Result<ReplicaChoice> chooseReplicas(const Schedule& schedule, const ReplicaOptions& options,
                                      const std::function<Result<Schedule>(int microbatches)>& ofMicrobatches);
 
-// For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state where --shard, --gather or --reduce ask for
-// it; what can't be trained yet is refused by name.
+// For what is trained: every replica's lists, or --replica-batch's, with the ops of shared state. Without --shard, --gather and --reduce they have
+// reductions at their ends, unless weights are stale or the lists have optimizer steps of their own; what can't be trained yet is refused by name.
 struct ReplicaSharing {
     StateSharding sharding;
     ShardRules rules;
@@ -73,8 +74,10 @@ Result<TrainedReplicas> trainedReplicas(const Schedule& schedule, const ReplicaO
 // Declared speeds as slow ranks: the fastest runs as it is, others take longer.
 void addSpeeds(Perturbation& perturbation, const std::vector<double>& speeds);
 
-// Keys replicas, shard, gather, reduce; nothing where nothing is shared.
+// Keys replicas, shard, gather, reduce, bucket_bytes, collectives, speed, cut; nothing where nothing is shared.
 void addReplicaFacts(TextPairs& configuration, const ReplicaChoice& choice);
+// Those of them that a training does not give itself: replicas, gather, reduce.
+void addReplicaFacts(TextPairs& configuration, const TrainedReplicas& trained);
 
 // Sharding, lane, speeds and the times of collectives, over costs.links.all within a host.
 void shareCosts(CostModel& costs, const ReplicaChoice& choice);

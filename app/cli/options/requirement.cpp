@@ -51,7 +51,7 @@ enum class Counts {
 };
 Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
-    static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
+    static constexpr std::string_view times[] = {"makespan", "span", "whole_step", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
                                                  "comm_time", "hidden_time", "exposed_time", "gain", "gain_by_cause"};
     const Json* const unit = figures.find("time_unit");
     const bool shares = unit && unit->text() && *unit->text() == "rank_share";

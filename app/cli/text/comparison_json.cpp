@@ -169,6 +169,7 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
     const bool known = comparison.unknown.empty();
     if (comparison.sameUnits && known) {
         change = Json::object();
+        times.put(change, "whole_step_delta", comparison.change.stepDelta);
         times.put(change, "makespan_delta", comparison.change.makespanDelta);
         times.put(change, "busy_delta", comparison.change.busyDelta);
         times.put(change, "apart_delta", comparison.change.apartDelta);

@@ -103,7 +103,7 @@ std::string splitText(const Comparison& comparison, const Units& units, bool col
         if (change.idleDelta[c] != 0)
             split.add({fmt::format("idle: {}", titleOf(static_cast<IdleCause>(c))), delta(change.idleDelta[c])});
     if (change.unexplained != 0) split.add({"not comparable (different number of ranks)", delta(change.unexplained)});
-    split.add({fmt::format("ranks × change of time ({})", delta(change.makespanDelta)),
+    split.add({fmt::format("ranks × change of the ops' time ({})", delta(change.makespanDelta)),
                delta(change.makespanDelta * static_cast<Nanos>(comparison.reportB.bubbles.ranks.size()))},
               Tint::Bold);
     return heading("where the time went (summed over ranks)", colour) + split.text(colour, 2);

@@ -147,6 +147,8 @@ Json runJson(const Run& run, const RunReport& figures)
     object["time_unit"] = units.timeName();
     object["makespan"] = byKey["makespan"];
     object["span"] = byKey["span"];
+    object["whole_step"] = byKey["whole_step"];
+    object["whole_step_ns"] = units.shares() ? Json(nullptr) : byKey["whole_step"];
     object["makespan_ns"] = units.shares() ? Json(nullptr) : byKey["makespan"]; // a rank share has no nanoseconds
     object["span_ns"] = units.shares() ? Json(nullptr) : byKey["span"];
     for (const char* key : {"bubble_fraction", "bubble_rate_span", "peak_activation"}) object[key] = byKey[key];
@@ -189,7 +191,7 @@ Json runJson(const Run& run, const RunReport& figures)
 Json hungJson(const Schedule& schedule, const Validation& validation)
 {
     static constexpr const char* measured[] = {
-        "makespan", "span", "makespan_ns", "span_ns", "bubble_fraction", "bubble_rate_span", "peak_activation",
+        "makespan", "span", "whole_step", "whole_step_ns", "makespan_ns", "span_ns", "bubble_fraction", "bubble_rate_span", "peak_activation",
         "peak_activation_bytes", "busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause", "by_rank", "overlap",
         "critical_path", "loss", "step_time_ns", "wall_time_ns", "contention", "weight_bytes", "sharing"};
     Json object;

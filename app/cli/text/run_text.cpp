@@ -107,7 +107,8 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
         const ReportFigure& figure = *findFigure(all, key);
         table.add({rowTitle(figure), figureText(figure, figures.units), figure.unknown.empty() ? over(key, of) : reasons.of(figure)}, tint);
     };
-    row("makespan", "ns");
+    row("whole_step", "ns");
+    if (bubbles.outside() > 0) row("makespan", "ns");
     if (bubbles.span != bubbles.makespan()) row("span", "ns");
     row("bubble_fraction", "fraction", Tint::Bold);
     const ReportFigure& peak = *findFigure(all, "peak_activation");

@@ -278,7 +278,7 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
     if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
-        if (!link) return tl::unexpected(std::move(link.error()));
+        if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
         training.links.all = *link;
     }
     if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;

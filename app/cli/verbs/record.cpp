@@ -115,6 +115,8 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
             return recomputed((*one)->given(), options.recompute, session);
         });
         if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
+        settings.sharing.clear();
+        addReplicaFacts(settings.sharing, *replicas);
         schedule = std::move(replicas->schedule);
         settings.training.sharding = replicas->sharing.sharding;
         settings.training.replicaSamples = std::move(replicas->sharing.samples);
@@ -151,7 +153,7 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     training.timeoutSeconds = options.timeout;
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
-        if (!link) return tl::unexpected(std::move(link.error()));
+        if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
         training.links.all = *link;
     }
     settings.comm = options.comm;

@@ -100,7 +100,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         runs.push_back(std::move(object));
         Row row{std::move(stored->run), std::move(*figures), 0, 0};
         row.stepTime = lowerMedian(measuredValues(row.run, "step_time_ns"));
-        if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.makespan());
+        if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.stepTime());
         row.contention = lowerMedian(measuredValues(row.run, "contention"));
         rows.push_back(std::move(row));
     }

@@ -12,6 +12,7 @@
 #include "schedules/base/result.h"
 #include "schedules/check/checked_schedule.h"
 #include "schedules/execute/perturb.h"
+#include "traces/run/run.h"
 
 namespace stagewright {
 
@@ -29,6 +30,7 @@ struct RecordSettings {
     Perturbation perturbation;                    // in the same unit
     std::string speeds;                           // as declared, of emulated slow ranks, which are in perturbation; empty: none
     std::string memoryLimit;                      // as given; kept with the runs
+    TextPairs sharing;                            // addReplicaFacts(); kept with the runs
     std::vector<std::vector<Bytes>> memoryLimits; // the same by schedule, then by rank; empty: none
     std::string file;                             // created if absent, else runs are appended
     std::string stream;                           // a new file for the stream of steps; empty: none

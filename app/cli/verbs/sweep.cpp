@@ -26,6 +26,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t mostRows = 100'000;
+constexpr double ownLinks = -1; // of SweepPoint::comm: as the costs have them
 
 struct SweepChoice {
     std::vector<std::string> schedules;
@@ -34,7 +35,8 @@ struct SweepChoice {
     std::string chunks = "auto";
     std::vector<std::string> costs;
     std::string costsFrom;
-    std::string comm = "0";
+    std::string comm; // empty: 0 in units, else the costs' own links
+    std::string link;
     std::string recompute = "none";
     ReplicaOptions replicas;
     std::vector<std::string> perturb;
@@ -141,7 +143,7 @@ Result<Grid> gridOf(const SweepChoice& options)
     if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
     auto chunks = wholeNumbers(options.chunks, "--chunks", 64, true);
     if (!chunks) return tl::unexpected(std::move(chunks.error()));
-    auto comm = realNumbers(options.comm, "--comm");
+    auto comm = options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks}) : realNumbers(options.comm, "--comm");
     if (!comm) return tl::unexpected(std::move(comm.error()));
     Grid grid;
     std::vector<std::string> names = options.schedules;
@@ -227,6 +229,7 @@ SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
         if (options.costsFrom.empty()) given.costs = point.costs;
         given.costsFrom = options.costsFrom;
         given.comm = point.comm;
+        given.link = options.link;
         given.perturb = options.perturb;
         given.seed = options.seed;
         auto costs = chooseCosts(schedule, given);
@@ -261,10 +264,11 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
                        {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
                        {"stages", known(row.stages)},
                        {"costs", textOrNull(row.point.costs)},
-                       {"comm", row.point.comm},
+                       {"comm", row.point.comm < 0 && !(good && row.timeUnit != 1) ? Json(nullptr) : Json(std::max(0.0, row.point.comm))},
                        {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
                        {"makespan", known(row.timeValue(row.makespan))},
                        {"span", known(row.timeValue(row.span))},
+                       {"whole_step", known(row.timeValue(row.step))},
                        {"bubble_fraction", known(row.bubbleFraction)},
                        {"bubble_rate_span", known(row.bubbleRateSpan)},
                        {"peak_activation", known(row.peaks.empty() ? Json(nullptr) : std::move(peaks))},
@@ -316,7 +320,8 @@ Command command_sweep()
                                     .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
                                     .each();
                 verb.value("--costs-from", &options->costsFrom, "Costs fitted from a recorded run").form("FILE#RUN").excludes(costs);
-                verb.value("--comm", &options->comm, "Latencies between ranks, in forward times [0]").form("LIST");
+                Option& comm = verb.value("--comm", &options->comm, "Latencies between ranks, in forward times [units: 0; else the costs' own links]").form("LIST");
+                verb.value("--link", &options->link, "Latency and bandwidth between ranks, with costs in time [the costs' own]").form("LATENCY[,BANDWIDTH]").excludes(comm);
                 verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]").form("all|none|0-2");
                 addPerturbOption(verb, options->perturb);
                 addSeedOption(verb, options->seed);

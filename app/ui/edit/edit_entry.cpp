@@ -115,7 +115,7 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     }
     m_source = source;
     m_workspace.shown().presentEdited(source);
-    m_panel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin), stepTimesOf(*source->run, source->figures ? source->figures->bubbles.makespan() : 0));
+    m_panel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin), stepTimesOf(*source->run, source->figures ? source->figures->bubbles.stepTime() : 0));
     begun(source, *schedule, *costs, {rank, position});
     completeSplit(measured, complete);
     m_workspace.viewState()->fitAll();

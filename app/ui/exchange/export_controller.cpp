@@ -105,7 +105,7 @@ QStringList ExportController::captionOf(const RunView& view, const QString& mark
     QString figures = tr("step %1 of %2: %3, bubble ratio %4, peak activation %5; %6")
                           .arg(view.step + 1)
                           .arg(std::max(1, info.steps))
-                          .arg(durationText(view.figures->bubbles.makespan(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
+                          .arg(durationText(view.figures->bubbles.stepTime(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
     if (mark.isEmpty()) figures[0] = figures[0].toUpper();
     QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view, true));
     source[0] = source[0].toUpper();

@@ -294,7 +294,7 @@ void ExplorerController::askPreview(int row)
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = scheduleTitle(at->point.schedule);
     const Units units{at->timeUnit, at->memoryUnit};
-    const QString note = tr("%1, bubble %2, peak %3").arg(durationText(at->makespan, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
+    const QString note = tr("%1, bubble %2, peak %3").arg(durationText(at->step, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
     m_preview.start(
         [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
         [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) { m_view->miniature()->setPanel(preview->panel, title, note); },

@@ -50,7 +50,7 @@ Result<RunSummary> summaryOf(const Run& run)
 {
     auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
     if (!bubbles) return tl::unexpected(bubbles.error());
-    return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
+    return RunSummary{bubbles->stepTime(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
 }
 
 } // namespace
@@ -276,7 +276,7 @@ void RunLibrary::keep(const std::shared_ptr<const RunView>& view, int askedStep)
     if (m_cache.size() > cacheRuns) m_cache.pop_back();
     const BubbleReport& bubbles = view->figures->bubbles;
     if (view->step == view->median)
-        m_model.setSummary(view->ref, {bubbles.makespan(), bubbles.bubbleFraction, view->panel->units});
+        m_model.setSummary(view->ref, {bubbles.stepTime(), bubbles.bubbleFraction, view->panel->units});
 }
 
 void RunLibrary::request(const RunRef& ref, int step, Answer answer)

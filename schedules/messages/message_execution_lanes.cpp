@@ -1,0 +1,115 @@
+// MessageExecution in the order of time: where several ranks share collectives, who takes a rank's lane first depends on when all have come to
+// them, and not on the order in which ranks are looked at.
+#include "schedules/messages/message_execution.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "schedules/model/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+enum class What : std::uint8_t { // in this order at one moment
+    Runs,                        // a rank starts its next op, sends or receives
+    Leaves,                      // an op is over: when its messages leave is known
+    Comes,                       // a rank comes to a collective
+};
+
+struct Moment {
+    Nanos time = 0;
+    What what = What::Runs;
+    int rank = 0;
+    std::uint32_t op = noOp; // Leaves
+    bool operator<(const Moment& other) const { return std::tie(time, what, rank, op) > std::tie(other.time, other.what, other.rank, other.op); }
+};
+
+} // namespace
+
+bool MessageExecution::lanesAreShared() const
+{
+    return !m_beside.empty() && !m_durations.empty() && std::any_of(m_meetings.begin(), m_meetings.end(), [](const auto& members) { return members.size() > 1; });
+}
+
+void MessageExecution::runInTime()
+{
+    std::priority_queue<Moment> moments;
+    std::vector<char> expected(m_schedule.order.size(), 0); // ranks whose next op has its moment
+    const auto expect = [&](int rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        const auto& ops = m_schedule.order[r];
+        if (expected[r] || m_head[r] >= ops.size()) return;
+        const std::size_t at = m_head[r];
+        const std::uint32_t id = m_index.idOf(rank, at);
+        Moment next{m_clock[r], What::Runs, rank, noOp};
+        if (isCollective(ops[at].kind)) {
+            next.what = What::Comes;
+        } else if (!isMessage(ops[at].kind)) {
+            bool there = true;
+            for (std::uint32_t k = id; k < id + (m_schedule.isPaired(rank, at) ? 2 : 1); ++k) there = inputsThere(k, rank, next.time) && there;
+            if (!there) return awaitInputs(id, rank, m_schedule.isPaired(rank, at) ? 2 : 1);
+        }
+        expected[r] = 1;
+        moments.push(next);
+    };
+    const auto lookAgain = [&] {
+        while (!m_runnable.empty()) {
+            const int rank = m_runnable.back();
+            m_runnable.pop_back();
+            m_queued[static_cast<std::size_t>(rank)] = 0;
+            expect(rank);
+        }
+    };
+    for (int r = 0; r < m_schedule.ranks; ++r) expect(r);
+    std::vector<std::uint32_t> met; // collectives that all have come to at this moment, one op of each
+    while (!moments.empty()) {
+        const Moment now = moments.top();
+        moments.pop();
+        const auto r = static_cast<std::size_t>(now.rank);
+        if (now.what == What::Leaves) {
+            m_leaves[now.op] = std::max(now.time, m_beside[r].lane);
+            fly(now.op);
+            tellWaiting(now.rank);
+        } else {
+            expected[r] = 0;
+            const std::size_t at = m_head[r];
+            const std::uint32_t id = m_index.idOf(now.rank, at);
+            if (now.what == What::Comes) {
+                if (comeTo(id, now.rank, now.time)) met.push_back(id);
+                ++m_head[r];
+            } else if (isMessage(m_schedule.order[r][at].kind)) {
+                const std::size_t count = m_schedule.isPaired(now.rank, at) ? 2 : 1;
+                if (runMessages(now.rank, at, count, m_clock[r])) m_head[r] += count;
+            } else {
+                m_clock[r] = runOps(id, now.rank, now.time);
+                for (std::uint32_t k = id; k < id + (m_schedule.isPaired(now.rank, at) ? 2 : 1); ++k) {
+                    ++m_head[r];
+                    if (m_leaves.empty())
+                        fly(k);
+                    else
+                        moments.push({m_out.end[k], What::Leaves, now.rank, k});
+                }
+                tellWaiting(now.rank);
+            }
+            if (m_head[r] > at) expect(now.rank); // else it waits in a message, and is told
+        }
+        lookAgain();
+        if (met.empty() || (!moments.empty() && moments.top().time == now.time && moments.top().what == What::Comes)) continue;
+        // All that were met at this moment, in the order of their lists.
+        const auto place = [this](std::uint32_t op) {
+            std::size_t first = m_index.placeOf(op).position;
+            for (const std::uint32_t member : membersOf(op)) first = std::min<std::size_t>(first, m_index.placeOf(member).position);
+            const OpPlace own = m_index.placeOf(op);
+            const Op& of = m_schedule.order[static_cast<std::size_t>(own.rank)][own.position];
+            return std::tuple(first, of.stage, of.kind);
+        };
+        std::stable_sort(met.begin(), met.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+        for (const std::uint32_t op : met) takeLanes(op);
+        met.clear();
+        lookAgain();
+    }
+}
+
+} // namespace stagewright

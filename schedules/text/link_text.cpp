@@ -1,0 +1,98 @@
+#include "schedules/text/link_text.h"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "schedules/base/text.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Suffix {
+    const char* text;
+    double factor;
+};
+
+template <std::size_t N>
+Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N], const char* what)
+{
+    if (const auto quantity = quantityOf(text); quantity && quantity->value >= 0) {
+        const double value = quantity->value;
+        const std::string_view unit = quantity->unit.substr(quantity->unit.starts_with(' ') ? 1 : 0);
+        for (const Suffix& suffix : suffixes)
+            if (unit == suffix.text) {
+                if (value * suffix.factor > 9e18)
+                    return fail(ErrorCode::Usage, fmt::format("'{}' is too large for {}", text, what));
+                return value * suffix.factor;
+            }
+    }
+    std::string accepted;
+    for (const Suffix& suffix : suffixes) accepted += fmt::format("{}{}", accepted.empty() ? "" : ", ", suffix.text);
+    return fail(ErrorCode::Usage, fmt::format("'{}' is not {}", text, what),
+                fmt::format("write a number and a unit of {}", accepted));
+}
+
+} // namespace
+
+Result<Nanos> parseTime(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    return parseQuantity(text, suffixes, "a time").map([](double value) { return static_cast<Nanos>(std::llround(value)); });
+}
+
+Result<Bytes> parseBytes(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+    return parseQuantity(text, suffixes, "a size").map([](double value) { return static_cast<Bytes>(std::llround(value)); });
+}
+
+Result<Link> parseLink(const std::string& text)
+{
+    const auto [time, rate] = keyValueOf(text, ',');
+    Link link;
+    auto latency = parseTime(std::string(time));
+    if (!latency) return tl::unexpected(std::move(latency.error()));
+    link.latency = *latency;
+    if (rate) {
+        static constexpr Suffix suffixes[] = {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
+        auto bandwidth = parseQuantity(std::string(*rate), suffixes, "a bandwidth");
+        if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()));
+        if (*bandwidth <= 0)
+            return fail(ErrorCode::Usage, "a bandwidth of 0 never delivers", "omit it for a link without limit");
+        link.bytesPerSecond = *bandwidth;
+    }
+    return link;
+}
+
+Result<CollectiveWay> parseCollectives(std::string_view text)
+{
+    CollectiveWay out;
+    bool first = true;
+    for (const std::string_view part : split(text, ":")) {
+        const auto [key, value] = keyValueOf(part);
+        if (std::exchange(first, false)) {
+            auto algorithm = parseCollectiveAlgorithm(part);
+            if (!algorithm) return tl::unexpected(std::move(algorithm.error()));
+            out.costs.algorithm = *algorithm;
+        } else if (key == "per-host" && value) {
+            const auto count = wholeOf<int>(*value);
+            if (!count || *count < 1) return fail(ErrorCode::Usage, fmt::format("'{}' is not a number of a stage's ranks on a host", *value), "write per-host=8");
+            out.costs.perHost = *count;
+        } else if (key == "between" && value) {
+            auto link = parseLink(std::string(*value));
+            if (!link) return tl::unexpected(std::move(link.error()));
+            out.costs.between = *link;
+        } else if (part == "shared") {
+            out.lane = CollectiveLane::Shared;
+        } else {
+            return fail(ErrorCode::Usage, fmt::format("'{}' is not known", part),
+                        "after ring, tree or two-level come :per-host=N, :between=LATENCY,BANDWIDTH and :shared");
+        }
+    }
+    return out;
+}
+
+} // namespace stagewright

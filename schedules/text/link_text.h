@@ -1,0 +1,25 @@
+// Times, sizes, links and ways to gather and reduce as options and runs write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/model/collective_costs.h"
+#include "schedules/model/cost_model.h"
+
+namespace stagewright {
+
+Result<Nanos> parseTime(const std::string& text);  // "50us", "1.5ms", "2s", "800ns"
+Result<Bytes> parseBytes(const std::string& text); // "64MB", "2GiB", "4096B"
+Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
+
+// "two-level:per-host=8:between=50us,10GB/s:shared". The link within a host is left as it is; without :between= hosts have the same one.
+struct CollectiveWay {
+    CollectiveCosts costs;
+    CollectiveLane lane = CollectiveLane::Beside;
+};
+Result<CollectiveWay> parseCollectives(std::string_view text);
+
+} // namespace stagewright
