@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/median.h"
+#include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/collective_costs.h"
