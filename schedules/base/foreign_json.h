@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// Discarded where it is not JSON, or nested too deep. What is in it may still have any type.
+// Discarded where it is not JSON or nested too deep. What is in it may still have any type.
 template <typename Json = nlohmann::json>
 Json readForeignJson(std::string_view text)
 {

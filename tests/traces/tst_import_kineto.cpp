@@ -311,7 +311,7 @@ private slots:
         QCOMPARE(autograd.runs[0].ops, std::int64_t{2});
         QCOMPARE(autograd.runs[0].kernelsUnderOps, std::int64_t{1});
         // anything that is not a trace is refused with a message
-        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "traceEvents is missing"), std::pair("{'traceEvents':[]}", "no events"),
+        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "Chakra execution trace"), std::pair("{'traceEvents':[]}", "no events"),
                                          std::pair("[1,2,3]", "no readable events"), std::pair("{'traceEvents':{'a':1}}", "traceEvents is missing")}) {
             QTemporaryDir folder;
             const std::string path = folder.filePath("odd.json").toStdString();

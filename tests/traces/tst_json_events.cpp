@@ -105,7 +105,7 @@ private slots:
             text += span(++at, "line\nbreak") + ",";
             text += quoted("{'ph':'X','name':'no time','pid':1,'tid':1,'dur':1},");
             text += quoted("{'ph':'X','ts':1,,'name':'torn'},");
-            text += quoted("{'ph':'X','ts':7,'name':'two'}{'ph':'X','ts':8,'name':'without a comma'},,");
+            text += quoted("{'ph':'X','ts':7,'dur':1,'name':'two'}{'ph':'X','ts':8,'dur':1,'name':'without a comma'},,");
         }
         const std::string whole = text + span(++at, "last") + "],\"baseTimeNanoseconds\":5}";
         const Kept usual = keptOf(whole, {});

@@ -357,6 +357,12 @@ bool JsonEvents::nextBatch(Item& item)
             return false;
         }
         const bool cutBefore = m_cutOff;
+        if (const char first = m_buffer[m_at]; !searched && std::string_view("{}\":").find(first) == std::string_view::npos && scanValue(mostEventBytes)) { // a number, a word, a list
+            ++m_damaged;
+            m_at = m_scan;
+            continue;
+        }
+        m_cutOff = cutBefore;
         constexpr std::size_t shortEvent = 4096;
         m_scan = m_at;
         const bool whole = m_buffer[m_at] == '{' && scanValue(searched && !maySearchFar() ? shortEvent : mostEventBytes);
