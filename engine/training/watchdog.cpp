@@ -1,6 +1,8 @@
 #include "engine/training/watchdog.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,12 +67,17 @@ Nanos longestPause(const TrainingState& state)
                           static_cast<Bytes>(options.model.hidden);
     Nanos delay = 0;
     Nanos transfer = 0;
+    std::map<std::pair<int, int>, Nanos> links; // where messages wait for each other: of all of a step
+    const bool queue = options.channels.limited() || options.links.haveBandwidth();
     for (std::size_t rank = 0; rank < state.plan.ranks.size(); ++rank) {
         const RankPlan& plan = state.plan.ranks[rank];
         for (const PlannedOp& planned : plan.ops) {
             if (planned.op.kind == OpKind::Filler) delay = std::max<Nanos>(delay, planned.op.delay);
             for (const PlannedMessage& input : plan.inputsOf(planned))
-                transfer = std::max(transfer, options.links.delay(input.rank, static_cast<int>(rank), message));
+                if (const Nanos own = options.links.delay(input.rank, static_cast<int>(rank), message); queue)
+                    transfer = std::max(transfer, links[{input.rank, static_cast<int>(rank)}] += own);
+                else
+                    transfer = std::max(transfer, own);
         }
     }
     Nanos lane = 0; // pieces of shared state leave one after the other

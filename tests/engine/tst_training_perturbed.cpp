@@ -104,7 +104,7 @@ private slots:
         QVERIFY(of(report, IdleCause::Launch) >= 5 * unit / 2); // of eight ops; the first is warm-up, and some hide
     }
 
-    // The launch of an op is told apart from the wait for its message.
+    // The launch of an op is separate from the wait for its message.
     void lateLaunchesBehindMessages()
     {
         const auto timeline = trained(librarySchedule("1f1b", 4, 6), "launch=1:0.4,link=0-1:0.6,link=1-2:0.6,link=2-3:0.6");

@@ -149,7 +149,7 @@ private slots:
         links.all.bytesPerSecond = 3e9;
         QCOMPARE(links.delay(1, 2, 1000), 433); // 100 + 333.3, rounded once
     }
-    // The unit of latencies is a rank's forward of a microbatch, over its chunks, whatever pipelines stand beside it.
+    // The unit of latencies is a rank's forward of a microbatch, over its chunks, with any number of replicas.
     void forwardsOfARank()
     {
         const auto one = [](const Schedule& schedule) { return forwardUnit(schedule, CostModel::uniform(schedule)); };

@@ -10,6 +10,7 @@
 
 #include "schedules/library/registry.h"
 #include "widgets/tools/factor_field.h"
+#include "widgets/tools/lowered_picture.h"
 #include "widgets/tools/what_if_panel.h"
 
 using namespace stagewright;
@@ -112,6 +113,19 @@ private slots:
         WhatIfQuestion question;
         question.latency = 0.5;
         QVERIFY(whatIfPicture(base, question).answer.makespanAfter > base.panel->duration);
+        // A forward is a rank's, over its chunks: as --comm 0.5.
+        const auto chunks = std::make_shared<const Schedule>(*makeSchedule("interleaved-1f1b", Shape{4, 8, 2}));
+        QCOMPARE(whatIfPicture(whatIfBase(chunks, CostModel::uniform(*chunks)), question).answer.makespanAfter, 71 * rankShare / 2);
+        QCOMPARE(loweredPicture({chunks, CostModel::uniform(*chunks), {}, {}, 0.5}).makespan, 71 * rankShare / 2);
+        // Changes start from the run's own messages.
+        const Lowering pytorch = *parseLowering("pytorch");
+        const auto two = std::make_shared<const Schedule>(*lower(*makeSchedule("interleaved-1f1b", Shape{2, 4, 2}), pytorch));
+        const WhatIfBase strict = whatIfBase(two, CostModel::uniform(*two), {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, pytorch);
+        QCOMPARE(strict.panel->duration, 20 * rankShare);
+        question = {};
+        question.changes = *parseWhatIf("sends=buffered");
+        QCOMPARE(whatIfPicture(strict, question).answer.makespanBefore, 20 * rankShare);
+        QCOMPARE(whatIfPicture(strict, question).answer.makespanAfter, 27 * rankShare / 2);
         question = {};
         question.changes = *parseWhatIf("stage7*2");
         const WhatIfPicture picture = whatIfPicture(base, question);

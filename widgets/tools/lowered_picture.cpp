@@ -42,7 +42,7 @@ LoweredPicture loweredPicture(const LoweredRequest& request)
     LoweredPicture out;
     CostModel costs = request.costs;
     if (request.latency >= 0) {
-        costs.links = {};
+        costs.links = Links{{}, {}, costs.links.collectives};
         costs.links.all.latency = std::llround(request.latency * static_cast<double>(forwardUnit(*request.schedule, costs)));
     }
     Channels atOnce; // each message leaves when its op ends

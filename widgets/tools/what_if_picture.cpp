@@ -64,7 +64,7 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     std::optional<WhatIf> other;
     if (question.latency >= 0) {
         CostModel costs = base.costs;
-        costs.links = {};
+        costs.links = Links{{}, {}, costs.links.collectives};
         costs.links.all.latency = std::llround(question.latency * static_cast<double>(forwardUnit(*base.schedule, costs)));
         auto made = WhatIf::create(*base.schedule, std::move(costs), base.channels, base.lowering);
         if (!made) {
