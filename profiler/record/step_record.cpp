@@ -180,7 +180,10 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                     message->sent = time;
                     message->available = event.value - origin;
                 }
-                if (event.kind == EventKind::Released) message->released = event.value;
+                if (event.kind == EventKind::Released) {
+                    message->released = event.value;
+                    message->releasedAfter = now == nullptr ? -1 : static_cast<std::int64_t>(index);
+                }
                 break;
             }
             case EventKind::MemoryAtStart:

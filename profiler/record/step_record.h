@@ -47,7 +47,8 @@ struct RecordedMessage {
     Nanos waitBegin = -1;     // the receiver had to wait from here …
     Nanos takeBegin = -1;     // … to here, and copied it …
     Nanos takeEnd = -1;       // … until here: the sender's buffer is free
-    Bytes released = 0;       // what the sender's buffer held
+    Bytes released = 0;       // what the sender's buffer held …
+    std::int64_t releasedAfter = -1; // … until behind this op of its rank; −1: none
     Nanos arrival = -1;       // when the input was there for the consumer: a message waited for arrives with its copy
 };
 

@@ -249,9 +249,12 @@ private:
             }
         }
         for (const RecordedMessage& message :
-             m_record.messages) { // the sender's copy lives until the receiver has its own
+             m_record.messages) { // the sender's copy lives until the receiver has its own, and the sender has come to know of it
             if (message.released == 0) continue;
-            addEvent(message.fromRank, message.takeEnd, message.released, MemoryCategory::Communication,
+            const auto& ops = m_record.ops[static_cast<std::size_t>(message.fromRank)];
+            const auto after = static_cast<std::size_t>(std::max<std::int64_t>(0, message.releasedAfter));
+            const Nanos known = message.releasedAfter >= 0 && after < ops.size() ? ops[after].end : message.takeEnd;
+            addEvent(message.fromRank, std::max(message.takeEnd, known), message.released, MemoryCategory::Communication,
                      static_cast<std::uint16_t>(producerStage(message.key)), message.key.microbatch);
         }
     }

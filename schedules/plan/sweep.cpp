@@ -118,7 +118,7 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
 std::string sweepCsv(const std::vector<SweepRow>& rows)
 {
     std::string text = csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan", "span",
-                                "bubble_fraction", "bubble_rate_span", "peak_activation", "error", "whole_step"});
+                                "bubble_fraction", "bubble_rate_span", "peak_activation", "whole_step", "error"});
     for (const SweepRow& row : rows) {
         if (!row.done) continue;
         const Shape& shape = row.point.shape;
@@ -133,13 +133,12 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
         if (row.error.empty()) {
             for (std::string cell : {std::string(row.timeUnit != 1 ? "rank_share" : "ns"), fmt::format("{}", row.timeValue(row.makespan)),
                                      fmt::format("{}", row.timeValue(row.span)), fmt::format("{:.6g}", row.bubbleFraction),
-                                     fmt::format("{:.6g}", row.bubbleRateSpan), row.peaks.empty() ? std::string() : fmt::format("{}", row.memoryValue(row.peak()))})
+                                     fmt::format("{:.6g}", row.bubbleRateSpan), row.peaks.empty() ? std::string() : fmt::format("{}", row.memoryValue(row.peak())), fmt::format("{}", row.timeValue(row.step))})
                 cells.push_back(std::move(cell));
         } else {
-            cells.resize(13);
+            cells.resize(14);
         }
         cells.push_back(row.error);
-        cells.push_back(row.error.empty() ? fmt::format("{}", row.timeValue(row.step)) : "");
         text += csvLine(cells);
     }
     return text;

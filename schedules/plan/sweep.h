@@ -63,7 +63,7 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 
 // A line of titles and one per finished row: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit, makespan, span,
-// bubble_fraction, bubble_rate_span, peak_activation, error, whole_step.
+// bubble_fraction, bubble_rate_span, peak_activation, whole_step, error.
 std::string sweepCsv(const std::vector<SweepRow>& rows);
 
 // The requested chunks that the schedule takes: its own number if that is fixed. `unused` is set if it differs.

@@ -204,3 +204,49 @@ expect_out '^ *2 +2 +2 +0, 1 +100'
 # the same by processes, where Open MPI is
 run stagewright check -s gpipe -p 1 -m 2 --replicas 4 --processes 2 --json
 if ! grep -q 'MPI' <<<"$err"; then expect_code 0; fi
+
+# a shared lane: what waits for what does not depend on the numbering of replicas
+cat >lane.json <<'JSON'
+{"format": "stagewright-costs", "version": 1, "duration_ns": {"F": [1000, 1000], "I": [1000, 1000], "W": [1000, 1000], "B": [2000, 2000], "OPT": [100, 100]},
+ "stage_bytes": [{"boundary": 1000, "weight": 24000, "gradient": 24000, "optimizer": 96000}, {"boundary": 1000, "weight": 24000, "gradient": 24000, "optimizer": 96000}]}
+JSON
+step_of() { run stagewright simulate -s 1f1b -p 2 -m 3 --costs lane.json --json --log-level error "$@" && json whole_step_ns; }
+lane=(--link 100ns,4GB/s --replicas 2 --shard weights --reduce microbatch --gather batch --collectives ring:shared)
+expect_same "$(step_of "${lane[@]}" --speed 0.5,0.25)" "$(step_of "${lane[@]}" --speed 0.25,0.5)"
+# two-level without a link between hosts has --link there, and is not faster than with the same one given
+hosts=(--link 100ns,1GB/s --replicas 4 --shard weights)
+expect_same "$(step_of "${hosts[@]}" --collectives two-level:per-host=2)" "$(step_of "${hosts[@]}" --collectives two-level:per-host=2:between=100ns,1GB/s)"
+expect_that 'a faster link between hosts helps' test "$(step_of "${hosts[@]}" --collectives two-level:per-host=2:between=1ns,100GB/s)" -lt "$(step_of "${hosts[@]}" --collectives two-level:per-host=2)"
+# sweep: the costs' own links, or --link
+column() { tail -1 out.txt | awk -F, '{ print $(NF - 1) }'; }
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-6.2b@a100:b=1 --replicas 4 --shard weights --gather microbatch --json --log-level error
+simulated=$(json whole_step_ns)
+run stagewright sweep -s 1f1b -p 4 -m 8 --costs analytic:gpt-6.2b@a100:b=1 --replicas 4 --shard weights --gather microbatch
+expect_same "$(column)" "$simulated"
+run stagewright sweep -s 1f1b -p 2 -m 3 --costs lane.json --link 100ns,1GB/s --replicas 2 --shard weights
+expect_same "$(column)" "$(step_of --link 100ns,1GB/s --replicas 2 --shard weights)"
+run stagewright sweep -s 1f1b -p 2 -m 3 --link 100ns,1GB/s
+expect_err '--link gives times, but the costs are in units'
+# small buckets: compare, and what would help, know of the reductions behind the last op
+for bucket in '' :bucket=100B; do
+    run stagewright simulate -s 1f1b -p 2 -m 3 --costs lane.json --link 100ns,100GB/s --replicas 4 --shard weights --gather batch --reduce overlapped$bucket -o buckets.stagewright
+    expect_code 0
+done
+expect_out "a stage's gradients reduced at once, not in buckets"
+run stagewright compare buckets.stagewright 1 2
+expect_out 'B is [0-9.]* % slower'
+expect_out 'bucket of a reduction *none *100 B'
+# alone, --replicas has reductions at the lists' ends, as a simulation
+run stagewright record -s 1f1b -p 2 -m 2 --replicas 2 --model layers=2,hidden=16,heads=2,seq=4 --microbatch-size 1 --steps 2 --clock virtual -o plain.stagewright
+expect_code 0
+run stagewright sql plain.stagewright "SELECT COUNT(*) FROM spans WHERE lane = 'reduce' AND step = 1" --json
+expect_json 4 rows 0 0
+# memory of a real run is never below zero, and a run fits into what it shows
+memory=(-s 1f1b -p 2 -m 2 --replicas 2 --shard weights:by=layer --reduce overlapped --stage-layers 1,2 --model layers=3,hidden=16,heads=2,seq=4 --microbatch-size 1 --steps 2 --clock virtual --gather batch)
+run stagewright record "${memory[@]}" -o memory.stagewright
+expect_code 0
+run stagewright sql memory.stagewright "SELECT COUNT(*) FROM (SELECT sum(d) OVER (PARTITION BY rank, category ORDER BY time_ns) AS s FROM (SELECT rank, category, time_ns, sum(delta_bytes) AS d FROM memory GROUP BY rank, category, time_ns)) WHERE s < 0" --json
+expect_json 0 rows 0 0
+run stagewright sql memory.stagewright "SELECT group_concat(most || 'B', ',') FROM (SELECT rank, max(s) AS most FROM (SELECT rank, time_ns, sum(d) OVER (PARTITION BY rank ORDER BY time_ns) AS s FROM (SELECT rank, time_ns, sum(delta_bytes) AS d FROM memory GROUP BY rank, time_ns)) GROUP BY rank ORDER BY rank)" --json
+run stagewright record "${memory[@]}" --rank-memory "$(json rows 0 0)" -o within.stagewright
+expect_code 0

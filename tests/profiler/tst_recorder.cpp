@@ -96,6 +96,54 @@ class TestRecorder : public QObject {
     Q_OBJECT
 
 private slots:
+    // A backward's gradients are there before its activations are gone: within the op the timeline reaches what the rank held at once.
+    void memoryInsideAnOp()
+    {
+        const auto schedule = twoRanks();
+        Recorder recorder(schedule, {});
+        recorder.beginStep();
+        for (int r = 0; r < 2; ++r) {
+            RankRecorder& rank = recorder.rank(r);
+            rank.stepBegin();
+            const Op forward = makeOp(OpKind::Forward, r, 0), backward = makeOp(OpKind::Backward, r, 0);
+            if (r == 1) receive(rank, {0, 1, false}, true);
+            rank.opBegin(forward, 0);
+            rank.memoryChanged(MemoryCategory::Activations, static_cast<std::uint16_t>(r), 0, 1000);
+            rank.opEnd(forward, 0);
+            if (r == 0) {
+                rank.sent({0, 1, false}, monotonicNow());
+                receive(rank, {0, 0, true}, true);
+            }
+            rank.opBegin(backward, 1);
+            rank.memoryChanged(MemoryCategory::Gradients, static_cast<std::uint16_t>(r), -1, 400);
+            rank.memoryChanged(MemoryCategory::Workspace, static_cast<std::uint16_t>(r), -1, 50);
+            rank.memoryChanged(MemoryCategory::Workspace, static_cast<std::uint16_t>(r), -1, -50);
+            rank.memoryChanged(MemoryCategory::Activations, static_cast<std::uint16_t>(r), 0, -1000);
+            rank.opEnd(backward, 1);
+            if (r == 1) rank.sent({0, 0, true}, monotonicNow());
+            for (const OpKind kind : {OpKind::ReduceGrad, OpKind::Optimizer}) {
+                rank.opBegin(makeOp(kind, r), -1);
+                rank.opEnd(makeOp(kind, r), -1);
+            }
+        }
+        auto step = recorder.finishStep();
+        QVERIFY2(step, step ? "" : step.error().message.c_str());
+        for (int r = 0; r < 2; ++r) {
+            std::map<Nanos, Bytes> changes;
+            Bytes activations = 0, peakOfActivations = 0;
+            for (const MemoryEvent& event : step->timeline->memoryOf(r)) {
+                if (event.category == MemoryCategory::Communication) continue;
+                changes[event.time] += event.delta;
+                if (event.category == MemoryCategory::Activations) peakOfActivations = std::max(peakOfActivations, activations += event.delta);
+            }
+            Bytes held = 0, most = 0;
+            for (const auto& [time, delta] : changes) most = std::max(most, held += delta);
+            QCOMPARE(most, Bytes{1450});
+            QCOMPARE(held, Bytes{400});
+            QCOMPARE(peakOfActivations, Bytes{1000});
+        }
+    }
+
     void aStepBecomesATimeline()
     {
         auto schedule = twoRanks();

@@ -367,13 +367,13 @@ private:
         const Nanos begun = std::clamp(m_spans[awaited].start, start, cut);
         Nanos now = start;
         for (const SpanId id : onLanes(start, begun)) {
-            add(gaps, now, std::max(now, m_spans[id].start), IdleCause::PeerWait, next);
+            add(gaps, now, std::max(now, m_spans[id].start), IdleCause::PeerWait, next, awaited);
             now = std::max(now, m_spans[id].start);
             const Nanos until = std::clamp(m_spans[id].end, now, begun);
             add(gaps, now, until, IdleCause::Collective, next, id);
             now = until;
         }
-        add(gaps, now, begun, IdleCause::PeerWait, next);
+        add(gaps, now, begun, IdleCause::PeerWait, next, awaited);
         add(gaps, begun, cut, IdleCause::Collective, next, awaited);
         return cut;
     }

@@ -24,7 +24,7 @@ struct Gap {
     IdleCause cause = IdleCause::Dependency;
     SpanId next = noSpan; // the span that ends the wait; noSpan in the drain
     // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler: the op that takes too long;
-    // ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it; Order, Memory: see readyOp
+    // ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it, before one beside compute itself; Order, Memory: see readyOp
     SpanId blamed = noSpan;
     Op readyOp; // Order, Memory: the op that could have run
     bool hasReadyOp = false;

@@ -67,6 +67,9 @@ public:
         case IdleCause::PeerWait:
         case IdleCause::HeadOfLine:
             if (m_gap.blamed == noSpan) break;
+            if (isCollective(m_timeline.spans()[m_gap.blamed].op.kind) && rankOf(m_gap.blamed) == m_gap.rank)
+                return fmt::format("{} waits {}{}: another rank of stage {} has not come to {}, which starts on all of them at once", who, length,
+                                   m_gap.next == noSpan ? "" : " before " + next, m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed));
             if (m_gap.cause == IdleCause::PeerWait && rankOf(m_gap.blamed) != m_gap.rank && !isInput(m_gap.blamed))
                 return fmt::format("{} waits {} before {}: a reduction starts only when rank {} reaches it too, after {}", who, length, next,
                                    rankOf(m_gap.blamed), name(m_gap.blamed));

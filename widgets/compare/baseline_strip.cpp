@@ -17,7 +17,7 @@ namespace {
 
 bool decides(const std::string& key)
 {
-    return key == "makespan_ns" || key == "bubble_fraction" || key == "peak_activation_bytes" || key == "loss" || key == "bubble_rate_span";
+    return key == "whole_step_ns" || key == "makespan_ns" || key == "bubble_fraction" || key == "peak_activation_bytes" || key == "loss" || key == "bubble_rate_span";
 }
 
 } // namespace
